@@ -1,0 +1,68 @@
+"""What the engine recorded: timed events and counters. Energy, tables and verdicts are computed from it, never during it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mcusim.plan.program import Header
+
+CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One task as it ran, in core cycles. ``kind`` is ``compute``, ``transfer`` or ``maintain``."""
+
+    task: int
+    lane: str
+    kind: str
+    label: str
+    operator: int
+    start: int
+    end: int
+    by_cause: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRun:
+    """Core time of one operator, waiting for its data included; the cycles of all operators sum to the run's."""
+
+    index: int
+    type: str
+    cycles: int
+    tiles: int
+    by_cause: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that crossed a region's own pins (behind the caches), by who moved them."""
+
+    core_read: int = 0
+    core_write: int = 0
+    dma_read: int = 0
+    dma_write: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.core_read + self.core_write + self.dma_read + self.dma_write
+
+
+@dataclass(frozen=True)
+class Run:
+    """``cycles`` equals the sum of ``by_cause`` and the sum of the operators' cycles."""
+
+    header: Header
+    machine: str
+    clock: int  # Hz
+    kernels: str
+    fidelity: str
+    cycles: int
+    by_cause: Mapping[str, int]
+    operators: tuple[OperatorRun, ...]
+    events: tuple[Event, ...]
+    traffic: Mapping[str, Traffic]  # by region
+    busy: Mapping[str, int]  # lane -> cycles with a task in progress
+    counters: Mapping[str, int]  # cache_hits, cache_misses, row_misses, refreshes ...
+    assumptions: tuple[str, ...]

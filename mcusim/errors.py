@@ -1,0 +1,81 @@
+"""Every error mcusim raises on purpose.
+
+::
+
+    McusimError
+    ├── InputError                  the input cannot be read or used        exit status 2
+    │   ├── UnitError               a quantity with a wrong or missing unit
+    │   ├── MachineError            a machine file or a key of it
+    │   ├── ModelError              a model file
+    │   │   └── UnsupportedError    operators (or types) the reader does not know
+    │   ├── ProgramError            a program (trace) file
+    │   └── UsageError              options that contradict each other or name nothing
+    └── Verdict                     a valid input with a negative answer     exit status 1
+        └── DoesNotFit              a region is too small for what the plan needs
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DoesNotFit",
+    "InputError",
+    "MachineError",
+    "McusimError",
+    "ModelError",
+    "ProgramError",
+    "UnitError",
+    "UnsupportedError",
+    "UsageError",
+    "Verdict",
+]
+
+
+class McusimError(Exception):
+    """Base class; ``exit_status`` is what the command line returns for it."""
+
+    exit_status = 2
+
+
+class InputError(McusimError):
+    """The input cannot be read or used."""
+
+
+class UnitError(InputError):
+    """A quantity whose text or unit is not valid."""
+
+
+class MachineError(InputError):
+    """A machine description that breaks a rule; the text names file, line, key, value and rule."""
+
+
+class ModelError(InputError):
+    """A model file that cannot be read."""
+
+
+class UnsupportedError(ModelError):
+    """A model that uses operators or types the reader does not know; all are listed at once."""
+
+
+class ProgramError(InputError):
+    """A program file that is malformed; the text names file, line number and reason."""
+
+
+class UsageError(InputError):
+    """Options that contradict each other, or a name that means nothing."""
+
+
+class Verdict(McusimError):
+    """A valid input with a negative answer."""
+
+    exit_status = 1
+
+
+class DoesNotFit(Verdict):
+    """What the plan needs is more than a region has."""
+
+    def __init__(self, region: str, needed: int, available: int, what: str) -> None:
+        super().__init__(
+            f"{what} does not fit {region}: needs {needed:,} B, {available:,} B available"
+            f" ({needed - available:,} B too many)"
+        )
+        self.region, self.needed, self.available, self.what = region, needed, available, what

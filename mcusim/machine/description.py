@@ -1,0 +1,222 @@
+"""A machine as typed, frozen data: what the loader builds from a TOML file and everything above reads.
+
+Clocks are in Hz, sizes and addresses in bytes, currents in A, energies in J, voltages in V.
+Durations keep the unit they were written in (:class:`Duration`): a wait state is a number of core
+cycles, an SDRAM parameter a number of its own clocks or a time; they are converted to whole core
+cycles once, where the engine is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+Basis = Literal["datasheet", "measured", "calibrated", "assumed"]
+CachePolicy = Literal["write-back", "write-through"]
+Attribute = Literal["write-back", "write-through", "uncached"]
+DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time in the unit it was written in: ``cycles`` (of the core), ``clocks`` or ``s``.
+
+    ``clocks`` are those of the device the key belongs to (``sdclk``, ``qclk``, ``hclk``).
+    """
+
+    value: Fraction
+    unit: Literal["cycles", "clocks", "s"]
+
+    def cycles(self, core_hz: int, device_hz: int | None = None) -> Fraction:
+        """Length in (fractional) core cycles; ``device_hz`` is needed for ``clocks``."""
+        if self.unit == "cycles":
+            return self.value
+        if self.unit == "s":
+            return self.value * core_hz
+        if device_hz is None:
+            raise ValueError("a duration in device clocks needs the device's clock")
+        return self.value * core_hz / device_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """``isa`` is ``cortex-m4`` or ``cortex-m7``; ``clock`` in Hz."""
+
+    isa: Literal["cortex-m4", "cortex-m7"]
+    clock: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A level-1 cache; ``size`` 0 means switched off."""
+
+    size: int
+    ways: int
+    line: int
+    policy: CachePolicy
+    replacement: Literal["lru", "round-robin", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """The matrix between core, DMA and memories; ``clock`` in Hz (``hclk``)."""
+
+    clock: int
+    arbitration: Literal["round-robin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tcm:
+    """Tightly coupled memory: no wait states, never cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sram:
+    """On-chip SRAM on the bus. Latencies are stalls beyond the core's ideal load or store."""
+
+    width: int  # bits per beat
+    clock: int  # Hz
+    read_latency: Duration  # single read, or the first beat of a line fill
+    write_latency: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """Flash read cache (ST's ART): ``instruction_lines`` and ``data_lines`` of one flash line each, LRU."""
+
+    instruction_lines: int
+    data_lines: int
+    prefetch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flash:
+    """Embedded flash; a read that misses everything costs ``wait_states`` + ``read_latency``."""
+
+    wait_states: int
+    line: int  # bytes read at once
+    read_latency: Duration  # bus path beyond the wait states
+    accelerator: Accelerator | None  # None: this port has none (F7 AXI port)
+
+
+@dataclass(frozen=True, slots=True)
+class SdramTiming:
+    """JEDEC names. ``CL`` in SDRAM clocks; ``refresh`` is tREFI, the mean time between row refreshes."""
+
+    CL: Duration
+    tRCD: Duration
+    tRP: Duration
+    tRC: Duration
+    tRAS: Duration
+    tWR: Duration
+    refresh: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Sdram:
+    width: int  # bits
+    clock: int  # Hz (SDCLK)
+    banks: int
+    rows: int
+    columns: int
+    timing: SdramTiming
+    read_overhead: Duration  # controller and bus, per read access, beyond the commands themselves
+    write_overhead: Duration
+    write_fifo: int  # posted writes (words) the controller takes before it stalls the bus
+
+
+@dataclass(frozen=True, slots=True)
+class Qspi:
+    clock: int  # Hz
+    instruction_lines: int
+    address_lines: int
+    data_lines: int
+    address_bits: int
+    dummy: int  # clocks
+    cs_high: int  # clocks
+    fifo: int  # bytes prefetched sequentially
+    read_overhead: Duration
+
+
+Device = Tcm | Sram | Flash | Sdram | Qspi
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One address range: ``name`` is the key under ``[memory]``."""
+
+    name: str
+    kind: DeviceKind
+    base: int
+    size: int
+    aliases: tuple[int, ...]
+    attribute: Attribute  # how the core's data cache treats it
+    dma: bool  # can the DMA reach it
+    writable: bool
+    device: Device
+
+    @property
+    def end(self) -> int:
+        """First address behind the region."""
+        return self.base + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Dma:
+    """One controller. A beat moves ``beat`` bytes; ``burst`` beats share one arbitration."""
+
+    name: str
+    streams: int
+    beat: int
+    burst: int
+    max_units: int  # beats one transfer may have (NDTR)
+    read_cost: Duration  # per beat, source side beyond the memory's own latency
+    write_cost: Duration  # per beat, destination side, as far as the FIFO does not hide it
+    request_setup: Duration  # core time to program one transfer
+    completion_interrupt: Duration  # core time for the handler of one finished transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Currents at ``supply``: what the board draws in each state, and energy per byte moved."""
+
+    supply: float  # V
+    run: float  # A, core running, external memories idle or off
+    sleep: float  # A, core asleep (WFI)
+    sdram_active: float  # A added while SDRAM is initialised and refreshed (a program uses it)
+    qspi_active: float  # A added while QSPI is memory-mapped (a program uses it)
+    dma_active: float  # A added while a DMA stream transfers
+    energy_per_byte: Mapping[str, float]  # region name -> J per byte moved
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Where one number of a machine comes from; ``key`` is the dotted path."""
+
+    key: str
+    text: str  # as written
+    basis: Basis
+    source: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    name: str
+    title: str
+    core: Core
+    bus: Bus
+    instruction_cache: Cache | None
+    data_cache: Cache | None
+    memory: Mapping[str, Region]  # ordered by base address
+    dma: Mapping[str, Dma]
+    power: Power
+    figures: Mapping[str, Figure] = field(repr=False)
+    path: str = ""
+
+    def cycles(self, duration: Duration, device_hz: int | None = None) -> Fraction:
+        """``duration`` in core cycles (fractional; rounding is the caller's)."""
+        return duration.cycles(self.core.clock, device_hz)

@@ -1,0 +1,82 @@
+"""A quantised network as plain data: tensors, operators, graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ITEM_BYTES = {
+    "int8": 1, "uint8": 1, "bool": 1, "int16": 2, "float16": 2, "int32": 4, "uint32": 4, "float32": 4,
+    "int64": 8, "float64": 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """``real = scale * (stored - zero_point)``; one pair, or one per slice along ``axis``."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """``data`` is None for activations, the constant's array (shape ``shape``) otherwise."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | None = None
+    data: np.ndarray[Any, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def elements(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * ITEM_BYTES[self.dtype]
+
+    @property
+    def constant(self) -> bool:
+        return self.data is not None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """``inputs`` holds -1 for an omitted optional input; ``options`` are TFLite's, by their snake_case names.
+
+    Options used: ``padding`` ("SAME"/"VALID"), ``stride_h``, ``stride_w``, ``dilation_h``, ``dilation_w``,
+    ``depth_multiplier``, ``filter_h``, ``filter_w``, ``activation`` ("NONE", "RELU", "RELU6", "RELU_N1_TO_1", ...),
+    ``axis``, ``keep_dims``, ``beta``.
+    """
+
+    index: int
+    type: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operators stand in execution order as stored; ``sha256`` is that of the file (zoo: of the definition)."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    sha256: str
+    file_bytes: int = 0
+    random_weights: bool = False
+    warnings: tuple[str, ...] = ()
