@@ -1,0 +1,132 @@
+"""Arena planning: an offset for every buffer so that buffers alive together never overlap.
+
+:func:`greedy_by_size` is TensorFlow Lite Micro's GreedyMemoryPlanner (buffers by falling size, each into the first gap
+between the buffers already placed that are alive at the same time). :func:`plan_arena` tries several orders and both
+gap rules, that one included, and keeps the smallest arena, so it is never worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Arena", "Block", "align_up", "greedy_by_size", "live_bytes", "plan_arena"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A buffer of ``bytes`` bytes, alive at steps ``first`` to ``last``, both inclusive."""
+
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """``offsets[i]`` belongs to block ``i``; ``bytes`` is the first byte behind all blocks, aligned."""
+
+    offsets: tuple[int, ...]
+    bytes: int
+
+
+def align_up(value: int, align: int) -> int:
+    """``value`` rounded up to a multiple of ``align`` (>= 1)."""
+    return -(-value // align) * align
+
+
+def greedy_by_size(blocks: Sequence[Block], align: int = 16) -> Arena:
+    """TFLM's GreedyMemoryPlanner: by falling (aligned) size, equal sizes in list order, first gap that is large enough."""
+    return _place(_aligned(blocks, align), _by_size(_aligned(blocks, align)), best_fit=False)
+
+
+def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
+    """The smallest arena found for ``blocks``; every offset is a multiple of ``align`` and live blocks never overlap.
+
+    Deterministic, O(n^2) per order tried and at most ten tries; it stops at the first that reaches the lower bound (the
+    peak of live aligned bytes). Leaves out: an exact search, so the bound is not always reached when it could be.
+    """
+    sized = _aligned(blocks, align)
+    bound = max(live_bytes(sized), default=0)
+    best: Arena | None = None
+    for order in _orders(sized):
+        for best_fit in (False, True):
+            arena = _place(sized, order(), best_fit)
+            if best is None or arena.bytes < best.bytes:
+                best = arena
+            if best.bytes == bound:
+                return best
+    return best if best is not None else Arena((), 0)
+
+
+def live_bytes(blocks: Sequence[Block]) -> list[int]:
+    """Sum of the blocks alive at each step, from step 0 to the last one."""
+    steps = max((b.last for b in blocks), default=-1) + 1
+    change = [0] * (steps + 1)
+    for b in blocks:
+        change[b.first] += b.bytes
+        change[b.last + 1] -= b.bytes
+    total, live = [], 0
+    for delta in change[:steps]:
+        live += delta
+        total.append(live)
+    return total
+
+
+def _aligned(blocks: Sequence[Block], align: int) -> list[Block]:
+    return [Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]
+
+
+def _by_size(blocks: Sequence[Block]) -> list[int]:
+    return sorted(range(len(blocks)), key=lambda i: -blocks[i].bytes)
+
+
+def _orders(blocks: Sequence[Block]) -> Iterable[Callable[[], list[int]]]:
+    """Orders of placement, each computed when it is asked for; TFLM's first."""
+
+    def sort(key: Callable[[Block], tuple[int, ...]]) -> Callable[[], list[int]]:
+        return lambda: sorted(range(len(blocks)), key=lambda i: (*key(blocks[i]), i))
+
+    yield lambda: _by_size(blocks)
+    yield lambda: _by_breadth(blocks)
+    yield sort(lambda b: (b.first, -b.bytes))
+    yield sort(lambda b: (b.first - b.last, -b.bytes))
+    yield sort(lambda b: (-b.bytes * (b.last - b.first + 1),))
+
+
+def _by_breadth(blocks: Sequence[Block]) -> list[int]:
+    """Steps by falling live bytes; at each step its blocks by falling size, those already listed left out."""
+    live = live_bytes(blocks)
+    at: list[list[int]] = [[] for _ in live]
+    for i, b in enumerate(blocks):
+        for step in range(b.first, b.last + 1):
+            at[step].append(i)
+    order: dict[int, None] = {}
+    for step in sorted(range(len(live)), key=lambda s: (-live[s], s)):
+        for i in sorted(at[step], key=lambda i: (-blocks[i].bytes, i)):
+            order.setdefault(i)
+    return list(order)
+
+
+def _place(blocks: Sequence[Block], order: Sequence[int], best_fit: bool) -> Arena:
+    """Each block of ``order`` into the first (or the smallest) gap among the placed blocks alive with it."""
+    offsets = [0] * len(blocks)
+    placed: list[tuple[int, int, int, int]] = []  # (start, end, first, last)
+    for i in order:
+        b = blocks[i]
+        alive = sorted((s, e) for s, e, first, last in placed if first <= b.last and b.first <= last)
+        offsets[i] = _gap(alive, b.bytes, best_fit)
+        placed.append((offsets[i], offsets[i] + b.bytes, b.first, b.last))
+    return Arena(tuple(offsets), max((end for _, end, _, _ in placed), default=0))
+
+
+def _gap(alive: Sequence[tuple[int, int]], needed: int, best_fit: bool) -> int:
+    """Offset of a gap of at least ``needed`` bytes between the ``alive`` ranges (sorted by start)."""
+    free, choice, size = 0, -1, -1
+    for start, end in alive:
+        if start - free >= needed and (choice < 0 or start - free < size):
+            if not best_fit:
+                return free
+            choice, size = free, start - free
+        free = max(free, end)
+    return choice if choice >= 0 else free
