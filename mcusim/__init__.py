@@ -1,0 +1,40 @@
+"""Simulate quantised neural networks on Cortex-M boards.
+
+>>> import mcusim
+>>> result = mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="internal")
+>>> result.run.cycles > result.macs
+True
+
+The names below are loaded on first use, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcusim.machine import load_machine
+    from mcusim.model import load_model
+    from mcusim.study import compare, simulate
+
+__all__ = ["__version__", "compare", "load_machine", "load_model", "simulate"]
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "compare": "mcusim.study",
+    "load_machine": "mcusim.machine",
+    "load_model": "mcusim.model",
+    "simulate": "mcusim.study",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'mcusim' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
