@@ -11,33 +11,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
+
+from mcusim.units import Duration
+
+__all__ = [
+    "Accelerator",
+    "Attribute",
+    "Basis",
+    "Bus",
+    "Cache",
+    "CachePolicy",
+    "Core",
+    "Device",
+    "DeviceKind",
+    "Dma",
+    "Duration",
+    "Figure",
+    "Flash",
+    "Machine",
+    "Power",
+    "Qspi",
+    "Region",
+    "Sdram",
+    "SdramTiming",
+    "Sram",
+    "Tcm",
+]
 
 Basis = Literal["datasheet", "measured", "calibrated", "assumed"]
 CachePolicy = Literal["write-back", "write-through"]
 Attribute = Literal["write-back", "write-through", "uncached"]
 DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """A length of time in the unit it was written in: ``cycles`` (of the core), ``clocks`` or ``s``.
-
-    ``clocks`` are those of the device the key belongs to (``sdclk``, ``qclk``, ``hclk``).
-    """
-
-    value: Fraction
-    unit: Literal["cycles", "clocks", "s"]
-
-    def cycles(self, core_hz: int, device_hz: int | None = None) -> Fraction:
-        """Length in (fractional) core cycles; ``device_hz`` is needed for ``clocks``."""
-        if self.unit == "cycles":
-            return self.value
-        if self.unit == "s":
-            return self.value * core_hz
-        if device_hz is None:
-            raise ValueError("a duration in device clocks needs the device's clock")
-        return self.value * core_hz / device_hz
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +221,17 @@ class Machine:
     power: Power
     figures: Mapping[str, Figure] = field(repr=False)
     path: str = ""
+    _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
+
+    def replace(self, key: str, value: object) -> Machine:
+        """This machine with the dotted ``key`` changed, read and checked again like a file.
+
+        ``value`` is what the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``). Keys that the
+        file leaves to a default follow (``bus.clock`` follows ``core.clock``). Raises MachineError.
+        """
+        from mcusim.machine.loader import replace
+
+        return replace(self, key, value)
 
     def cycles(self, duration: Duration, device_hz: int | None = None) -> Fraction:
         """``duration`` in core cycles (fractional; rounding is the caller's)."""

@@ -1,0 +1,281 @@
+"""Kinds of values a machine key can have, and the three shapes a schema is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcusim import units
+from mcusim.machine.tree import Node, show
+
+__all__ = [
+    "Default",
+    "Each",
+    "Field",
+    "RejectedError",
+    "Scope",
+    "Spec",
+    "Table",
+    "address",
+    "addresses",
+    "bits",
+    "choice",
+    "clock",
+    "count",
+    "current",
+    "duration",
+    "energy",
+    "flag",
+    "power_of_two",
+    "size",
+    "text",
+    "voltage",
+]
+
+Scope = Mapping[str, Any]
+Parser = Callable[[object], Any]
+_INTEGER = re.compile(r"\d+(_\d+)*|0[xX][0-9a-fA-F]+(_[0-9a-fA-F]+)*", re.ASCII)
+SLOWEST_CLOCK, FASTEST_CLOCK = 1_000, 10_000_000_000
+ADDRESSES = 1 << 32
+
+
+class RejectedError(ValueError):
+    """A value that breaks the rule this text states; the reader adds file, line and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What a key that the file leaves out is worth, given what was read before it, and why."""
+
+    value: Callable[[Scope], Any]
+    source: str
+    basis: Literal["datasheet", "assumed"] = "assumed"
+    text: Callable[[Any], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key. ``typed`` turns a command line's text into the value the file would hold."""
+
+    parse: Parser
+    default: Default | None = None
+    typed: Callable[[str], object] = str
+    is_figure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with fixed keys; ``build`` gets its name and its values."""
+
+    fields: Mapping[str, Field | Table | Each]
+    build: Callable[[str, dict[str, Any]], Any]
+    absent: Literal["error", "none", "defaults"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A table whose keys are names; ``choose`` gives the shape of one entry."""
+
+    choose: Callable[[Node], Field | Table]
+    absent: Literal["error", "none", "defaults"] = "error"
+
+
+Spec = Field | Table | Each
+
+
+def _typed_integer(typed: str) -> object:
+    plain = typed.strip()
+    return int(plain.replace("_", ""), 0) if _INTEGER.fullmatch(plain) and len(plain) <= 64 else typed
+
+
+def _typed_list(typed: str) -> object:
+    return [
+        _typed_integer(part) for part in typed.strip().removeprefix("[").removesuffix("]").split(",") if part.strip()
+    ]
+
+
+def _typed_flag(typed: str) -> object:
+    return {"true": True, "false": False}.get(typed.strip(), typed)
+
+
+def _integer(value: object, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RejectedError("must be a whole number without unit or quotes")
+    if not low <= value <= high:
+        raise RejectedError(f"must be {low} to {high}")
+    return value
+
+
+def count(low: int, high: int, among: tuple[int, ...] = (), default: Default | None = None) -> Field:
+    """A plain integer in ``low..high``, or one of ``among``."""
+
+    def parse(value: object) -> int:
+        number = _integer(value, low, high)
+        if among and number not in among:
+            raise RejectedError(f"must be one of {', '.join(map(str, among))}")
+        return number
+
+    return Field(parse, default, _typed_integer)
+
+
+def power_of_two(high: int) -> Field:
+    """A plain integer, a power of two up to ``high``."""
+
+    def parse(value: object) -> int:
+        number = _integer(value, 1, high)
+        if number & (number - 1):
+            raise RejectedError("must be a power of two")
+        return number
+
+    return Field(parse, typed=_typed_integer)
+
+
+def _address(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RejectedError("must be an address such as 0x2000_0000, without quotes")
+    if not 0 <= value < ADDRESSES:
+        raise RejectedError("must be an address of 32 bits")
+    return value
+
+
+def address() -> Field:
+    """A 32-bit address."""
+    return Field(_address, typed=_typed_integer)
+
+
+def addresses(default: Default) -> Field:
+    """A list of 32-bit addresses, as a tuple."""
+
+    def parse(value: object) -> tuple[int, ...]:
+        if not isinstance(value, list):
+            raise RejectedError("must be a list of addresses such as [0x0020_0000]")
+        if len(value) > 16:
+            raise RejectedError("must have at most 16 addresses")
+        return tuple(_address(item) for item in value)
+
+    return Field(parse, default, _typed_list)
+
+
+def flag(default: Default | None = None) -> Field:
+    """``true`` or ``false``."""
+
+    def parse(value: object) -> bool:
+        if not isinstance(value, bool):
+            raise RejectedError("must be true or false, without quotes")
+        return value
+
+    return Field(parse, default, _typed_flag)
+
+
+def choice(*names: str, default: Default | None = None) -> Field:
+    """One of ``names``."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise RejectedError("must be " + (f"one of {', '.join(names)}" if len(names) > 1 else f'"{names[0]}"'))
+        return value
+
+    return Field(parse, default)
+
+
+def text(default: Default | None = None) -> Field:
+    """A short text on one line; not a figure."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+            raise RejectedError("must be a text of 1 to 200 characters on one line")
+        return value
+
+    return Field(parse, default, is_figure=False)
+
+
+def clock(default: Default | None = None) -> Field:
+    """A frequency in Hz."""
+
+    def parse(value: object) -> int:
+        hertz = units.parse_clock(value)
+        if not SLOWEST_CLOCK <= hertz <= FASTEST_CLOCK:
+            raise RejectedError("a clock must be 1 kHz to 10 GHz")
+        return hertz
+
+    return Field(parse, default)
+
+
+def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tuple[int, ...] = ()) -> Field:
+    """Bytes in ``low..high``; ``power``: a power of two; or one of ``among``."""
+
+    def parse(value: object) -> int:
+        number = units.parse_size(value)
+        if among and number not in among:
+            raise RejectedError(f"must be one of {', '.join(f'{member} B' for member in among)}")
+        if not low <= number <= high:
+            raise RejectedError(f"a size here must be {low:,} B to {high:,} B" if low != 1 else _positive(high))
+        if power and number & (number - 1):
+            raise RejectedError("must be a power of two")
+        return number
+
+    return Field(parse)
+
+
+def _positive(high: int) -> str:
+    return "a size must be positive and " + ("fit 32 bits of address" if high == ADDRESSES else f"at most {high:,} B")
+
+
+def bits(*among: int) -> Field:
+    """A width in bits, one of ``among``."""
+
+    def parse(value: object) -> int:
+        number = units.parse_bits(value)
+        if number not in among:
+            raise RejectedError(f"must be one of {', '.join(f'{width} bit' for width in among)}")
+        return number
+
+    return Field(parse)
+
+
+def duration(*clocks: str, positive: bool = False) -> Field:
+    """A duration in core cycles, seconds or the device's clocks (called ``clocks``); at most 1 s or 10**9 clocks."""
+
+    def parse(value: object) -> units.Duration:
+        length = units.parse_duration(value, clocks)
+        if positive and not length.value:
+            raise RejectedError("must be more than zero")
+        if length.value > (1 if length.unit == "s" else 10**9):
+            raise RejectedError("must be at most 1 s or 10**9 clocks")
+        return length
+
+    return Field(parse)
+
+
+def _bounded(parse_exact: Callable[[object], Any], low: float, high: float, rule: str) -> Field:
+    def parse(value: object) -> float:
+        exact = parse_exact(value)
+        if not (exact > 0 if low else exact >= 0) or exact > high:
+            raise RejectedError(rule)
+        return float(exact)
+
+    return Field(parse)
+
+
+def current() -> Field:
+    """A current in A."""
+    return _bounded(units.parse_current, 0, 100, "a current must be at most 100 A")
+
+
+def voltage() -> Field:
+    """A supply voltage in V."""
+    return _bounded(units.parse_voltage, 1, 60, "a supply must be more than 0 V and at most 60 V")
+
+
+def energy() -> Field:
+    """An energy in J."""
+    return _bounded(units.parse_energy, 0, 1, "an energy per byte must be at most 1 J")
+
+
+def shown(value: object, field: Field) -> str:
+    """A value as text: strings as they are, addresses in hexadecimal."""
+    if field.parse is _address and isinstance(value, int):
+        return f"{value:#010x}"
+    return value if isinstance(value, str) else show(value)

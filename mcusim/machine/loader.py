@@ -1,0 +1,83 @@
+"""``load_machine`` and ``replace``: a raw tree becomes a checked, frozen :class:`Machine`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcusim.errors import MachineError
+from mcusim.machine.description import Machine
+from mcusim.machine.document import read_document
+from mcusim.machine.reader import Reader, nearest
+from mcusim.machine.rules import broken
+from mcusim.machine.schema import MACHINE
+from mcusim.machine.tree import Branch, Leaf, problem, show, with_leaf
+
+__all__ = ["load_machine", "replace"]
+
+_BY_USER = "set by the user"
+_TEXTS = ("name", "title")
+
+
+def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
+    """A shipped machine by name or a machine file by path, with ``overrides`` (dotted key -> value) applied.
+
+    An override is the value the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``), and passes
+    the same checks. Raises MachineError naming file, line, key, value and the rule that is broken.
+
+    Left out: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
+    and an alias has the attribute of its region.
+    """
+    tree, path = read_document(name_or_path)
+    machine = _build(tree, str(path))
+    return _changed(machine, overrides) if overrides else machine
+
+
+def replace(machine: Machine, key: str, value: object) -> Machine:
+    """``machine`` with the dotted ``key`` changed; see :meth:`Machine.replace`. Raises MachineError."""
+    return _changed(machine, {key: value})
+
+
+def _build(tree: Branch, path: str) -> Machine:
+    reader = Reader(tree)
+    parts = reader.read(MACHINE)
+    regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
+    machine = Machine(
+        name=parts["name"],
+        title=parts["title"],
+        core=parts["core"],
+        bus=parts["bus"],
+        instruction_cache=parts["cache"]["instruction"],
+        data_cache=parts["cache"]["data"],
+        memory={region.name: region for region in regions},
+        dma=parts["dma"],
+        power=parts["power"],
+        figures=reader.figures,
+        path=path,
+        _raw=tree,
+    )
+    found = broken(machine)
+    if found:
+        raise reader.problem(*found)
+    return machine
+
+
+def _changed(machine: Machine, changes: Mapping[str, object]) -> Machine:
+    tree = machine._raw
+    if not isinstance(tree, Branch):
+        raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
+    for key, value in changes.items():
+        _require_key(machine, key, value)
+        leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
+        tree = with_leaf(tree, tuple(key.split(".")), leaf)
+    return _build(tree, machine.path)
+
+
+def _require_key(machine: Machine, key: str, value: object) -> None:
+    if key in machine.figures or key in _TEXTS:
+        return
+    inside = [known for known in machine.figures if known.startswith(f"{key}.")]
+    if inside:
+        raise MachineError(f"{key} = {show(value)}: is a table of {machine.name}; its keys are {', '.join(inside)}")
+    hint = nearest(key, machine.figures) or f'; "mcusim machines {machine.name}" lists all keys'
+    raise problem(Leaf(value, machine.name, 0), key[:80], f"{machine.name} has no such key{hint}")

@@ -1,0 +1,101 @@
+"""Reads a raw tree by a schema into typed values, and notes where every figure comes from."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcusim.errors import MachineError, UnitError
+from mcusim.machine.description import Figure
+from mcusim.machine.fields import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
+from mcusim.machine.tree import Branch, Leaf, Node, join, problem
+
+__all__ = ["Reader", "nearest"]
+
+
+def nearest(key: str, known: Iterable[str]) -> str:
+    """``, did you mean "..."`` for the closest of ``known``, or nothing."""
+    close = difflib.get_close_matches(key[:80], list(known), n=1)
+    return f', did you mean "{close[0]}"' if close else ""
+
+
+class Reader:
+    """One reading of one tree; ``figures`` and ``nodes`` fill while it reads."""
+
+    def __init__(self, root: Branch) -> None:
+        self.root = root
+        self.figures: dict[str, Figure] = {}
+        self.nodes: dict[str, Node] = {}
+
+    def problem(self, path: str, rule: str) -> MachineError:
+        """The error for a rule broken by what stands at ``path`` (or at the table around it)."""
+        around = path
+        while around and around not in self.nodes:
+            around = around.rpartition(".")[0]
+        node = self.nodes.get(around, self.root)
+        if around != path and path in self.figures:
+            figure = self.figures[path]
+            return problem(Leaf(figure.text, node.file, node.line), path, rule)
+        return problem(node, path, rule)
+
+    def read(self, table: Table) -> Any:
+        """The whole tree by the top-level ``table``."""
+        return table.build("", self._fields(self.root, "", table.fields, {}))
+
+    def _fields(self, branch: Branch, path: str, fields: Mapping[str, Spec], scope: Scope) -> dict[str, Any]:
+        for key in branch.items:
+            if key not in fields:
+                where = f"[{path}]" if path else "a machine"
+                rule = f"unknown key{nearest(key, fields)}: {where} has {', '.join(fields)}"
+                raise problem(branch.items[key], join(path, key), rule)
+        own: dict[str, Any] = {}
+        for key, spec in fields.items():
+            own[key] = self._item(branch, key, join(path, key), spec, {**scope, **own})
+        return own
+
+    def _item(self, branch: Branch, key: str, path: str, spec: Spec, scope: Scope) -> Any:
+        node = branch.items.get(key)
+        if node is not None:
+            self.nodes[path] = node
+        if isinstance(spec, Field):
+            return self._field(branch, path, node, spec, scope)
+        if node is None:
+            if spec.absent == "none":
+                return None
+            if spec.absent == "error":
+                raise problem(branch, path.rpartition(".")[0], f"the table [{path}] is missing")
+            node = Branch({}, branch.file, branch.line)
+        if isinstance(node, Leaf):
+            raise problem(node, path, "must be a table")
+        if isinstance(spec, Each):
+            return {
+                name: self._item(node, name, join(path, name), spec.choose(item), scope)
+                for name, item in node.items.items()
+            }
+        return spec.build(key, self._fields(node, path, spec.fields, scope))
+
+    def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: Scope) -> Any:
+        if node is None:
+            if field.default is None:
+                table, _, key = path.rpartition(".")
+                raise problem(branch, table, f"the key {key} is missing")
+            return self._default(path, field, field.default, scope)
+        if isinstance(node, Branch):
+            raise problem(node, path, "must be one value, not a table")
+        value = field.typed(node.value) if node.typed and isinstance(node.value, str) else node.value
+        try:
+            result = field.parse(value)
+        except (RejectedError, UnitError) as error:
+            raise problem(node, path, str(error)) from None
+        if field.is_figure:
+            text = shown(value, field)
+            self.figures[path] = Figure(path, text, node.basis, node.source, node.file, node.line)
+        return result
+
+    def _default(self, path: str, field: Field, default: Default, scope: Scope) -> Any:
+        value = default.value(scope)
+        if field.is_figure:
+            text = default.text(value) if default.text else shown(value, field)
+            self.figures[path] = Figure(path, text, default.basis, f"default: {default.source}", self.root.file, 0)
+        return value

@@ -1,0 +1,149 @@
+"""Rules between keys, checked on the finished machine: overlaps, cache geometry, SDRAM timing, names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
+
+__all__ = ["broken"]
+
+Broken = Iterator[tuple[str, str]]
+_ADDRESSES = 1 << 32
+
+
+def broken(machine: Machine) -> tuple[str, str] | None:
+    """The dotted key and the text of the first rule the machine breaks, or None."""
+    for rule in _RULES:
+        for found in rule(machine):
+            return found
+    return None
+
+
+def _written(address: int) -> str:
+    return f"0x{address >> 16:04X}_{address & 0xFFFF:04X}"
+
+
+def _range(base: int, size: int) -> str:
+    return f"{_written(base)}..{_written(base + size - 1)}"
+
+
+def _windows(region: Region) -> Iterator[tuple[int, str]]:
+    yield region.base, f"memory.{region.name}.base"
+    for alias in region.aliases:
+        yield alias, f"memory.{region.name}.aliases"
+
+
+def _regions_exist(machine: Machine) -> Broken:
+    if not machine.memory:
+        yield "memory", "a machine has at least one memory region"
+
+
+def _ranges_fit(machine: Machine) -> Broken:
+    grain = max([4, *(cache.line for cache in (machine.instruction_cache, machine.data_cache) if cache)])
+    for region in machine.memory.values():
+        if region.size % grain:
+            yield f"memory.{region.name}.size", f"must be a multiple of {grain} B (a word, or a cache line)"
+        for start, key in _windows(region):
+            if start % grain:
+                yield key, f"must be a multiple of {grain} B (a word, or a cache line)"
+            if start + region.size > _ADDRESSES:
+                yield key, f"{region.size:,} B from {_written(start)} run past the 32-bit address space"
+
+
+def _no_overlap(machine: Machine) -> Broken:
+    windows = sorted(
+        (start, region.size, region.name, key) for region in machine.memory.values() for start, key in _windows(region)
+    )
+    for (low, size, name, _), (high, other_size, other, key) in pairwise(windows):
+        if high < low + size:
+            yield (
+                key,
+                f"regions must not overlap: {other} {_range(high, other_size)} and {name} {_range(low, size)}",
+            )
+
+
+def _tcm_uncached(machine: Machine) -> Broken:
+    for region in machine.memory.values():
+        if region.kind == "tcm" and region.attribute != "uncached":
+            yield f"memory.{region.name}.attribute", "tightly coupled memory is never cached, must be uncached"
+
+
+def _cache_geometry(machine: Machine) -> Broken:
+    caches: dict[str, Cache | None] = {"instruction": machine.instruction_cache, "data": machine.data_cache}
+    for name, cache in caches.items():
+        if cache is None or cache.size == 0:
+            continue
+        sets, rest = divmod(cache.size, cache.ways * cache.line)
+        if rest or sets & (sets - 1):
+            product = f"{cache.ways} ways x {cache.line} B x a power of two"
+            yield f"cache.{name}.size", f"must be ways x line x a power of two (of sets), here {product}"
+
+
+def _bus_clock(machine: Machine) -> Broken:
+    if machine.bus.clock > machine.core.clock:
+        yield "bus.clock", f"must not be faster than core.clock ({machine.core.clock:,} Hz)"
+
+
+def _flash_line(machine: Machine) -> Broken:
+    for region in machine.memory.values():
+        if isinstance(region.device, Flash) and region.size % region.device.line:
+            yield f"memory.{region.name}.size", f"must be a multiple of the flash line ({region.device.line} B)"
+
+
+def _sdram_capacity(machine: Machine) -> Broken:
+    for region, device in _sdrams(machine):
+        capacity = device.width // 8 * device.banks * device.rows * device.columns
+        if region.size > capacity:
+            yield (
+                f"memory.{region.name}.size",
+                f"more than width x banks x rows x columns can hold ({capacity:,} B)",
+            )
+
+
+def _sdram_timing(machine: Machine) -> Broken:
+    for region, device in _sdrams(machine):
+        timing, table = device.timing, f"memory.{region.name}.timing"
+
+        def clocks(length: Duration, hertz: int = device.clock) -> Fraction:
+            return length.cycles(machine.core.clock, hertz) * hertz / machine.core.clock
+
+        row, active, precharge = clocks(timing.tRC), clocks(timing.tRAS), clocks(timing.tRP)
+        if row < active + precharge:
+            yield f"{table}.tRC", f"must be at least tRAS + tRP ({_sdclk(active)} + {_sdclk(precharge)} sdclk)"
+        if active < clocks(timing.tRCD):
+            yield f"{table}.tRAS", f"must be at least tRCD ({_sdclk(clocks(timing.tRCD))} sdclk)"
+        if clocks(timing.refresh) <= row:
+            yield f"{table}.refresh", f"must be longer than tRC ({_sdclk(row)} sdclk)"
+
+
+def _sdrams(machine: Machine) -> Iterator[tuple[Region, Sdram]]:
+    for region in machine.memory.values():
+        if isinstance(region.device, Sdram):
+            yield region, region.device
+
+
+def _sdclk(clocks: Fraction) -> str:
+    return f"{float(clocks):.6g}"
+
+
+def _energy_names(machine: Machine) -> Broken:
+    for name in machine.power.energy_per_byte:
+        if name not in machine.memory:
+            yield f"power.energy_per_byte.{name}", f"names no region; regions are {', '.join(machine.memory)}"
+
+
+_RULES: tuple[Callable[[Machine], Broken], ...] = (
+    _regions_exist,
+    _ranges_fit,
+    _no_overlap,
+    _tcm_uncached,
+    _cache_geometry,
+    _bus_clock,
+    _flash_line,
+    _sdram_capacity,
+    _sdram_timing,
+    _energy_names,
+)

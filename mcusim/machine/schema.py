@@ -1,0 +1,207 @@
+"""What a machine file may say, as data: one table per section, keys named like the fields they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcusim.machine import description as d
+from mcusim.machine.fields import (
+    Default,
+    Each,
+    Field,
+    Scope,
+    Table,
+    address,
+    addresses,
+    bits,
+    choice,
+    clock,
+    count,
+    current,
+    duration,
+    energy,
+    flag,
+    power_of_two,
+    size,
+    text,
+    voltage,
+)
+from mcusim.machine.tree import Branch, Leaf, Node
+
+__all__ = ["MACHINE"]
+
+
+def _filled(build: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
+    return lambda _name, values: build(**values)
+
+
+def _attribute(scope: Scope) -> d.Attribute:
+    """The default memory map of ARMv7-M; TCM has its own port in front of the caches."""
+    if scope["device"] == "tcm":
+        return "uncached"
+    by_half_gibibyte: tuple[d.Attribute, ...] = (
+        "write-through",  # 0x0000_0000 code
+        "write-back",  # 0x2000_0000 SRAM
+        "uncached",  # 0x4000_0000 peripherals
+        "write-back",  # 0x6000_0000 external RAM
+        "write-through",  # 0x8000_0000 external RAM
+    )
+    index = scope["base"] >> 29
+    return by_half_gibibyte[index] if index < len(by_half_gibibyte) else "uncached"
+
+
+def _hertz(value: object) -> str:
+    return f"{value} Hz"
+
+
+_BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", text=_hertz)
+_SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", text=_hertz)
+_ATTRIBUTE = Default(_attribute, "default memory map, ARMv7-M Architecture Reference Manual B3.1", "datasheet")
+_WRITABLE = Default(lambda scope: scope["device"] not in ("flash", "qspi"), "all but flash and QSPI are writable")
+_REACHED = Default(lambda _: True, "the DMA reaches a region unless the file denies it")
+_NO_ALIAS = Default(lambda _: (), "no alias", text=lambda _: "[]")
+
+CORE: dict[str, Field] = {
+    "isa": choice("cortex-m4", "cortex-m7"),
+    "clock": clock(),
+}
+BUS: dict[str, Field] = {
+    "clock": clock(_BUS_CLOCK),
+    "arbitration": choice("round-robin", default=Default(lambda _: "round-robin", "the only arbitration modelled")),
+}
+CACHE: dict[str, Field] = {
+    "size": size(0, high=1 << 20),
+    "ways": count(1, 64),
+    "line": size(4, power=True, high=256),
+    "policy": choice("write-back", "write-through"),
+    "replacement": choice("lru", "round-robin", "random", default=Default(lambda _: "lru", "LRU; not documented")),
+}
+REGION: dict[str, Field] = {
+    "device": choice("tcm", "sram", "flash", "sdram", "qspi"),
+    "base": address(),
+    "size": size(),
+    "aliases": addresses(_NO_ALIAS),
+    "attribute": choice("write-back", "write-through", "uncached", default=_ATTRIBUTE),
+    "dma": flag(_REACHED),
+    "writable": flag(_WRITABLE),
+}
+TIMING: dict[str, Field] = {
+    "CL": duration("sdclk", positive=True),
+    "tRCD": duration("sdclk"),
+    "tRP": duration("sdclk"),
+    "tRC": duration("sdclk"),
+    "tRAS": duration("sdclk"),
+    "tWR": duration("sdclk"),
+    "refresh": duration("sdclk", positive=True),
+}
+ACCELERATOR: dict[str, Field] = {
+    "instruction_lines": count(0, 4096),
+    "data_lines": count(0, 4096),
+    "prefetch": flag(),
+}
+DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
+    "tcm": (d.Tcm, {}),
+    "sram": (
+        d.Sram,
+        {
+            "width": bits(8, 16, 32, 64, 128),
+            "clock": clock(_SRAM_CLOCK),
+            "read_latency": duration("hclk"),
+            "write_latency": duration("hclk"),
+        },
+    ),
+    "flash": (
+        d.Flash,
+        {
+            "wait_states": count(0, 15),
+            "line": size(4, power=True, high=256),
+            "read_latency": duration("hclk"),
+            "accelerator": Table(ACCELERATOR, _filled(d.Accelerator), absent="none"),
+        },
+    ),
+    "sdram": (
+        d.Sdram,
+        {
+            "width": bits(8, 16, 32),
+            "clock": clock(),
+            "banks": power_of_two(16),
+            "rows": power_of_two(1 << 16),
+            "columns": power_of_two(1 << 14),
+            "timing": Table(TIMING, _filled(d.SdramTiming)),
+            "read_overhead": duration("sdclk"),
+            "write_overhead": duration("sdclk"),
+            "write_fifo": count(0, 1024),
+        },
+    ),
+    "qspi": (
+        d.Qspi,
+        {
+            "clock": clock(),
+            "instruction_lines": count(0, 8, among=(0, 1, 2, 4, 8)),
+            "address_lines": count(1, 8, among=(1, 2, 4, 8)),
+            "data_lines": count(1, 8, among=(1, 2, 4, 8)),
+            "address_bits": count(8, 32, among=(8, 16, 24, 32)),
+            "dummy": count(0, 63),
+            "cs_high": count(0, 64),
+            "fifo": size(0, high=4096),
+            "read_overhead": duration("qclk"),
+        },
+    ),
+}
+DMA: dict[str, Field] = {
+    "streams": count(1, 64),
+    "beat": size(among=(1, 2, 4)),
+    "burst": count(1, 16, among=(1, 4, 8, 16)),
+    "max_units": count(1, (1 << 32) - 1),
+    "read_cost": duration("hclk"),
+    "write_cost": duration("hclk"),
+    "request_setup": duration("hclk"),
+    "completion_interrupt": duration("hclk"),
+}
+POWER: dict[str, Field | Table | Each] = {
+    "supply": voltage(),
+    "run": current(),
+    "sleep": current(),
+    "sdram_active": current(),
+    "qspi_active": current(),
+    "dma_active": current(),
+    "energy_per_byte": Each(lambda _: energy(), absent="defaults"),
+}
+
+
+def _region(node: Node) -> Table:
+    """The table of one region: the keys all regions share and those of its device."""
+    named = node.items.get("device") if isinstance(node, Branch) else None
+    kind = named.value if isinstance(named, Leaf) and isinstance(named.value, str) else "tcm"
+    device, keys = DEVICES.get(kind, (d.Tcm, {}))
+
+    def build(name: str, values: dict[str, Any]) -> d.Region:
+        shared = {key: values[key] for key in REGION if key != "device"}
+        own = {key: values[key] for key in keys}
+        return d.Region(name=name, kind=values["device"], device=device(**own), **shared)
+
+    return Table({**REGION, **keys}, build)
+
+
+MACHINE = Table(
+    {
+        "name": text(),
+        "title": text(),
+        "extends": text(Default(lambda _: "", "")),
+        "core": Table(CORE, _filled(d.Core)),
+        "bus": Table(BUS, _filled(d.Bus), absent="defaults"),
+        "cache": Table(
+            {
+                "instruction": Table(CACHE, _filled(d.Cache), absent="none"),
+                "data": Table(CACHE, _filled(d.Cache), absent="none"),
+            },
+            lambda _name, values: values,
+            absent="defaults",
+        ),
+        "memory": Each(_region),
+        "dma": Each(lambda _: Table(DMA, lambda name, values: d.Dma(name=name, **values)), absent="defaults"),
+        "power": Table(POWER, _filled(d.Power)),
+    },
+    lambda _name, values: values,
+)

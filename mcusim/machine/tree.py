@@ -1,0 +1,133 @@
+"""The raw content of a machine file: a tree whose leaves remember file, line, basis and source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcusim.errors import MachineError
+from mcusim.machine.description import Basis
+
+__all__ = ["NO_SOURCE", "Branch", "Leaf", "Node", "grow", "join", "merge", "problem", "show", "with_leaf"]
+
+NO_SOURCE = "no source given"
+_BASES = ("datasheet", "measured", "calibrated", "assumed")
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value. ``typed``: it came as text from a command line, not from TOML."""
+
+    value: Any
+    file: str
+    line: int
+    basis: Basis = "assumed"
+    source: str = NO_SOURCE
+    typed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One table; ``line`` 0 when it is not written in any file."""
+
+    items: Mapping[str, Branch | Leaf]
+    file: str
+    line: int
+
+
+Node = Branch | Leaf
+
+
+def join(path: str, key: str) -> str:
+    """The dotted path of ``key`` in the table ``path``."""
+    return f"{path}.{key}" if path else key
+
+
+def show(value: object) -> str:
+    """A value as the file would write it, cut to a readable length."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
+    if isinstance(value, int):
+        return str(value) if value.bit_length() < 200 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, list):
+        inner = ", ".join(show(item) for item in value[:6] if not isinstance(item, list | dict))
+        return f"[{inner}]" if len(value) <= 6 else f"[{inner}, ...]"
+    return "a table" if isinstance(value, dict) else str(value)[:60]
+
+
+def problem(node: Node, path: str, rule: str) -> MachineError:
+    """The error for a rule that ``node`` breaks: file, line, key, value, rule."""
+    where = f"{node.file}:{node.line}" if node.line else node.file
+    what = f"{path} = {show(node.value)}" if isinstance(node, Leaf) else (f"[{path}]" if path else "the file")
+    return MachineError(f"{where}: {what}: {rule}")
+
+
+def grow(raw: Mapping[str, Any], file: str, lines: Mapping[str, int]) -> Branch:
+    """The tree of one parsed file; ``lines`` gives the line of every dotted key. Raises MachineError."""
+    return _branch(raw, "", Branch({}, file, 0), lines, Leaf(None, file, 0))
+
+
+def _branch(raw: Mapping[str, Any], path: str, at: Branch, lines: Mapping[str, int], inherited: Leaf) -> Branch:
+    if path.count(".") >= _DEEPEST:
+        raise problem(at, path[:80], f"tables are nested deeper than {_DEEPEST}")
+    origin = _origin(raw, path, at, inherited)
+    items: dict[str, Node] = {}
+    for key, value in raw.items():
+        if key in ("basis", "source") and path:
+            continue
+        full = join(path, key)
+        line = lines.get(full, at.line)
+        if not _KEY.fullmatch(key):
+            raise problem(Branch({}, at.file, line), full[:80], "a key has 1 to 64 letters, digits, _ and - only")
+        items[key] = _node(value, full, replace(at, line=line), lines, origin)
+    return replace(at, items=items)
+
+
+def _node(value: Any, path: str, at: Branch, lines: Mapping[str, int], origin: Leaf) -> Node:
+    if not isinstance(value, dict):
+        return replace(origin, value=value, line=at.line)
+    if "value" not in value:
+        return _branch(value, path, at, lines, origin)
+    extra = [key for key in value if key not in ("value", "basis", "source")]
+    if extra:
+        raise problem(at, path, f'unknown key "{extra[0][:60]}" beside value: a figure has value, basis and source')
+    if isinstance(value["value"], dict):
+        raise problem(at, path, "value must not be a table")
+    return replace(_origin(value, path, at, origin), value=value["value"], line=at.line)
+
+
+def _origin(raw: Mapping[str, Any], path: str, at: Branch, inherited: Leaf) -> Leaf:
+    """Basis and source stated here, else inherited; one stated alone does not borrow the other from above."""
+    if not path or not ("basis" in raw or "source" in raw):
+        return inherited
+    basis, source = raw.get("basis", "assumed"), raw.get("source", NO_SOURCE)
+    if basis not in _BASES:
+        raise problem(Leaf(basis, at.file, at.line), join(path, "basis"), f"must be one of {', '.join(_BASES)}")
+    if not isinstance(source, str) or not source.strip():
+        raise problem(Leaf(source, at.file, at.line), join(path, "source"), "must be a text that names a document")
+    return Leaf(None, at.file, at.line, basis, source)
+
+
+def merge(base: Branch, over: Branch) -> Branch:
+    """``base`` with every leaf of ``over`` on top, table by table."""
+    items: dict[str, Node] = dict(base.items)
+    for key, node in over.items.items():
+        below = items.get(key)
+        items[key] = merge(below, node) if isinstance(below, Branch) and isinstance(node, Branch) else node
+    return Branch(items, over.file, over.line)
+
+
+def with_leaf(branch: Branch, path: tuple[str, ...], leaf: Leaf) -> Branch:
+    """``branch`` with ``leaf`` at ``path``, tables on the way added."""
+    head, *rest = path
+    if not rest:
+        return replace(branch, items={**branch.items, head: leaf})
+    child = branch.items.get(head)
+    child = child if isinstance(child, Branch) else Branch({}, branch.file, 0)
+    return replace(branch, items={**branch.items, head: with_leaf(child, tuple(rest), leaf)})

@@ -1,0 +1,154 @@
+"""Quantities with units, parsed once and exactly (no floating point).
+
+A quantity is a decimal number and a unit, ``"216 MHz"``. Exponents are not accepted; underscores between digits are.
+Sizes use binary units only, because ``KB`` means 1000 bytes to some and 1024 to others.
+
+The parsers leave out arithmetic on quantities: they return plain numbers in the base unit (bytes, Hz, A, V, J, bits),
+or a :class:`Duration`, which keeps the unit it was written in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from mcusim.errors import UnitError
+
+__all__ = [
+    "Duration",
+    "parse_bits",
+    "parse_clock",
+    "parse_current",
+    "parse_duration",
+    "parse_energy",
+    "parse_size",
+    "parse_voltage",
+]
+
+_QUANTITY = re.compile(r"([+-]?\d+(?:_\d+)*(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
+_LONGEST = 64
+
+_SIZE = {"B": Fraction(1), "KiB": Fraction(1 << 10), "MiB": Fraction(1 << 20), "GiB": Fraction(1 << 30)}
+_CLOCK = {"Hz": Fraction(1), "kHz": Fraction(10**3), "MHz": Fraction(10**6), "GHz": Fraction(10**9)}
+_SECONDS = {
+    "ps": Fraction(1, 10**12),
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 10**3),
+    "s": Fraction(1),
+}
+_CURRENT = {"nA": Fraction(1, 10**9), "uA": Fraction(1, 10**6), "mA": Fraction(1, 10**3), "A": Fraction(1)}
+_VOLTAGE = {"mV": Fraction(1, 10**3), "V": Fraction(1)}
+_ENERGY = {
+    "pJ": Fraction(1, 10**12),
+    "nJ": Fraction(1, 10**9),
+    "uJ": Fraction(1, 10**6),
+    "mJ": Fraction(1, 10**3),
+    "J": Fraction(1),
+}
+_AMBIGUOUS = {"KB": "KiB", "kB": "KiB", "K": "KiB", "k": "KiB", "MB": "MiB", "M": "MiB", "GB": "GiB", "G": "GiB"}
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time in the unit it was written in: ``cycles`` (of the core), ``clocks`` or ``s``.
+
+    ``clocks`` are those of the device the key belongs to (``sdclk``, ``qclk``, ``hclk``).
+    """
+
+    value: Fraction
+    unit: Literal["cycles", "clocks", "s"]
+
+    def cycles(self, core_hz: int, device_hz: int | None = None) -> Fraction:
+        """Length in (fractional) core cycles; ``device_hz`` is needed for ``clocks``."""
+        if self.unit == "cycles":
+            return self.value
+        if self.unit == "s":
+            return self.value * core_hz
+        if device_hz is None:
+            raise ValueError("a duration in device clocks needs the device's clock")
+        return self.value * core_hz / device_hz
+
+
+def parse_size(text: object) -> int:
+    """Bytes from ``"8 MiB"`` or ``"32 B"``; units B, KiB, MiB, GiB. Raises UnitError."""
+    return _whole(text, "a size", _SIZE, "bytes")
+
+
+def parse_clock(text: object) -> int:
+    """Hz from ``"216 MHz"``; units Hz, kHz, MHz, GHz. Raises UnitError."""
+    return _whole(text, "a clock", _CLOCK, "Hz")
+
+
+def parse_bits(text: object) -> int:
+    """Bits from ``"16 bit"``. Raises UnitError."""
+    return _whole(text, "a width", {"bit": Fraction(1)}, "bits")
+
+
+def parse_current(text: object) -> Fraction:
+    """A from ``"96 mA"``; units nA, uA, mA, A. Raises UnitError."""
+    return _quantity(text, "a current", _CURRENT)[0]
+
+
+def parse_voltage(text: object) -> Fraction:
+    """V from ``"3.3 V"``; units mV, V. Raises UnitError."""
+    return _quantity(text, "a voltage", _VOLTAGE)[0]
+
+
+def parse_energy(text: object) -> Fraction:
+    """J from ``"0.7 nJ"``; units pJ, nJ, uJ, mJ, J. Raises UnitError."""
+    return _quantity(text, "an energy", _ENERGY)[0]
+
+
+def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
+    """A duration: ``"20 ns"`` (ps, ns, us, ms, s), ``"120 cycles"`` of the core, or a number of one of ``clocks``
+    such as ``"2 sdclk"``. Raises UnitError. A time is not rounded to clocks here."""
+    units = {"cycles": Fraction(1), **dict.fromkeys(clocks, Fraction(1)), **_SECONDS}
+    value, unit = _quantity(text, "a duration", units)
+    if unit in _SECONDS:
+        return Duration(value, "s")
+    return Duration(value, "cycles" if unit == "cycles" else "clocks")
+
+
+def _whole(text: object, what: str, units: Mapping[str, Fraction], base: str) -> int:
+    value, _ = _quantity(text, what, units)
+    if value.denominator != 1:
+        raise UnitError(f"{_quoted(text)} is not a whole number of {base}")
+    return value.numerator
+
+
+def _quantity(text: object, what: str, units: Mapping[str, Fraction]) -> tuple[Fraction, str]:
+    """The value in the base unit, and the unit as written (``µ`` as ``u``)."""
+    accepted = f"{what} is a number and a unit ({', '.join(units)}) in quotes"
+    if not isinstance(text, str):
+        raise UnitError(f"{_quoted(text)} has no unit: {accepted}")
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    if match is None:
+        raise UnitError(f"{_quoted(text)} is not {what}: {accepted}")
+    number, unit = match[1], (match[2] or "").replace("µ", "u").replace("μ", "u")
+    if not unit:
+        raise UnitError(f"{_quoted(text)} has no unit: {accepted}")
+    if unit not in units:
+        raise UnitError(f"{_quoted(text)} has the wrong unit {unit}{_hint(unit, units)}: {accepted}")
+    if number.startswith("-"):
+        raise UnitError(f"{_quoted(text)} must not be negative")
+    return Fraction(number.replace("_", "")) * units[unit], unit
+
+
+def _hint(unit: str, units: Mapping[str, Fraction]) -> str:
+    if units is _SIZE and unit in _AMBIGUOUS:
+        return f", which is 1000 or 1024 by taste; write {_AMBIGUOUS[unit]}"
+    same = [known for known in units if known.lower() == unit.lower()]
+    return f", did you mean {same[0]}" if same else ""
+
+
+def _quoted(value: object) -> str:
+    """The value as it would stand in a file, cut to a readable length."""
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}..."'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
+    return str(value)[:_LONGEST]
