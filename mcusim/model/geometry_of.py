@@ -10,7 +10,6 @@ from mcusim.model.geometry import Geometry
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 from mcusim.model.window import padding_split
 
-POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 FLAT = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SPLIT")
 
 
@@ -43,20 +42,23 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     outputs = [graph.tensors[i] for i in operator.outputs]
     main = max(data, key=lambda t: t.elements) if data else outputs[0]
     common = {"inputs": max(1, len(data)), "item": max(ITEM_BYTES[main.dtype], ITEM_BYTES[outputs[0].dtype])}
-    if operator.type in _SPECIAL:
-        sizes = _SPECIAL[operator.type](graph, operator)
-        if sizes:
-            return Geometry(operator.type, **(common | sizes))
+    sizes = _SPECIAL[operator.type](graph, operator) if operator.type in _SPECIAL else {}
+    if sizes:
+        return _geometry(operator, common | sizes)
     spatial = len(main.shape) == len(outputs[0].shape) == 4 and not operator.type.startswith("UNKNOWN:")
     if spatial and operator.type not in FLAT:
-        return Geometry(operator.type, **(common | _nhwc(main.shape, outputs[0].shape)))
+        return _geometry(operator, common | _nhwc(main.shape, outputs[0].shape))
     flat = _nhwc((1, 1, 1, main.elements), (1, 1, 1, sum(t.elements for t in outputs)))
-    return Geometry(operator.type, **(common | flat))
+    return _geometry(operator, common | flat)
 
 
 def graph_macs(graph: Graph) -> int:
     """Multiply-accumulates of one inference: convolutions and fully connected layers only."""
     return sum(geometry(graph, op).macs for op in graph.operators)
+
+
+def _geometry(operator: Operator, sizes: dict[str, int]) -> Geometry:
+    return Geometry(type=operator.type, **sizes)
 
 
 def _nhwc(source: tuple[int, ...], target: tuple[int, ...]) -> dict[str, int]:
@@ -97,8 +99,8 @@ def _fully_connected(graph: Graph, op: Operator) -> dict[str, int]:
 
 def _mean(graph: Graph, op: Operator) -> dict[str, int]:
     source, target = graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]]
-    axes = {a % len(source) for a in op.options.get("axis", ())}
-    if len(source) != 4 or axes != {1, 2}:
+    axes = graph.tensors[op.inputs[1]].data
+    if len(source) != 4 or axes is None or {int(a) % 4 for a in axes.reshape(-1)} != {1, 2}:
         return {}
     sizes = _nhwc(source, (source[0], 1, 1, target.elements // source[0]))
     return sizes | {"kernel_h": source[1], "kernel_w": source[2]}
@@ -119,4 +121,6 @@ _SPECIAL: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
     "MEAN": _mean,
     "PAD": _pad,
     "PADV2": _pad,
-} | dict.fromkeys(POOLS, _pool)
+    "AVERAGE_POOL_2D": _pool,
+    "MAX_POOL_2D": _pool,
+}

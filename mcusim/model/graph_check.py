@@ -1,0 +1,117 @@
+"""What must hold between the parts of a graph: indices, arity, types, shapes, order."""
+
+from __future__ import annotations
+
+from mcusim.errors import ModelError, UnsupportedError
+from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, Spec
+from mcusim.model.shapes import check_shapes
+
+QUANTIZED = ("int8", "uint8")
+FLOATS = ("float16", "float32", "float64")
+CASTS = ("QUANTIZE", "DEQUANTIZE")
+
+
+def check_graph(graph: Graph, source: str) -> None:
+    """Raise ModelError, naming ``source``, the operator and the values, at the first rule the graph breaks."""
+    if not graph.operators:
+        raise ModelError(f"{source}: has no operators")
+    _ends(graph, source)
+    ready = set(graph.inputs)
+    for op in graph.operators:
+        where = f"{source}: operator {op.index} {op.type}"
+        try:
+            _indices(graph, op)
+            _order(graph, op, ready)
+            _operator(graph, op)
+        except ModelError as error:
+            raise type(error)(f"{where}: {error}") from None
+        ready.update(op.outputs)
+    late = [i for i in graph.outputs if i not in ready]
+    if late:
+        raise ModelError(f"{source}: no operator produces the graph's output tensor {late[0]}")
+
+
+def _ends(graph: Graph, source: str) -> None:
+    for what, indices in (("input", graph.inputs), ("output", graph.outputs)):
+        if not indices:
+            raise ModelError(f"{source}: the graph has no {what}")
+        for i in indices:
+            if not 0 <= i < len(graph.tensors):
+                raise ModelError(f"{source}: graph {what} {i} does not exist, there are {len(graph.tensors)} tensors")
+    for i in graph.inputs:
+        if graph.tensors[i].constant or not graph.tensors[i].elements:
+            raise ModelError(f"{source}: graph input '{graph.tensors[i].name}' is a constant or empty")
+
+
+def _indices(graph: Graph, op: Operator) -> None:
+    count = len(graph.tensors)
+    bad = [i for i in op.inputs if not -1 <= i < count] + [i for i in op.outputs if not 0 <= i < count]
+    if bad:
+        raise ModelError(f"tensor {bad[0]} does not exist, there are {count} tensors")
+    if not op.outputs:
+        raise ModelError("it has no output")
+    empty = [i for i in (*op.inputs, *op.outputs) if i >= 0 and not graph.tensors[i].elements]
+    if empty:
+        raise ModelError(f"tensor {empty[0]} '{graph.tensors[empty[0]].name}' has no elements")
+
+
+def _order(graph: Graph, op: Operator, ready: set[int]) -> None:
+    for i in op.inputs:
+        if i >= 0 and i not in ready and not graph.tensors[i].constant:
+            raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' before anything produces it")
+    for position, i in enumerate(op.outputs):
+        if i in ready or graph.tensors[i].constant or i in op.outputs[:position]:
+            raise ModelError(f"writes tensor {i} '{graph.tensors[i].name}', which is already there")
+
+
+def _operator(graph: Graph, op: Operator) -> None:
+    spec = OPERATORS.get(op.type)
+    if spec is None:
+        return
+    inputs, outputs = _operands(graph, op, spec), [graph.tensors[i] for i in op.outputs]
+    _constants(op, inputs, spec)
+    _types(op, inputs, outputs)
+    check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
+    window = max(inputs[1].shape[1:3]) if spec.rule in ("conv", "depthwise") else 1
+    if window > LARGEST_WINDOW:
+        raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")
+
+
+def _operands(graph: Graph, op: Operator, spec: Spec) -> list[Tensor]:
+    """The inputs without an omitted last one (a bias)."""
+    indices = op.inputs[:-1] if op.inputs[-1:] == (-1,) else op.inputs
+    fewest, most = spec.inputs
+    if not fewest <= len(indices) <= most or -1 in indices:
+        wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
+        raise ModelError(f"has the inputs {list(op.inputs)}; {wanted} are needed")
+    return [graph.tensors[i] for i in indices]
+
+
+def _constants(op: Operator, inputs: list[Tensor], spec: Spec) -> None:
+    for position in spec.constants:
+        if position < len(inputs) and not inputs[position].constant:
+            raise UnsupportedError(f"input {position} '{inputs[position].name}' is computed at run time")
+    if all(t.constant for t in inputs):
+        raise UnsupportedError("all its inputs are constants; fold them when converting")
+
+
+def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    data = [t for t in inputs if not t.constant] + outputs
+    if op.type in CASTS:
+        allowed: tuple[str, ...] = (*QUANTIZED, *FLOATS[:2])
+    elif op.type in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        data, allowed = [*data, inputs[1]], QUANTIZED
+    else:
+        allowed = QUANTIZED
+    for tensor in data:
+        if tensor.dtype in allowed:
+            continue
+        if tensor.dtype in FLOATS:
+            raise ModelError(
+                f"'{tensor.name}' is {tensor.dtype}: the model is not fully quantised; convert it with full-integer"
+                " post-training quantisation (int8 or uint8, with a representative data set)"
+            )
+        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; int8 and uint8 are supported")
+    if len({t.dtype for t in data if op.type not in CASTS}) > 1:
+        raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")

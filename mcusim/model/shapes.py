@@ -1,0 +1,212 @@
+"""Output shapes that follow from an operator's inputs and options; the reader checks a file's shapes against them.
+
+Every rule takes (inputs, options) and returns the expected output shapes; it raises ModelError, without naming
+the operator, when the inputs contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from mcusim.errors import ModelError
+from mcusim.model.graph import Tensor
+from mcusim.model.window import output_size
+
+Shape = tuple[int, ...]
+Options = Mapping[str, Any]
+Inputs = Sequence[Tensor]
+
+
+def _rank4(tensor: Tensor, what: str) -> Shape:
+    if len(tensor.shape) != 4:
+        raise ModelError(f"{what} '{tensor.name}' has shape {list(tensor.shape)}; four dimensions are needed")
+    return tensor.shape
+
+
+def _ints(tensor: Tensor, what: str, count: int | None = None) -> list[int]:
+    if tensor.data is None or tensor.dtype not in ("int32", "int64"):
+        raise ModelError(f"{what} '{tensor.name}' must be int32 or int64 stored in the file, is {tensor.dtype}")
+    if tensor.elements > 1024:
+        raise ModelError(f"{what} '{tensor.name}' has {tensor.elements} elements; a few are expected")
+    values = [int(v) for v in tensor.data.reshape(-1)]
+    if count is not None and len(values) != count:
+        raise ModelError(f"{what} '{tensor.name}' has {len(values)} values; {count} are needed")
+    return values
+
+
+def _axis(value: int, rank: int, what: str) -> int:
+    if not -rank <= value < rank:
+        raise ModelError(f"{what} {value} is not an axis of a tensor of {rank} dimensions")
+    return value % rank
+
+
+def _spatial(source: Shape, kernel: tuple[int, int], options: Options) -> tuple[int, int]:
+    sizes = []
+    for axis, size, length in (("h", source[1], kernel[0]), ("w", source[2], kernel[1])):
+        dilation = options.get(f"dilation_{axis}", 1)
+        out = output_size(size, length, options[f"stride_{axis}"], dilation, options["padding"])
+        if out < 1:
+            raise ModelError(f"a window of {length} (dilation {dilation}) does not fit an input of {size} along {axis}")
+        sizes.append(out)
+    return sizes[0], sizes[1]
+
+
+def _bias(inputs: Inputs, channels: int) -> None:
+    if len(inputs) > 2 and inputs[2].elements != channels:
+        raise ModelError(f"bias '{inputs[2].name}' has {inputs[2].elements} elements for {channels} output channels")
+
+
+def conv(inputs: Inputs, options: Options) -> list[Shape]:
+    source, kernel = _rank4(inputs[0], "input"), _rank4(inputs[1], "filter")
+    if kernel[3] != source[3]:
+        raise ModelError(f"filter has {kernel[3]} input channels, the input has {source[3]} (groups are not supported)")
+    _bias(inputs, kernel[0])
+    return [(source[0], *_spatial(source, kernel[1:3], options), kernel[0])]  # type: ignore[arg-type]
+
+
+def depthwise(inputs: Inputs, options: Options) -> list[Shape]:
+    source, kernel = _rank4(inputs[0], "input"), _rank4(inputs[1], "filter")
+    multiplier = options["depth_multiplier"] or kernel[3] // source[3]
+    if kernel[0] != 1 or kernel[3] != source[3] * multiplier:
+        raise ModelError(
+            f"depthwise filter {list(kernel)} does not match {source[3]} input channels x depth multiplier {multiplier}"
+        )
+    _bias(inputs, kernel[3])
+    return [(source[0], *_spatial(source, kernel[1:3], options), kernel[3])]  # type: ignore[arg-type]
+
+
+def fully_connected(inputs: Inputs, options: Options) -> list[Shape]:
+    source, weights = inputs[0], inputs[1].shape
+    if len(weights) != 2 or not source.shape or source.elements % weights[1]:
+        raise ModelError(f"filter {list(weights)} does not match input {list(source.shape)}")
+    if options["weights_format"] != 0:
+        raise ModelError(f"weights format {options['weights_format']} (shuffled) is not supported")
+    _bias(inputs, weights[0])
+    if options["keep_num_dims"]:
+        return [(*source.shape[:-1], weights[0])]
+    return [(source.elements // weights[1], weights[0])]
+
+
+def broadcast(inputs: Inputs, _: Options) -> list[Shape]:
+    first, second = inputs[0].shape, inputs[1].shape
+    rank = max(len(first), len(second))
+    pairs = list(zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True))
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
+        raise ModelError(f"shapes {list(first)} and {list(second)} do not broadcast")
+    return [tuple(max(pair) for pair in pairs)]
+
+
+def concatenation(inputs: Inputs, options: Options) -> list[Shape]:
+    first = inputs[0].shape
+    axis = _axis(options["axis"], len(first), "axis")
+    for tensor in inputs[1:]:
+        if len(tensor.shape) != len(first) or tensor.shape[:axis] + tensor.shape[axis + 1 :] != (
+            first[:axis] + first[axis + 1 :]
+        ):
+            raise ModelError(f"shapes {list(first)} and {list(tensor.shape)} do not join along axis {axis}")
+    return [(*first[:axis], sum(t.shape[axis] for t in inputs), *first[axis + 1 :])]
+
+
+def pool(inputs: Inputs, options: Options) -> list[Shape]:
+    source = _rank4(inputs[0], "input")
+    return [(source[0], *_spatial(source, (options["filter_h"], options["filter_w"]), options), source[3])]
+
+
+def mean(inputs: Inputs, options: Options) -> list[Shape]:
+    source = inputs[0].shape
+    axes = {_axis(a, len(source), "axis") for a in _ints(inputs[1], "axes")}
+    if options["keep_dims"]:
+        return [tuple(1 if i in axes else d for i, d in enumerate(source))]
+    return [tuple(d for i, d in enumerate(source) if i not in axes)]
+
+
+def pad(inputs: Inputs, _: Options) -> list[Shape]:
+    source = inputs[0].shape
+    table = _ints(inputs[1], "paddings", 2 * len(source))
+    if min(table, default=0) < 0 or inputs[1].shape != (len(source), 2):
+        raise ModelError(f"paddings {table} must be pairs that are not negative, one for each dimension")
+    return [tuple(d + table[2 * i] + table[2 * i + 1] for i, d in enumerate(source))]
+
+
+def slice_(inputs: Inputs, _: Options) -> list[Shape]:
+    source = inputs[0].shape
+    begin, size = _ints(inputs[1], "begin", len(source)), _ints(inputs[2], "size", len(source))
+    out = tuple(d - b if s == -1 else s for d, b, s in zip(source, begin, size, strict=True))
+    if any(b < 0 or n < 1 or b + n > d for d, b, n in zip(source, begin, out, strict=True)):
+        raise ModelError(f"slice from {begin} of size {size} is not inside {list(source)}")
+    return [out]
+
+
+def strided_slice(inputs: Inputs, options: Options) -> list[Shape]:
+    source = inputs[0].shape
+    if options["ellipsis_mask"] or options["new_axis_mask"]:
+        raise ModelError("an ellipsis or new axis in a strided slice is not supported")
+    begin, end, step = (_ints(t, what, len(source)) for t, what in zip(inputs[1:], _SLICE_PARTS, strict=True))
+    out = []
+    for i, size in enumerate(source):
+        bit = 1 << i
+        if options["shrink_axis_mask"] & bit:
+            _axis(begin[i], size, "begin")
+            continue
+        if step[i] == 0:
+            raise ModelError("a stride of a strided slice is 0")
+        first = None if options["begin_mask"] & bit else begin[i]
+        last = None if options["end_mask"] & bit else end[i]
+        out.append(len(range(*slice(first, last, step[i]).indices(size))))
+    return [tuple(out)]
+
+
+_SLICE_PARTS = ("begin", "end", "strides")
+
+
+def split(inputs: Inputs, options: Options) -> list[Shape]:
+    source, parts = inputs[1].shape, options["num_splits"]
+    axis = _axis(_ints(inputs[0], "axis", 1)[0], len(source), "axis")
+    if not 1 <= parts <= source[axis] or source[axis] % parts:
+        raise ModelError(f"axis {axis} of {list(source)} does not split into {parts} parts")
+    return [(*source[:axis], source[axis] // parts, *source[axis + 1 :])] * parts
+
+
+def transpose(inputs: Inputs, _: Options) -> list[Shape]:
+    source, order = inputs[0].shape, _ints(inputs[1], "permutation", len(inputs[0].shape))
+    if sorted(order) != list(range(len(source))):
+        raise ModelError(f"{order} is not a permutation of the axes of {list(source)}")
+    return [tuple(source[i] for i in order)]
+
+
+def resize(inputs: Inputs, _: Options) -> list[Shape]:
+    source, size = _rank4(inputs[0], "input"), _ints(inputs[1], "size", 2)
+    return [(source[0], size[0], size[1], source[3])]
+
+
+def same(inputs: Inputs, _: Options) -> list[Shape]:
+    return [inputs[0].shape]
+
+
+RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
+    "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected, "broadcast": broadcast,
+    "concatenation": concatenation, "pool": pool, "mean": mean, "pad": pad, "slice": slice_,
+    "strided_slice": strided_slice, "split": split, "transpose": transpose, "resize": resize, "same": same,
+}  # fmt: skip
+
+
+def check_shapes(rule: str, inputs: Inputs, options: Options, found: list[Shape]) -> None:
+    """Raise ModelError unless the outputs have the shapes that ``rule`` gives; ``elements`` asks for equal counts only.
+
+    A FULLY_CONNECTED may keep leading dimensions of 1 that the options do not ask for, as some converters write it.
+    """
+    if rule == "elements":
+        if len(found) != 1 or prod(found[0]) != inputs[0].elements:
+            raise ModelError(f"cannot give {[list(s) for s in found]} from the shape {list(inputs[0].shape)}")
+        return
+    expected = RULES[rule](inputs, options)
+    if rule == "fully_connected" and len(found) == 1 and found[0][-1:] == expected[0][-1:]:
+        expected = [found[0]] if prod(found[0]) == prod(expected[0]) else expected
+    if found != expected:
+        raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(found)}")
+
+
+def _text(shapes: list[Shape]) -> str:
+    return ", ".join(str(list(s)) for s in shapes) or "none"

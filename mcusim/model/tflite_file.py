@@ -1,0 +1,106 @@
+"""Checked access to a flatbuffer file: what the generated ``tflite`` classes trust is verified here.
+
+Those classes follow any offset and believe any length. Lengths are compared with the file's size before anything is
+read or looped over, the total of all vector elements has a limit (vectors may share bytes, so the file's size alone
+does not bound the work), and everything else that goes wrong inside them becomes one ModelError.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import ModelError
+
+LARGEST_FILE = 256 * 2**20
+MOST_ELEMENTS = 4_000_000
+LONGEST_NAME = 1024
+_DAMAGE = (
+    struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError, AttributeError, AssertionError,
+    RecursionError, MemoryError,
+)  # fmt: skip
+
+
+class File:
+    """The bytes of a ``.tflite`` file and the place that is being read, for messages."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = _read(path)
+        self.what = "the root table"
+        self.position = 0
+        self._left = MOST_ELEMENTS
+
+    def error(self, reason: str) -> ModelError:
+        return ModelError(f"{self.path}: cannot read {self.what}: {reason}")
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Name what the block reads; anything the flatbuffer classes raise becomes a ModelError with that name."""
+        self.what = what
+        try:
+            yield
+        except _DAMAGE as error:
+            raise self.error(
+                f"{error or type(error).__name__} (near byte {self.position:,} of {len(self.data):,};"
+                " the file is damaged or not a .tflite)"
+            ) from None
+
+    def table(self, table: Any) -> Any:
+        """``table`` itself, after its position proved to lie inside the file."""
+        position = table._tab.Pos
+        if not 0 < position <= len(self.data) - 4:
+            raise self.error(f"an offset points to byte {position:,}, the file has {len(self.data):,}")
+        self.position = position
+        return table
+
+    def count(self, length: int, item: int, most: int, things: str) -> int:
+        """``length``, when a vector of it can lie in the file, stays within ``most`` and within the total limit."""
+        if length * item > len(self.data):
+            raise self.error(f"{length:,} {things} would take more bytes than the file has ({len(self.data):,})")
+        if length > most:
+            raise self.error(f"{length:,} {things}; at most {most:,} are read")
+        self._left -= length
+        if self._left < 0:
+            raise self.error(f"its vectors hold more than {MOST_ELEMENTS:,} elements together")
+        return length
+
+    def numbers(self, table: Any, field: str, item: int, most: int) -> list[Any]:
+        """The vector ``field`` of ``table`` as Python numbers; an absent one is empty."""
+        if self.count(getattr(table, field + "Length")(), item, most, f"elements of {field}") == 0:
+            return []
+        values: list[Any] = getattr(table, field + "AsNumpy")().tolist()
+        return values
+
+    def text(self, table: Any, slot: int) -> str:
+        """The string in vtable slot ``slot``, with unprintable characters replaced; "" when absent."""
+        fields = table._tab
+        offset = fields.Offset(slot)
+        if offset == 0:
+            return ""
+        start = fields.Vector(offset)
+        length = self.count(fields.VectorLen(offset), 1, LONGEST_NAME, "characters of a name")
+        name = bytes(self.data[start : start + length]).decode("utf-8", "replace")
+        return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise ModelError(f"{path}: is a directory, a .tflite file is needed")
+        if not path.is_file():
+            raise ModelError(f"{path}: is not a regular file")
+        if size > LARGEST_FILE:
+            raise ModelError(f"{path}: has {size:,} B; files up to {LARGEST_FILE:,} B are read")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+    if not data:
+        raise ModelError(f"{path}: is empty")
+    if data[4:8] != b"TFL3":
+        raise ModelError(f"{path}: is not a .tflite file (bytes 4 to 7 are {data[4:8]!r}, a .tflite has b'TFL3')")
+    return data
