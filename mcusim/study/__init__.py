@@ -1,0 +1,7 @@
+"""Simulations beside each other and beside published measurements."""
+
+from mcusim.study.cases import tinyops_cases
+from mcusim.study.compare import Comparison, compare, compare_cases
+from mcusim.study.simulate import replay, simulate
+
+__all__ = ["Comparison", "compare", "compare_cases", "replay", "simulate", "tinyops_cases"]

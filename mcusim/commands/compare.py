@@ -1,0 +1,94 @@
+"""``mcusim compare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands import options
+from mcusim.commands.output import Output, fail
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.report import Result
+
+_DEFAULT_KERNELS = "cmsis-2021-gcc9"
+
+
+def compare(
+    models: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Paths or zoo names; default: the paper's.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas. Default: all.")
+    ] = None,
+    table: Annotated[
+        int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
+    ] = None,
+    set_: options.Set = None,
+    sram_budget: options.SramBudget = None,
+    weights: options.Weights = None,
+    overlay: options.Overlay = None,
+    kernels: options.Kernels = _DEFAULT_KERNELS,
+    fidelity: options.Fidelity = "replay",
+    allow_unknown: options.AllowUnknown = False,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Models x machines x policies in one table, simulated beside measured.
+
+    Without MODEL: the rows of the TinyOps paper's Table 3 (or --table 2), with the SRAM budgets of its Table 1.
+
+    \b
+    Examples:
+      mcusim compare
+      mcusim compare --table 2
+      mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco --policy internal,tinyops
+    """
+    if models and table is not None:
+        raise UsageError("--table names its own models; leave out MODEL or --table")
+    output = Output(json, force)
+    from mcusim.study.cases import product_cases, tinyops_cases
+    from mcusim.study.compare import compare_cases
+    from mcusim.study.simulate import settings
+
+    overlays = options.comma_list(overlay, "--overlay")
+    base = settings("internal", kernels, sram_budget, weights, overlays, fidelity)
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    if models:
+        cases = product_cases(models, machines, policies, base)
+    else:
+        cases = tinyops_cases(3 if table is None else table, machines, policies, base)
+    with _progress(len(cases)) as step:
+        comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
+    output.emit(lambda: str(comparison), comparison.to_json)
+    return _status(comparison.rows)
+
+
+def _status(rows: Sequence[Result]) -> int:
+    """0 when a row ran, 1 when none did but one has a verdict, 2 when none could be planned."""
+    if any(row.fits for row in rows):
+        return 0
+    fail(f"none of {len(rows)} rows ran; the first: {rows[0].does_not_fit or rows[0].unusable}")
+    return 1 if any(row.does_not_fit for row in rows) else 2
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Result], None] | None]:
+    """A progress bar on standard error when that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("simulating", total=total)
+        yield lambda result: bar.advance(task)

@@ -1,0 +1,84 @@
+"""Options that several commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcusim.errors import UsageError
+
+__all__ = [
+    "AllowUnknown",
+    "Fidelity",
+    "Force",
+    "Json",
+    "Kernels",
+    "Machine",
+    "Model",
+    "Overlay",
+    "Set",
+    "SramBudget",
+    "Weights",
+    "comma_list",
+    "overrides",
+]
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Path to a .tflite, or a name of `mcusim models`.")]
+Machine = Annotated[
+    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A name of `mcusim machines`, or a TOML file.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help='Change a machine key: core.clock="200 MHz". Repeatable.'),
+]
+SramBudget = Annotated[
+    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM, as in "256 KiB".')
+]
+Weights = Annotated[
+    str | None, typer.Option("--weights", metavar="REGION", help="The region weights are read from (sdram, qspi).")
+]
+Overlay = Annotated[
+    str | None,
+    typer.Option(
+        "--overlay", metavar="LIST", help="What tinyops copies by DMA: some of input,filter,bias,quant. Default: all."
+    ),
+]
+Kernels = Annotated[str, typer.Option("--kernels", metavar="NAME", help="Kernel cost profile.")]
+Fidelity = Annotated[str, typer.Option("--fidelity", metavar="NAME", help="What stands at the core's place.")]
+AllowUnknown = Annotated[
+    bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write JSON to FILE; - is standard output, then nothing else goes there."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output file.")]
+
+
+def overrides(texts: Iterable[str] | None) -> dict[str, str]:
+    """``--set`` texts as a mapping; raises UsageError for one without ``=`` or a key given twice."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f'--set needs KEY=VALUE, as in --set core.clock="200 MHz"; got {text!r}')
+        if key in found:
+            raise UsageError(f"--set {key} is given twice: {found[key]!r} and {value.strip()!r}")
+        found[key] = value.strip()
+    return found
+
+
+def comma_list(text: str | None, option: str) -> list[str] | None:
+    """``a,b`` as a list without repetitions; None stays None; raises UsageError when nothing is named."""
+    if text is None:
+        return None
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UsageError(f"{option} names nothing: {text!r}")
+    return names

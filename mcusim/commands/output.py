@@ -1,0 +1,83 @@
+"""Where a command's text and JSON go."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from mcusim.errors import UsageError
+
+__all__ = ["Output", "fail", "write_file"]
+
+
+def fail(message: str) -> None:
+    """One plain line on standard error; what a terminal would not print is escaped."""
+    line = " ".join(message.split())
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    print(f"error: {plain}", file=sys.stderr)
+
+
+class Output:
+    """Text to standard output, JSON to ``path``; with the path ``-`` JSON is all that standard output gets.
+
+    An existing file is refused at once, before the work, unless ``force``.
+    """
+
+    def __init__(self, path: Path | None, force: bool) -> None:
+        self.path, self.force = path, force
+        self.to_stdout = path is not None and str(path) == "-"
+        if path is not None and not self.to_stdout:
+            check_writable(path, force)
+
+    def emit(self, text: Callable[[], str], data: Callable[[], Mapping[str, Any]]) -> None:
+        """Write both forms; only those needed are made."""
+        if not self.to_stdout:
+            print(text())
+        if self.path is None:
+            return
+        document = json.dumps(data(), indent=2, allow_nan=False) + "\n"
+        if self.to_stdout:
+            sys.stdout.write(document)
+        else:
+            write_file(self.path, lambda file: file.write(document), self.force)
+
+
+def check_writable(path: Path, force: bool) -> None:
+    """Raise UsageError when ``path`` cannot be written or exists without ``force``."""
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: it is a directory")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists; --force overwrites it")
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no directory {path.parent}")
+
+
+def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
+    """Write through a temporary file beside ``path``, so that a reader sees the old content or the whole new one."""
+    check_writable(path, force)
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced by a rename
+        with path.open("w", encoding="utf-8") as file:
+            write(file)
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            write(file)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise

@@ -1,0 +1,128 @@
+"""``mcusim run``, ``mcusim replay`` and ``mcusim plan``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcusim.commands import options
+from mcusim.commands.output import Output, check_writable, fail, write_file
+
+_DEFAULT_MACHINE = "stm32f746g-disco"
+_DEFAULT_KERNELS = "cmsis-2021-gcc9"
+
+Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="internal, external or tinyops.")]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
+
+
+def run(
+    model: options.Model,
+    machine: options.Machine = _DEFAULT_MACHINE,
+    policy: Policy = "internal",
+    set_: options.Set = None,
+    sram_budget: options.SramBudget = None,
+    weights: options.Weights = None,
+    overlay: options.Overlay = None,
+    kernels: options.Kernels = _DEFAULT_KERNELS,
+    fidelity: options.Fidelity = "replay",
+    allow_unknown: options.AllowUnknown = False,
+    operators: Slowest = 10,
+    assumptions: Assumptions = False,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Simulate one model on one machine: cycles, latency, energy, peak memory.
+
+    \b
+    Examples:
+      mcusim run vww_96_int8.tflite --machine stm32f746g-disco --policy internal
+      mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
+    """
+    output = Output(json, force)
+    from mcusim.report import to_json
+    from mcusim.report.run_table import run_table
+    from mcusim.study import simulate
+
+    result = simulate(
+        model,
+        machine,
+        policy,
+        kernels,
+        overrides=options.overrides(set_),
+        sram_budget=sram_budget,
+        weights=weights,
+        overlay=options.comma_list(overlay, "--overlay"),
+        allow_unknown=allow_unknown,
+        fidelity=fidelity,
+    )
+    output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
+    if result.does_not_fit is not None:
+        fail(f"{result.model} on {result.machine.name}: {result.does_not_fit}")
+    return 0 if result.fits else 1
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A program written by `mcusim plan`.")],
+    machine: options.Machine = _DEFAULT_MACHINE,
+    set_: options.Set = None,
+    fidelity: options.Fidelity = "replay",
+    operators: Slowest = 10,
+    assumptions: Assumptions = False,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Play a saved program on a machine; the model is not needed.
+
+    \b
+    Example:
+      mcusim replay traces/x.jsonl --machine stm32f746g-disco
+    """
+    output = Output(json, force)
+    from mcusim.machine import load_machine
+    from mcusim.plan import read_program
+    from mcusim.report import to_json
+    from mcusim.report.run_table import run_table
+    from mcusim.study import replay as play
+
+    target = load_machine(machine, options.overrides(set_))
+    result = play(read_program(trace), target, fidelity)
+    output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
+    return 0
+
+
+def plan(
+    model: options.Model,
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The program, as JSON Lines.")],
+    machine: options.Machine = _DEFAULT_MACHINE,
+    policy: Policy = "internal",
+    set_: options.Set = None,
+    sram_budget: options.SramBudget = None,
+    weights: options.Weights = None,
+    overlay: options.Overlay = None,
+    kernels: options.Kernels = _DEFAULT_KERNELS,
+    allow_unknown: options.AllowUnknown = False,
+    force: options.Force = False,
+) -> int:
+    """Write the program that a policy makes of a model, one task a line.
+
+    \b
+    Example:
+      mcusim plan ds-cnn --policy tinyops -o ds-cnn.jsonl
+    """
+    check_writable(out, force)
+    from mcusim.machine import load_machine
+    from mcusim.model import load_model
+    from mcusim.plan import write_program
+    from mcusim.study.simulate import plan_program, settings
+
+    overlays = options.comma_list(overlay, "--overlay")
+    chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay")
+    target = load_machine(machine, options.overrides(set_))
+    program = plan_program(load_model(model, allow_unknown), target, chosen)
+    write_file(out, lambda file: write_program(program, file), force)
+    print(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators", file=sys.stderr)
+    return 0

@@ -1,0 +1,62 @@
+"""What a result rests on beyond data sheets and measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcusim.engine.run import Run
+from mcusim.machine.description import Figure, Machine
+from mcusim.report.energy import uses
+
+__all__ = ["assumptions"]
+
+
+def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
+    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run rests on, then what the engine and
+    the model say (kernel profile, random weights, warnings), without repetitions.
+
+    A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
+    any, a power figure when :func:`~mcusim.report.energy.energy` uses it. Core, bus and cache figures always count.
+
+    Leaves out figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
+    """
+    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
+    lines += run.assumptions
+    if run.header.random_weights:
+        lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
+    lines += run.header.warnings
+    return tuple(dict.fromkeys(lines))
+
+
+def _line(figure: Figure) -> str:
+    source = f": {figure.source}" if figure.source else ""
+    return f"{figure.key} = {figure.text} ({figure.basis}{source})"
+
+
+def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
+    if figure.basis not in ("assumed", "calibrated"):
+        return False
+    table, _, rest = figure.key.partition(".")
+    name = rest.partition(".")[0]
+    if table == "memory":
+        return name in set(_regions(run))
+    if table == "dma":
+        return any(lane.partition(".")[0] == name for lane in run.busy)
+    if table == "power":
+        return _power_counts(name, rest, run, machine)
+    return True
+
+
+def _power_counts(name: str, rest: str, run: Run, machine: Machine) -> bool:
+    if name == "energy_per_byte":
+        return rest.partition(".")[2] in set(_regions(run))
+    if name in ("sdram_active", "qspi_active"):
+        return uses(run, machine, "sdram" if name == "sdram_active" else "qspi")
+    if name == "dma_active":
+        return any(event.kind == "transfer" for event in run.events)
+    return name != "sleep"
+
+
+def _regions(run: Run) -> Iterator[str]:
+    yield from (name for name, traffic in run.traffic.items() if traffic.total)
+    yield from (name for name, bytes in run.header.peak_bytes.items() if bytes)

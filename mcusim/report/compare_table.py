@@ -1,0 +1,104 @@
+"""Several results as one table, simulated beside measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from mcusim.report.measured import error_percent
+from mcusim.report.result import Result, sram_bytes
+from mcusim.report.text import columns, kib, percent, rounded, size
+
+__all__ = ["Ratio", "compare_table", "ratio"]
+
+_HEAD = (
+    ["", "latency", "ms", "", "current", "mA", "energy", "mJ", "", "SRAM", "arena", "KB"],
+    ["policy", "sim.", "meas.", "error", "sim.", "meas.", "sim.", "meas.", "error", "KiB", "sim.", "meas."],
+)
+
+Ratio = tuple[float, float | None]
+
+
+def compare_table(results: Sequence[Result]) -> str:
+    """One line per result, grouped by model and machine, at most 80 columns wide.
+
+    SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
+    policies ``external`` and ``tinyops`` ends with the ratio of their latencies.
+    """
+    cells = list(_HEAD) + [_cells(result) for result in results]
+    lines = columns(cells, indent=0)
+    table, body = lines[:2], iter(lines[2:])
+    for _, group in groupby(results, key=_group):
+        members = list(group)
+        table += ["", _title(members[0])]
+        table += [_line(result, next(body)) for result in members]
+        table += _ratio_line(members)
+    return "\n".join([*table, *_footer(results)])
+
+
+def ratio(results: Sequence[Result]) -> Ratio | None:
+    """Latency of ``external`` over that of ``tinyops`` in one group: simulated and, where both were, measured."""
+    by_policy = {result.policy: result for result in results}
+    pair = [by_policy.get(policy) for policy in ("external", "tinyops")]
+    if any(result is None or result.energy is None for result in pair):
+        return None
+    simulated = [result.figure("latency_ms") or 0.0 for result in pair if result]
+    published = [result.measured.figures.get("latency_ms") for result in pair if result and result.measured]
+    if not simulated[1]:
+        return None
+    known = [value for value in published if value]
+    return simulated[0] / simulated[1], known[0] / known[1] if len(known) == 2 else None
+
+
+def _group(result: Result) -> tuple[str, str, int | None]:
+    return result.model, result.machine.name, result.sram_budget
+
+
+def _title(result: Result) -> str:
+    budget = f", SRAM budget {size(result.sram_budget)}" if result.sram_budget else ""
+    return f"{result.model} on {result.machine.name}{budget}"
+
+
+def _cells(result: Result) -> list[str]:
+    measured = result.measured.figures if result.measured else {}
+    arena, published_arena = result.figure("arena_bytes"), measured.get("arena_bytes")
+    return [
+        result.policy,
+        rounded(result.figure("latency_ms")),
+        rounded(measured.get("latency_ms")),
+        percent(result.error_percent("latency_ms")),
+        rounded(result.figure("supply_current_ma")),
+        rounded(measured.get("supply_current_ma")),
+        rounded(result.figure("energy_mj")),
+        rounded(measured.get("energy_mj")),
+        percent(result.error_percent("energy_mj")),
+        kib(sram_bytes(result)),
+        rounded(arena / 1000 if arena else None),
+        rounded(published_arena / 1000 if published_arena else None),
+    ]
+
+
+def _line(result: Result, line: str) -> str:
+    if result.fits:
+        return line
+    return f"{line}\n  {result.does_not_fit or result.unusable}"
+
+
+def _ratio_line(members: Sequence[Result]) -> list[str]:
+    found = ratio(members)
+    if found is None:
+        return []
+    simulated, published = found
+    line = f"external/tinyops latency: {simulated:.2f} simulated"
+    if published is not None:
+        line += f", {published:.2f} measured, error {percent(error_percent(simulated, published))}"
+    return [line]
+
+
+def _footer(results: Sequence[Result]) -> list[str]:
+    sources = dict.fromkeys(f"measured: {result.measured.source}" for result in results if result.measured)
+    warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
+    lines = [*sources, *warnings]
+    if any("random weights" in text for result in results for text in result.assumptions):
+        lines.append("random weights: zoo networks have the published architecture and seeded random weights")
+    return ["", *lines] if lines else []

@@ -1,0 +1,75 @@
+"""Energy of a run: the machine's power table times what the run recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mcusim.engine.run import Event, Run
+from mcusim.machine.description import DeviceKind, Machine
+
+__all__ = ["Energy", "dma_busy_cycles", "energy", "uses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """``supply_current_ma`` is the mean current at the supply voltage of the machine's power table."""
+
+    latency_ms: float
+    energy_mj: float
+    supply_current_ma: float
+
+
+def energy(run: Run, machine: Machine) -> Energy:
+    """Energy that the supply delivers during ``run``, with the currents and energies of ``machine.power``.
+
+    ::
+
+        t     = cycles / clock
+        E     = V x t x (run + [sdram_active if used] + [qspi_active if used])
+              + V x t_dma x dma_active
+              + sum over regions: bytes moved x energy_per_byte
+        I     = E / (V x t)
+
+    ``t_dma`` is the time with at least one transfer of a DMA controller in progress, summed over controllers. SDRAM
+    and QSPI count as used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles
+    has zero energy and current.
+
+    Leaves out: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the core's
+    current on its instruction mix, and the difference between reads and writes of a region.
+    """
+    power = machine.power
+    seconds = run.cycles / run.clock
+    current = power.run
+    current += power.sdram_active if uses(run, machine, "sdram") else 0.0
+    current += power.qspi_active if uses(run, machine, "qspi") else 0.0
+    joules = power.supply * seconds * current
+    joules += power.supply * power.dma_active * dma_busy_cycles(run.events) / run.clock
+    joules += sum(t.total * power.energy_per_byte.get(region, 0.0) for region, t in run.traffic.items())
+    mean = joules / (power.supply * seconds) if seconds else 0.0
+    return Energy(latency_ms=1e3 * seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
+
+
+def uses(run: Run, machine: Machine, kind: DeviceKind) -> bool:
+    """Does the run touch a region of this kind, or its program keep a buffer in one?"""
+    names = {name for name, region in machine.memory.items() if region.kind == kind}
+    moved = any(traffic.total for name, traffic in run.traffic.items() if name in names)
+    return moved or any(bytes for name, bytes in run.header.peak_bytes.items() if name in names)
+
+
+def dma_busy_cycles(events: Iterable[Event]) -> int:
+    """Cycles with at least one transfer in progress, per DMA controller, summed over controllers."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for event in events:
+        if event.kind == "transfer":
+            spans.setdefault(event.lane.partition(".")[0], []).append((event.start, event.end))
+    return sum(_covered(sorted(of_one)) for of_one in spans.values())
+
+
+def _covered(spans: list[tuple[int, int]]) -> int:
+    """Length of the union of sorted half-open spans."""
+    total, reached = 0, 0
+    for start, end in spans:
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,24 @@
+"""A published measurement beside a simulated figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["FIGURES", "Measured", "error_percent"]
+
+FIGURES = ("latency_ms", "supply_current_ma", "energy_mj", "arena_bytes")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``figures`` has some of :data:`FIGURES`; ``use`` says of each whether it was used to calibrate or to validate."""
+
+    source: str
+    figures: Mapping[str, float]
+    use: Mapping[str, str] = field(default_factory=dict)
+
+
+def error_percent(simulated: float, measured: float) -> float:
+    """Relative error in percent, positive when the simulation is above the measurement."""
+    return 100.0 * (simulated - measured) / measured

@@ -1,0 +1,90 @@
+"""A model as text and as JSON: operators, tensors, MACs, peak of live activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.model import geometry
+from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.plan.lifetimes import usage_bytes
+from mcusim.report.text import columns, size
+
+__all__ = ["model_json", "model_table"]
+
+
+def model_json(graph: Graph) -> dict[str, Any]:
+    """``macs peak_activation_bytes operators[] tensors[]`` and what identifies the model; sizes in bytes.
+
+    ``live_bytes`` of an operator are the activations alive while it runs, its inputs and outputs included.
+    """
+    live = usage_bytes(graph)
+    operators = [_operator(graph, operator, bytes) for operator, bytes in zip(graph.operators, live, strict=True)]
+    return {
+        "model": graph.name,
+        "sha256": graph.sha256,
+        "file_bytes": graph.file_bytes,
+        "random_weights": graph.random_weights,
+        "macs": sum(operator["macs"] for operator in operators),
+        "peak_activation_bytes": max(live, default=0),
+        "weight_bytes": sum(tensor.bytes for tensor in graph.tensors if tensor.constant),
+        "inputs": list(graph.inputs),
+        "outputs": list(graph.outputs),
+        "operators": operators,
+        "tensors": [_tensor(tensor) for tensor in graph.tensors],
+        "warnings": list(graph.warnings),
+    }
+
+
+def _operator(graph: Graph, operator: Operator, live: int) -> dict[str, Any]:
+    return {
+        "index": operator.index,
+        "type": operator.type,
+        "inputs": list(operator.inputs),
+        "outputs": list(operator.outputs),
+        "macs": geometry(graph, operator).macs,
+        "live_bytes": live,
+    }
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "index": tensor.index,
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "bytes": tensor.bytes,
+        "constant": tensor.constant,
+    }
+
+
+def model_table(graph: Graph) -> str:
+    """The text that ``mcusim inspect`` prints."""
+    data = model_json(graph)
+    counts: dict[str, int] = {}
+    for operator in graph.operators:
+        counts[operator.type] = counts.get(operator.type, 0) + 1
+    lines = [graph.name, ""]
+    lines += columns(
+        [
+            ["MACs", f"{data['macs']:,}"],
+            ["peak of live activations", f"{data['peak_activation_bytes']:,} B"],
+            ["weights", f"{data['weight_bytes']:,} B"],
+            ["operators", str(len(graph.operators))],
+        ]
+    )
+    lines += ["  " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))]
+    rows = [["operator", "type", "input", "output", "MACs", "live"]]
+    for operator, row in zip(graph.operators, data["operators"], strict=True):
+        first = next((i for i in operator.inputs if i >= 0 and not graph.tensors[i].constant), None)
+        source = _shape(graph, first)
+        target = _shape(graph, operator.outputs[0] if operator.outputs else None)
+        rows.append([str(row["index"]), row["type"], source, target, f"{row['macs']:,}", size(row["live_bytes"])])
+    lines += ["", *columns(rows, left=2)]
+    lines += [f"warning: {warning}" for warning in graph.warnings]
+    if graph.random_weights:
+        lines.append("random weights: the architecture is published, the weights are seeded random numbers")
+    return "\n".join(lines)
+
+
+def _shape(graph: Graph, index: int | None) -> str:
+    return "-" if index is None else "x".join(map(str, graph.tensors[index].shape)) or "scalar"

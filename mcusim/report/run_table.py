@@ -1,0 +1,101 @@
+"""One result as text: summary, memory, cycles by cause, slowest operators, what it rests on."""
+
+from __future__ import annotations
+
+from mcusim.engine.run import Run
+from mcusim.report.measured import Measured
+from mcusim.report.result import Result
+from mcusim.report.text import columns, percent, rounded, size
+
+__all__ = ["run_table"]
+
+
+def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
+    """The text that ``mcusim run`` prints, at most 80 columns wide except for long names and assumptions.
+
+    ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
+    """
+    head = f"{result.model} on {result.machine.name}, policy {result.policy}, kernels {result.kernels}"
+    lines = [f"{head}, fidelity {result.fidelity}", ""]
+    if result.run is None:
+        return "\n".join([*lines, f"  {result.does_not_fit or result.unusable}"])
+    lines += _summary(result, result.run)
+    lines += ["", "Peak memory", *_memory(result, result.run)]
+    lines += ["", "Cycles by cause", *_causes(result.run)]
+    lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
+    lines += _slowest(result.run, slowest)
+    lines += ["", *_rests_on(result, assumptions)]
+    return "\n".join(lines)
+
+
+def _summary(result: Result, run: Run) -> list[str]:
+    measured = result.measured
+    rows = [["latency", f"{result.figure('latency_ms'):,.2f} ms", _beside(result, "latency_ms")]]
+    rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
+    rows.append(["energy", f"{result.figure('energy_mj'):,.2f} mJ", _beside(result, "energy_mj")])
+    rows.append(
+        ["supply current", f"{result.figure('supply_current_ma'):.1f} mA", _beside(result, "supply_current_ma")]
+    )
+    per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
+    rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
+    return _with_remark(rows) + _source(measured)
+
+
+def _with_remark(rows: list[list[str]]) -> list[str]:
+    """Label, number, remark: the number to the right, the remark to the left."""
+    plain = columns([row[:2] for row in rows])
+    return [f"{line}  {row[2]}".rstrip() for line, row in zip(plain, rows, strict=True)]
+
+
+def _beside(result: Result, name: str) -> str:
+    if result.measured is None or name not in result.measured.figures:
+        return ""
+    return f"measured {rounded(result.measured.figures[name])}, error {percent(result.error_percent(name))}"
+
+
+def _source(measured: Measured | None) -> list[str]:
+    return [f"  measured: {measured.source}"] if measured else []
+
+
+def _memory(result: Result, run: Run) -> list[str]:
+    rows = []
+    for name, used in run.header.peak_bytes.items():
+        region = result.machine.memory.get(name)
+        share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
+        rows.append([name, size(used), share])
+    memory = run.header.memory
+    parts = ("activations", "scratch", "overlay", "runtime", "weights")
+    text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
+    arena = f"  TFLM-style arena {memory.arena / 1000:,.1f} KB (KB = 1000) {_arena_beside(result)}".rstrip()
+    return [*_with_remark(rows), f"  in parts: {text}", arena]
+
+
+def _arena_beside(result: Result) -> str:
+    if result.measured is None or "arena_bytes" not in result.measured.figures:
+        return ""
+    measured = result.measured.figures["arena_bytes"] / 1000
+    return f"measured {measured:.0f}, error {percent(result.error_percent('arena_bytes'))}"
+
+
+def _causes(run: Run) -> list[str]:
+    total = run.cycles or 1
+    shown = {cause: cycles for cause, cycles in run.by_cause.items() if cycles}
+    return columns([[cause, f"{cycles:,}", f"{100 * cycles / total:.1f} %"] for cause, cycles in shown.items()])
+
+
+def _slowest(run: Run, count: int) -> list[str]:
+    total = run.cycles or 1
+    rows = [["operator", "type", "tiles", "cycles", "share", "most of it"]]
+    for operator in sorted(run.operators, key=lambda o: (-o.cycles, o.index))[:count]:
+        cause = max(operator.by_cause, key=lambda c: operator.by_cause[c], default="-")
+        share = f"{100 * operator.cycles / total:.1f} %"
+        rows.append([str(operator.index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
+    return columns(rows, left=2)
+
+
+def _rests_on(result: Result, listed: bool) -> list[str]:
+    lines = [f"warning: {warning}" for warning in result.warnings]
+    count = len(result.assumptions)
+    if not listed:
+        return [*lines, f"Rests on {count} assumptions; --assumptions lists them, --json too."]
+    return [*lines, f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]

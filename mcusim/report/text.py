@@ -1,0 +1,46 @@
+"""Numbers and plain-text columns as every table prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["columns", "kib", "percent", "rounded", "size"]
+
+
+def size(bytes: int) -> str:
+    """Bytes in the largest binary unit that keeps it at least one: ``218.4 KiB``, ``16 KiB``, ``12 B``."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if bytes >= factor:
+            return f"{bytes / factor:.1f} {unit}".replace(".0 ", " ")
+    return f"{bytes} B"
+
+
+def kib(bytes: int | None) -> str:
+    """Bytes as KiB without the unit, a dash for None."""
+    return "-" if bytes is None else f"{bytes / 1024:.0f}"
+
+
+def percent(value: float | None) -> str:
+    """A signed percentage with one decimal, a dash for None."""
+    return "-" if value is None else f"{value:+.1f}%"
+
+
+def rounded(value: float | None) -> str:
+    """Three significant digits or all those before the point, a dash for None: ``0.123``, ``1.23``, ``1007``."""
+    if value is None:
+        return "-"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> list[str]:
+    """Rows of cells as aligned lines: the first ``left`` columns to the left, the others to the right."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append((" " * indent + "  ".join(cells)).rstrip())
+    return lines

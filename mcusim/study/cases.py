@@ -1,0 +1,92 @@
+"""Which rows a comparison has: a product of models, machines and policies, or a table of the TinyOps paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.study.simulate import Settings
+from mcusim.units import parse_size
+
+__all__ = ["MAY_BE_MISSING", "POLICIES", "Case", "product_cases", "tinyops_cases"]
+
+POLICIES = ("internal", "external", "tinyops")
+
+_F469, _F746 = "stm32f469i-disco", "stm32f746g-disco"
+_BUDGETS = {_F469: "256 KiB", _F746: "320 KiB"}  # the paper's Table 1
+_TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
+    2: (
+        ("proxyless-w0.25-r160", _F469, "internal"),
+        ("proxyless-w0.40-r080", _F469, "tinyops"),
+        ("mbv3-w0.40-r096", _F469, "tinyops"),
+        ("mcunet-f469", _F469, "tinyops"),
+        ("mnasnet-w1.00-r080", _F469, "tinyops"),
+        ("mnasnet-w1.00-r096", _F469, "tinyops"),
+        ("proxyless-w0.25-r192", _F746, "internal"),
+        ("proxyless-w0.85-r064", _F746, "tinyops"),
+        ("mcunet-f746", _F746, "tinyops"),
+        ("mnasnet-w1.00-r096", _F746, "tinyops"),
+        ("mnasnet-w1.00-r128", _F746, "tinyops"),
+    ),
+    3: tuple(
+        (model, machine, policy)
+        for model, machine in (("proxyless-w0.25-r160", _F469), ("proxyless-w0.25-r192", _F746))
+        for policy in POLICIES
+    ),
+}
+MAY_BE_MISSING = frozenset({"mcunet-f469", "mcunet-f746"})  # the papers do not give these architectures
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row to simulate."""
+
+    model: str | Path | Graph
+    machine: str | Path | Machine
+    settings: Settings
+
+
+def product_cases(
+    models: Iterable[str | Path | Graph],
+    machines: Iterable[str | Path | Machine] | None,
+    policies: Iterable[str] | None,
+    base: Settings,
+) -> list[Case]:
+    """Every model on every machine (default: both boards of the paper) under every policy (default: all three)."""
+    targets = list(machines if machines is not None else (_F469, _F746))
+    names = list(policies if policies is not None else POLICIES)
+    return [Case(m, t, replace(base, policy=p)) for m in models for t in targets for p in names]
+
+
+def tinyops_cases(
+    table: int = 3,
+    machines: Iterable[str | Path | Machine] | None = None,
+    policies: Iterable[str] | None = None,
+    base: Settings | None = None,
+) -> list[Case]:
+    """The rows of the paper's Table 2 or 3 that have one of ``machines`` and ``policies``; None keeps all.
+
+    Without a budget in ``base``, SRAM is limited as in the paper's Table 1. Raises UsageError for another table or
+    when no row is left.
+    """
+    if table not in _TABLES:
+        raise UsageError(f"there is no table {table}; choose one of {', '.join(map(str, sorted(_TABLES)))}")
+    kept_machines = None if machines is None else {str(machine) for machine in machines}
+    kept_policies = None if policies is None else set(policies)
+    cases = [
+        Case(model, machine, _settings(base or Settings(), machine, policy))
+        for model, machine, policy in _TABLES[table]
+        if (kept_machines is None or machine in kept_machines) and (kept_policies is None or policy in kept_policies)
+    ]
+    if not cases:
+        raise UsageError(f"table {table} has no row for these machines and policies; name a MODEL to compare others")
+    return cases
+
+
+def _settings(base: Settings, machine: str, policy: str) -> Settings:
+    budget = base.sram_budget if base.sram_budget is not None else parse_size(_BUDGETS[machine])
+    return replace(base, policy=policy, sram_budget=budget)

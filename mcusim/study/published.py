@@ -1,0 +1,57 @@
+"""Published measurements: what ``published.csv`` has on a model, a machine and a policy.
+
+A row of the table is one number with its unit, source and ``use``: ``calibrate`` (a machine parameter was fitted to
+it), ``validate`` (nothing was), ``duplicate`` (the same number as another row) or ``context`` (measured under other
+conditions, not compared).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from mcusim.report.measured import Measured
+
+__all__ = ["measured", "rows"]
+
+_FIGURE = {
+    ("latency", "ms"): ("latency_ms", 1.0),
+    ("supply_current", "mA"): ("supply_current_ma", 1.0),
+    ("energy", "mJ"): ("energy_mj", 1.0),
+    ("energy", "uJ"): ("energy_mj", 1e-3),
+    ("arena", "KB"): ("arena_bytes", 1e3),
+}
+
+
+@cache
+def rows() -> tuple[Mapping[str, str], ...]:
+    """All rows of ``published.csv``, keyed by its header."""
+    text = files("mcusim.study").joinpath("published.csv").read_text(encoding="utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
+
+
+def measured(model: str, machine: str, policy: str) -> Measured | None:
+    """Published figures of ``model`` (name without suffix) on ``machine`` under ``policy``; None when there are none.
+
+    Figures come from the first source that has the combination; a figure printed in several of its tables is taken
+    from the first. Leaves out figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
+    """
+    found = [row for row in rows() if _key(row) == (model, machine, policy) and row["use"] != "context"]
+    figures: dict[str, float] = {}
+    use: dict[str, str] = {}
+    tables: dict[str, None] = {}
+    for row in found:
+        figure = _FIGURE.get((row["quantity"], row["unit"]))
+        if row["source"] != found[0]["source"] or figure is None or figure[0] in figures:
+            continue
+        figures[figure[0]] = float(row["value"]) * figure[1]
+        use[figure[0]] = row["use"]
+        tables[row["table"]] = None
+    return Measured(f"{found[0]['source']}, {', '.join(tables)}", figures, use) if figures else None
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Model, machine and policy in this package's names; the model's name ends at a remark in brackets."""
+    return row["model"].partition(" (")[0], row["board"].lower(), row["placement"]

@@ -1,0 +1,160 @@
+"""One model on one machine under one policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcusim.errors import DoesNotFit, UsageError
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.report import Result, assumptions, energy
+from mcusim.study.published import measured
+from mcusim.units import parse_size
+
+if TYPE_CHECKING:
+    from mcusim.plan.program import Program
+
+__all__ = ["DEFAULT_KERNELS", "OVERLAYS", "Settings", "plan_program", "replay", "settings", "simulate", "simulate_row"]
+
+DEFAULT_KERNELS = "cmsis-2021-gcc9"
+OVERLAYS = ("input", "filter", "bias", "quant")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a row is computed with, besides model and machine. ``sram_budget`` in bytes; None is all there is."""
+
+    policy: str = "internal"
+    kernels: str = DEFAULT_KERNELS
+    sram_budget: int | None = None
+    weights: str | None = None
+    overlay: frozenset[str] = frozenset(OVERLAYS)
+    fidelity: str = "replay"
+
+
+def simulate(
+    model: str | Path | Graph,
+    machine: str | Path | Machine,
+    policy: str = "internal",
+    kernels: str = DEFAULT_KERNELS,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    sram_budget: int | str | None = None,
+    weights: str | None = None,
+    overlay: Iterable[str] | None = None,
+    allow_unknown: bool = False,
+    fidelity: str = "replay",
+) -> Result:
+    """Plan ``model`` on ``machine`` and play the program.
+
+    ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
+    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
+    bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
+    what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant``.
+
+    A model that does not fit is a result (``fits`` is false). Raises :class:`~mcusim.errors.InputError` for a model,
+    machine, key or option that cannot be used.
+
+    Leaves out what its parts leave out; ``Result.assumptions`` lists the figures it rests on.
+    """
+    chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity)
+    return simulate_row(_graph(model, allow_unknown), _machine(machine, overrides or {}), chosen)
+
+
+def settings(
+    policy: str,
+    kernels: str,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+) -> Settings:
+    """The options of :func:`simulate`, parsed; raises UnitError or UsageError."""
+    budget = parse_size(sram_budget) if isinstance(sram_budget, str) else sram_budget
+    if budget is not None and budget <= 0:
+        raise UsageError(f"the SRAM budget must be positive, not {budget} B")
+    return Settings(policy, kernels, budget, weights, _overlays(overlay), fidelity)
+
+
+def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
+    """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
+    from mcusim.model import graph_macs
+
+    found = measured(graph.name, machine.name, chosen.policy)
+    try:
+        program = plan_program(graph, machine, chosen)
+    except DoesNotFit as reason:
+        return Result(
+            model=graph.name,
+            machine=machine,
+            policy=chosen.policy,
+            kernels=chosen.kernels,
+            fidelity=chosen.fidelity,
+            macs=graph_macs(graph),
+            does_not_fit=reason,
+            sram_budget=chosen.sram_budget,
+            warnings=graph.warnings,
+            measured=found,
+        )
+    result = replay(program, machine, chosen.fidelity)
+    return replace(result, measured=found, sram_budget=chosen.sram_budget)
+
+
+def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
+    """The program that the policy writes; raises DoesNotFit."""
+    from mcusim.kernels import load_profile
+    from mcusim.plan import PlanOptions, plan
+
+    options = PlanOptions(sram_budget=chosen.sram_budget, weights=chosen.weights, overlay=chosen.overlay)
+    return plan(graph, machine, chosen.policy, load_profile(chosen.kernels), options)
+
+
+def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Result:
+    """Play a program on a machine; the model is not needed. ``measured`` is looked up by the header's names."""
+    from mcusim.engine import execute
+    from mcusim.kernels import load_profile
+
+    header = program.header
+    profile = load_profile(header.kernels)
+    run = execute(program, machine, profile, fidelity)
+    return Result(
+        model=header.model,
+        machine=machine,
+        policy=header.policy,
+        kernels=header.kernels,
+        fidelity=fidelity,
+        macs=sum(operator.macs for operator in header.operators),
+        run=run,
+        energy=energy(run, machine),
+        assumptions=assumptions(run, machine),
+        warnings=header.warnings,
+    )
+
+
+def _overlays(names: Iterable[str] | None) -> frozenset[str]:
+    """The overlays as a set; None means all."""
+    chosen = frozenset(OVERLAYS if names is None else names)
+    unknown = sorted(chosen.difference(OVERLAYS))
+    if unknown:
+        raise UsageError(f"unknown overlay {', '.join(map(repr, unknown))}; there are {', '.join(OVERLAYS)}")
+    return chosen
+
+
+def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
+    if isinstance(model, Graph):
+        return model
+    from mcusim.model import load_model
+
+    return load_model(model, allow_unknown)
+
+
+def _machine(machine: str | Path | Machine, overrides: Mapping[str, str]) -> Machine:
+    if not isinstance(machine, Machine):
+        return load_machine(machine, overrides)
+    for key, value in overrides.items():
+        machine = machine.replace(key, value)
+    return machine
