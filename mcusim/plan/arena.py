@@ -36,7 +36,7 @@ def align_up(value: int, align: int) -> int:
 
 
 def greedy_by_size(blocks: Sequence[Block], align: int = 16) -> Arena:
-    """TFLM's GreedyMemoryPlanner: by falling (aligned) size, equal sizes in list order, first gap that is large enough."""
+    """TFLM's GreedyMemoryPlanner: by falling aligned size (equal sizes in list order), first gap large enough."""
     return _place(_aligned(blocks, align), _by_size(_aligned(blocks, align)), best_fit=False)
 
 

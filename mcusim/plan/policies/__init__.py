@@ -1,0 +1,1 @@
+"""One file per policy; each has ``plan(graph, machine, kernels, options) -> Program``."""

@@ -1,0 +1,171 @@
+"""Where a network's own data goes: the arena of activations (and scratch), the interpreter's data, the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mcusim.machine.description import Machine
+from mcusim.model import geometry
+from mcusim.model.geometry import Geometry
+from mcusim.model.graph import Graph, Operator
+from mcusim.plan.arena import Arena, Block, align_up, plan_arena
+from mcusim.plan.layout import Layout, Pool, span_at
+from mcusim.plan.lifetimes import Lifetime, lifetimes
+from mcusim.plan.program import Buffer, MemoryParts, OperatorInfo, Span
+
+__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Costs", "Placement", "Sizes", "place", "sizes"]
+
+ALIGN = 16  # TFLM's buffer alignment
+PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
+QUANTIZED = ("CONV_2D", "DEPTHWISE_CONV_2D")  # their kernels read one multiplier and one shift per channel
+
+
+class Costs(Protocol):
+    """What planning needs of a kernel cost profile."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def per_channel_bytes(self) -> int: ...
+    @property
+    def node_bytes(self) -> int: ...
+    def scratch_bytes(self, g: Geometry, /) -> int: ...
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes a graph needs under one kernel set, before anything has an address."""
+
+    geometries: tuple[Geometry, ...]
+    scratch: tuple[int, ...]  # of each operator
+    lives: tuple[Lifetime, ...]
+    activations: Arena  # of the tensors alone
+    together: Arena  # tensors, then the operators' scratch (those that need any)
+    runtime: int
+    weights: int
+
+    def memory(self, overlay: int = 0) -> MemoryParts:
+        """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would."""
+        return MemoryParts(
+            activations=self.activations.bytes,
+            scratch=max(self.scratch, default=0),
+            overlay=overlay,
+            runtime=self.runtime,
+            arena=self.together.bytes + self.runtime,
+            weights=self.weights,
+        )
+
+
+def sizes(graph: Graph, kernels: Costs) -> Sizes:
+    """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
+
+    Runtime is what an interpreter keeps: ``node_bytes`` for each operator with its tensors, ``per_channel_bytes`` for
+    each output channel of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED. Leaves out: the interpreter's own objects,
+    its temporary allocations while it starts, and the stack.
+    """
+    geometries = tuple(geometry(graph, op) for op in graph.operators)
+    scratch = tuple(kernels.scratch_bytes(g) for g in geometries)
+    lives = lifetimes(graph)
+    tensors = [Block(life.bytes, life.first, life.last) for life in lives]
+    extra = [Block(size, step, step) for step, size in enumerate(scratch) if size]
+    alone = plan_arena(tensors, ALIGN)
+    channels = sum(g.out_c for g in geometries if g.type in PARAMETRIC)
+    return Sizes(
+        geometries,
+        scratch,
+        lives,
+        alone,
+        plan_arena(tensors + extra, ALIGN) if extra else alone,
+        channels * kernels.per_channel_bytes + len(geometries) * kernels.node_bytes,
+        sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _constants(graph)),
+    )
+
+
+@dataclass
+class Placement:
+    """Addresses: ``tensors`` by tensor index (activations and constants), ``scratch``, ``multipliers`` and ``shifts``
+    by operator index."""
+
+    machine: Machine
+    tensors: dict[int, Span]
+    scratch: dict[int, Span]
+    multipliers: dict[int, Span]
+    shifts: dict[int, Span]
+    buffers: list[Buffer]
+
+
+def place(graph: Graph, need: Sizes, layout: Layout, arena: Pool, weights: Pool, scratch: bool = True) -> Placement:
+    """Put the arena, from its base up (planned buffers, then the interpreter's data), and the weights.
+
+    ``scratch`` False leaves the scratch buffers to the caller. Raises DoesNotFit.
+    """
+    plan = need.together if scratch else need.activations
+    base = layout.allocate(arena, plan.bytes + need.runtime, ALIGN, "the tensor arena")
+    placed = Placement(layout.machine, {}, {}, {}, {}, [])
+    _place_arena(graph, need, plan, base, placed)
+    _place_runtime(graph, need, base + plan.bytes, placed)
+    _place_weights(graph, layout, weights, placed)
+    return placed
+
+
+def infos(graph: Graph, geometries: Sequence[Geometry]) -> tuple[OperatorInfo, ...]:
+    """What a program's header says of each operator."""
+    return tuple(OperatorInfo(op.index, op.type, g.macs) for op, g in zip(graph.operators, geometries, strict=True))
+
+
+def _place_arena(graph: Graph, need: Sizes, plan: Arena, base: int, placed: Placement) -> None:
+    for life, offset in zip(need.lives, plan.offsets, strict=False):
+        span = span_at(placed.machine, base + offset, life.bytes)
+        placed.tensors[life.tensor] = span
+        name = f"tensor{life.tensor}"
+        placed.buffers.append(Buffer(name, "activation", span, life.first, life.last))
+    with_scratch = [step for step, size in enumerate(need.scratch) if size]
+    for step, offset in zip(with_scratch, plan.offsets[len(need.lives) :], strict=False):
+        span = span_at(placed.machine, base + offset, need.scratch[step])
+        placed.scratch[step] = span
+        placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
+
+
+def _place_runtime(graph: Graph, need: Sizes, base: int, placed: Placement) -> None:
+    """Multipliers and shifts of each operator that has them, then the nodes."""
+    last, address = len(graph.operators) - 1, base
+    arrays: Mapping[str, dict[int, Span]] = {"multiplier": placed.multipliers, "shift": placed.shifts}
+    for op in graph.operators:
+        if op.type not in QUANTIZED:
+            continue
+        size = need.geometries[op.index].out_c * 4
+        for name, spans in arrays.items():
+            spans[op.index] = span_at(placed.machine, address, size)
+            placed.buffers.append(Buffer(f"{name}{op.index}", "runtime", spans[op.index], 0, last))
+            address += size
+    rest = base + need.runtime - address
+    if rest > 0:
+        placed.buffers.append(Buffer("nodes", "runtime", span_at(placed.machine, address, rest), 0, last))
+
+
+def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) -> None:
+    """All constants in one block, in tensor order."""
+    offsets, size = {}, 0
+    for t in _constants(graph):
+        offsets[t] = size
+        size += align_up(graph.tensors[t].bytes, ALIGN)
+    base = layout.allocate(pool, size, ALIGN, "the weights")
+    for t, offset in offsets.items():
+        span = span_at(placed.machine, base + offset, graph.tensors[t].bytes)
+        placed.tensors[t] = span
+        placed.buffers.append(Buffer(f"tensor{t}", "weights", span, 0, len(graph.operators) - 1))
+
+
+def _constants(graph: Graph) -> list[int]:
+    """Constant tensors that an operator reads, each once."""
+    read = {t for op in graph.operators for t in op.inputs if t >= 0}
+    return sorted(t for t in read if graph.tensors[t].constant and graph.tensors[t].bytes)
+
+
+def constant_operands(graph: Graph, op: Operator) -> dict[str, int]:
+    """Roles ``filter`` and ``bias`` of a parametric operator -> tensor index, as far as it has them."""
+    if op.type not in PARAMETRIC:
+        return {}
+    return {role: t for role, t in zip(("filter", "bias"), op.inputs[1:3], strict=False) if t >= 0}

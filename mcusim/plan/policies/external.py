@@ -1,0 +1,37 @@
+"""``external``: the arena in SDRAM and the weights in external memory too (EM-TFLM in the paper)."""
+
+from __future__ import annotations
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan.layout import largest_region, region_pool
+from mcusim.plan.options import PlanOptions
+from mcusim.plan.placement import Costs
+from mcusim.plan.policies.whole import whole_program
+from mcusim.plan.program import Program
+
+__all__ = ["plan", "sdram"]
+
+
+def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
+    """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights behind it, or in the
+    region ``options.weights`` names (``qspi``: read in place).
+
+    Weights in SDRAM were copied there from flash before the inference starts, as the TinyOps firmware does; that copy
+    is not part of the program. ``options.sram_budget`` plays no part: nothing lives in SRAM.
+
+    Raises DoesNotFit and UsageError (no SDRAM, unknown region).
+    """
+    arena = sdram(machine, "external")
+    weights = options.weights or arena
+    pools = region_pool(machine, arena), region_pool(machine, weights)
+    return whole_program(graph, machine, "external", kernels, *pools, {"weights": weights})
+
+
+def sdram(machine: Machine, policy: str) -> str:
+    """Name of the machine's SDRAM region; UsageError when it has none."""
+    region = largest_region(machine, "sdram")
+    if region is None:
+        raise UsageError(f"policy '{policy}' needs SDRAM; machine {machine.name} has {', '.join(machine.memory)}")
+    return region.name

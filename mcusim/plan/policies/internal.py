@@ -1,0 +1,35 @@
+"""``internal``: everything that changes in on-chip SRAM, weights in flash, as TFLM does it (IM-TFLM in the paper)."""
+
+from __future__ import annotations
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan.layout import largest_region, region_pool, sram_pool
+from mcusim.plan.options import PlanOptions
+from mcusim.plan.placement import Costs
+from mcusim.plan.policies.whole import whole_program
+from mcusim.plan.program import Program
+
+__all__ = ["plan"]
+
+
+def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
+    """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
+    in the largest flash, or in the region ``options.weights`` names.
+
+    The code is taken to sit in flash beside the weights; its size is not known to a plan and nothing is reserved for
+    it, nor for the stack.
+
+    Raises DoesNotFit (region, needed and available bytes) and UsageError (no flash, unknown region, budget above the
+    pool).
+    """
+    pool = sram_pool(machine, options.sram_budget)
+    weights = options.weights
+    if weights is None:
+        flash = largest_region(machine, "flash")
+        if flash is None:
+            raise UsageError(f"machine {machine.name} has no flash for the weights; name a region for them")
+        weights = flash.name
+    chosen: dict[str, object] = {"weights": weights, "sram_budget": pool.size}
+    return whole_program(graph, machine, "internal", kernels, pool, region_pool(machine, weights), chosen)
