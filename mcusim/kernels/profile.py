@@ -1,0 +1,135 @@
+"""Kernel cost profiles: the cycles of each loop level of a kernel set, as data under the set's name.
+
+A profile is ``profiles/<name>.toml`` beside this file, or a user's own file by path. Cycles are those of an ideal memory
+(no wait states); what loads and stores cost is decided by the machine. Left out: data-dependent time (early-terminating
+divisions, saturation branches).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import UsageError
+from mcusim.kernels.variants import VARIANTS, scratch_bytes
+from mcusim.model.geometry import Geometry
+
+FOLDER = Path(__file__).parent / "profiles"
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "pointwise": ("block", "rest", "sum", "output"),
+    "conv": ("block", "rest", "tap", "element", "element_rest", "zero", "pixel", "output"),
+    "depthwise": ("mac", "tap", "element", "zero", "output"),
+    "depthwise_3x3": ("mac", "output"),
+    "depthwise_basic": ("mac", "output"),
+    "fully_connected": ("mac", "output"),
+    "add": ("element",),
+    "pool": ("tap", "output"),
+    "elementwise": ("element",),
+    "lookup": ("element",),
+    "copy": ("element",),
+}
+CORES = ("cortex-m4", "cortex-m7")
+
+
+@dataclass(frozen=True)
+class CoreCosts:
+    """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation."""
+
+    operator: int
+    bytes_per_cycle: float
+    levels: Mapping[str, Mapping[str, int]]
+    basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
+
+
+@dataclass(frozen=True)
+class Profile:
+    name: str
+    title: str
+    per_channel_bytes: int
+    node_bytes: int
+    code: Mapping[str, int]
+    code_basis: tuple[str, str]
+    cores: Mapping[str, CoreCosts] = field(repr=False)
+
+    def scratch_bytes(self, g: Geometry) -> int:
+        """Scratch the kernel for ``g`` needs, in bytes."""
+        return scratch_bytes(g)
+
+    def core(self, isa: str) -> CoreCosts:
+        """Costs for a core; UsageError if the profile has none for it."""
+        if isa not in self.cores:
+            raise UsageError(f"kernel profile {self.name!r} has no costs for {isa}; it has: {', '.join(self.cores)}")
+        return self.cores[isa]
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped profiles."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@cache
+def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
+    """A shipped profile by name, or one read from a path that ends in ``.toml``. Raises UsageError."""
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not name.endswith(".toml") and name not in profile_names():
+        near = get_close_matches(name, profile_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"no kernel profile named {name!r}{hint} Known: {', '.join(profile_names())}, or a .toml path")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"kernel profile {path}: cannot be read: {error}") from None
+    return _profile(str(path), data)
+
+
+def _profile(where: str, data: Mapping[str, Any]) -> Profile:
+    known = {"name", "title", "memory", "code", *CORES}
+    for key in data:
+        if key not in known:
+            raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+    memory, code = _table(where, data, "memory"), _table(where, data, "code")
+    return Profile(
+        name=str(data.get("name", Path(where).stem)),
+        title=str(data.get("title", "")),
+        per_channel_bytes=int(_number(where, "memory.per_channel", memory.get("per_channel"))),
+        node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
+        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in VARIANTS},
+        code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
+        cores={isa: _core(where, isa, _table(where, data, isa)) for isa in CORES if isa in data},
+    )
+
+
+def _core(where: str, isa: str, table: Mapping[str, Any]) -> CoreCosts:
+    default = (str(table.get("basis", "assumed")), str(table.get("source", "")))
+    levels: dict[str, dict[str, int]] = {}
+    basis: dict[str, tuple[str, str]] = {}
+    for kind in VARIANTS:
+        rows = _table(where, table, kind, isa)
+        unknown = set(rows) - set(LEVELS[kind]) - {"basis", "source"}
+        if unknown:
+            raise UsageError(f"kernel profile {where}: unknown key {isa}.{kind}.{min(unknown)}")
+        levels[kind] = {
+            level: round(1000 * _number(where, f"{isa}.{kind}.{level}", rows.get(level))) for level in LEVELS[kind]
+        }
+        basis[kind] = (str(rows.get("basis", default[0])), str(rows.get("source", default[1])))
+    operator = int(_number(where, f"{isa}.operator", table.get("operator")))
+    rate = _number(where, f"{isa}.bytes_per_cycle", table.get("bytes_per_cycle"))
+    return CoreCosts(operator, rate, levels, basis)
+
+
+def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:
+    value = data.get(key)
+    if not isinstance(value, Mapping):
+        raise UsageError(f"kernel profile {where}: table [{'.'.join(filter(None, (prefix, key)))}] is missing")
+    return value
+
+
+def _number(where: str, key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise UsageError(f"kernel profile {where}: {key} = {value!r}: a number of at least 0 is needed")
+    return float(value)

@@ -1,0 +1,60 @@
+"""Which kernel of a set runs an operator, and the scratch it asks for: CMSIS-NN's own dispatch rules.
+
+Source: ``arm_convolve_wrapper_s8``, ``arm_depthwise_conv_wrapper_s8`` and the ``*_get_buffer_size`` functions of CMSIS
+5.8.0. uint8 operators go through TFLM's reference kernels on a board; they are costed as int8 ones here.
+"""
+
+from __future__ import annotations
+
+from mcusim.model.geometry import Geometry
+
+VARIANTS = (
+    "pointwise", "conv", "depthwise", "depthwise_3x3", "depthwise_basic", "fully_connected",
+    "add", "pool", "elementwise", "lookup", "copy",
+)  # fmt: skip
+
+_BY_TYPE = {
+    "FULLY_CONNECTED": "fully_connected",
+    "ADD": "add",
+    "SUB": "elementwise",
+    "MUL": "elementwise",
+    "AVERAGE_POOL_2D": "pool",
+    "MAX_POOL_2D": "pool",
+    "MEAN": "pool",
+    "RELU": "elementwise",
+    "RELU6": "elementwise",
+    "QUANTIZE": "elementwise",
+    "DEQUANTIZE": "elementwise",
+    "HARD_SWISH": "elementwise",
+    "LEAKY_RELU": "elementwise",
+    "SOFTMAX": "lookup",
+    "LOGISTIC": "lookup",
+    "TANH": "lookup",
+}
+
+
+def variant(g: Geometry) -> str:
+    """Name of the kernel variant for an operator; anything without a kernel of its own is a ``copy``."""
+    if g.type == "CONV_2D":
+        padded = g.pad_top or g.pad_bottom or g.pad_left or g.pad_right
+        single = g.kernel_h == g.kernel_w == g.stride_h == g.stride_w == 1
+        return "pointwise" if single and not padded and g.in_c % 4 == 0 else "conv"
+    if g.type == "DEPTHWISE_CONV_2D":
+        if g.depth_multiplier != 1 or g.batch != 1 or g.dilation_h * g.dilation_w != 1:
+            return "depthwise_basic"
+        small = g.kernel_h == g.kernel_w == 3 and g.pad_top <= 1 and g.pad_left <= 1
+        return "depthwise_3x3" if small else "depthwise"
+    return _BY_TYPE.get(g.type, "copy")
+
+
+def scratch_bytes(g: Geometry) -> int:
+    """Bytes of scratch (im2col columns in q15, pooling sums in q31) that the kernel asks of the arena."""
+    kind = variant(g)
+    window = g.kernel_h * g.kernel_w * g.in_c
+    if kind == "conv":
+        return 2 * window * 2
+    if kind in ("depthwise", "depthwise_3x3"):
+        return window * 2  # the wrapper asks for the generic kernel's buffer, the 3x3 one leaves it unused
+    if kind == "pool" and g.type == "AVERAGE_POOL_2D":
+        return g.in_c * 4
+    return 0

@@ -1,0 +1,171 @@
+"""The level-1 caches as tags: hit, fill, write-back and maintenance by address.
+
+A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
+between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the linefill
+buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer. A dirty victim is written
+after the fill and keeps the memory busy.
+
+Left out: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from mcusim.memory import devices
+from mcusim.memory import layout as L
+
+State = Any
+
+
+@njit(cache=True, inline="never")
+def find(s: State, c: int, tag: int) -> int:
+    """Offset of the record that holds line number ``tag``, or -1."""
+    ways = s[c + L.C_WAYS]
+    base = c + L.CACHE + (tag % s[c + L.C_SETS]) * ways * 3
+    for w in range(ways):
+        if s[base + w * 3] == tag:
+            return base + w * 3
+    return -1
+
+
+@njit(cache=True, inline="never")
+def victim(s: State, c: int, tag: int) -> int:
+    """Offset of the record to replace for line number ``tag``: an empty way first."""
+    ways = s[c + L.C_WAYS]
+    base = c + L.CACHE + (tag % s[c + L.C_SETS]) * ways * 3
+    for w in range(ways):
+        if s[base + w * 3] < 0:
+            return base + w * 3
+    if s[c + L.C_REPLACE] == L.RANDOM:  # a 16-bit Galois LFSR: random, and the same in every run
+        lfsr = s[L.SEED]
+        s[L.SEED] = (lfsr >> 1) ^ (0xB400 if lfsr & 1 else 0)
+        return base + (s[L.SEED] % ways) * 3
+    oldest = base
+    for w in range(1, ways):
+        if s[base + w * 3 + 1] < s[oldest + 1]:
+            oldest = base + w * 3
+    return oldest
+
+
+@njit(cache=True, inline="never")
+def region_of(s: State, address: int) -> int:
+    """Offset of the range record that holds ``address``, or -1."""
+    last = s[L.LAST]
+    if s[last + L.LOW] <= address < s[last + L.HIGH]:
+        return last
+    at = s[L.RANGE_BASE]
+    for _ in range(s[L.RANGES]):
+        if s[at + L.LOW] <= address < s[at + L.HIGH]:
+            s[L.LAST] = at
+            return at
+        at += L.RANGE
+    return -1
+
+
+@njit(cache=True, inline="never")
+def write_back(s: State, c: int, record: int, start: int) -> int:
+    """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
+    bytes_ = s[c + L.C_LINE]
+    address = s[record] * bytes_
+    q = region_of(s, address)
+    r = s[q + L.BLOCK]
+    _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
+    s[r + L.WRITES] += 1
+    s[r + L.WRITE_BYTES] += bytes_
+    s[L.WRITEBACKS] += 1
+    s[record + 2] = 0
+    return ticks
+
+
+@njit(cache=True, inline="never")
+def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
+    """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
+    c = s[L.DCACHE]
+    r = s[q + L.BLOCK]
+    bytes_ = s[c + L.C_LINE]
+    tag = address // bytes_
+    back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
+    record = find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[L.HITS] += n
+        if s[c + L.C_REPLACE] == L.LRU:
+            s[record + 1] = s[c + L.C_CLOCK]
+        if not write:
+            return 0
+        if back:
+            s[record + 2] = 1
+            return 0
+    if write and not back:
+        s[r + L.WRITES] += n
+        s[r + L.WRITE_BYTES] += n * size
+        return devices.run(s, r, address, n, size, 1, gap, 0)
+    s[L.MISSES] += 1
+    s[L.HITS] += n - 1
+    record = victim(s, c, tag)
+    dirty = s[record] >= 0 and s[record + 2] == 1
+    now = s[L.NOW]
+    start = max(now, s[r + L.BUSY])
+    first, last = devices.line(s, r, tag * bytes_, bytes_, 0, start)
+    s[r + L.READS] += 1
+    s[r + L.READ_BYTES] += bytes_
+    if dirty:
+        write_back(s, c, record, start + last)
+    s[record] = tag
+    s[record + 1] = s[c + L.C_CLOCK]
+    s[record + 2] = 1 if write else 0
+    wait = start - now
+    if write:
+        return max(0, wait + last - n * gap)
+    return max(wait + first, wait + last - (n - 1) * gap)
+
+
+@njit(cache=True, inline="never")
+def maintain(s: State, address: int, bytes_: int, clean: int, invalidate: int) -> int:
+    """Clean and/or invalidate by address; returns the ticks of the write-backs (the loop itself is the caller's)."""
+    c = s[L.DCACHE]
+    if c == 0:
+        return 0
+    ticks = 0
+    size = s[c + L.C_LINE]
+    for tag in range(address // size, (address + bytes_ + size - 1) // size):
+        record = find(s, c, tag)
+        if record < 0:
+            continue
+        if clean and s[record + 2] == 1:
+            ticks += write_back(s, c, record, s[L.NOW] + ticks)
+        if invalidate:
+            s[record] = -1
+            s[record + 2] = 0
+    return ticks
+
+
+@njit(cache=True, inline="never")
+def fetch_line(s: State, address: int) -> int:
+    """Instruction fetch of one I-cache line; returns the stall in ticks."""
+    c = s[L.ICACHE]
+    tag = address // s[c + L.C_LINE]
+    record = find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[record + 1] = s[c + L.C_CLOCK]
+        s[L.IHITS] += 1
+        return 0
+    s[L.IMISSES] += 1
+    q = region_of(s, address)
+    if q < 0:
+        return 0
+    record = victim(s, c, tag)
+    s[record] = tag
+    s[record + 1] = s[c + L.C_CLOCK]
+    r = s[q + L.BLOCK]
+    if s[r + L.KIND] == L.TCM:
+        return 0
+    start = max(s[L.NOW], s[r + L.BUSY])
+    first, last = devices.line(s, r, tag * s[c + L.C_LINE], s[c + L.C_LINE], 0, start)
+    s[r + L.READS] += 1
+    s[r + L.READ_BYTES] += s[c + L.C_LINE]
+    return start - s[L.NOW] + (first + last) // 2

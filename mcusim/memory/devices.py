@@ -1,0 +1,205 @@
+"""Timing of one device, access by access: SRAM, flash with its accelerator, SDRAM rows and refresh, QSPI.
+
+Every function takes the state array ``s`` and the offset ``r`` of the region's block, returns the ticks the core stalls
+beyond an ideal load or store, and moves the device's own state (open rows, latched line, time until it is busy).
+
+``run`` serves ``n`` accesses of ``size`` bytes at ascending addresses, ``gap`` ticks of core work apart, all inside one
+32-byte visit. ``inter`` says that other streams run between them: then a row that had to be opened has to be opened
+again for each of them. ``fill`` and ``spill`` move one cache line.
+
+SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), an access to another
+row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
+controller's FIFO is full; a refresh every tREFI closes all rows for tRP + tRC.
+
+Left out: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so it is
+not seen to help), reordering in the controller, QSPI writes, and bank groups beyond 16 banks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from mcusim.memory import layout as L
+
+State = Any  # an int64 array; numba specialises on it
+
+
+@njit(cache=True, inline="never")
+def sdram_row(s: State, r: int, address: int, start: int) -> int:
+    """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
+    wait = 0
+    if s[r + L.T_REFI] > 0 and start >= s[r + L.NEXT_REFRESH]:
+        for b in range(s[r + L.BANKS]):
+            s[r + L.OPEN + b] = -1
+        late = (start - s[r + L.NEXT_REFRESH]) // s[r + L.T_REFI]
+        last = s[r + L.NEXT_REFRESH] + late * s[r + L.T_REFI]
+        wait = max(0, last + s[r + L.T_RP] + s[r + L.T_RC] - start)  # one that fell into an idle gap costs nothing
+        s[r + L.NEXT_REFRESH] = last + s[r + L.T_REFI]
+        s[r + L.REFRESHES] += late + 1
+    if s[r + L.BANK_FIRST]:
+        bank = address // s[r + L.BANK_BYTES] % s[r + L.BANKS]
+        row = address % s[r + L.BANK_BYTES] // s[r + L.ROW_BYTES]
+    else:
+        bank = address // s[r + L.ROW_BYTES] % s[r + L.BANKS]
+        row = address // (s[r + L.ROW_BYTES] * s[r + L.BANKS])
+    if s[r + L.OPEN + bank] == row:
+        return wait
+    at = start + wait
+    activated = s[r + L.ACTIVATED + bank]
+    if s[r + L.OPEN + bank] >= 0:
+        ready = max(activated + s[r + L.T_RAS], s[r + L.LAST_WRITE] + s[r + L.T_WR])
+        at = max(at, ready) + s[r + L.T_RP]
+    at = max(at, activated + s[r + L.T_RC])
+    s[r + L.OPEN + bank] = row
+    s[r + L.ACTIVATED + bank] = at
+    s[r + L.ROW_MISSES] += 1
+    return at + s[r + L.T_RCD] - start
+
+
+@njit(cache=True, inline="never")
+def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """``n`` uncached accesses; see the module's text."""
+    now = s[L.NOW]
+    beats = max(1, (size + s[r + L.WIDTH] - 1) // s[r + L.WIDTH])
+    start = max(now, s[r + L.BUSY])
+    row = sdram_row(s, r, address, start)
+    again = s[r + L.T_RP] + s[r + L.T_RCD] if inter and row > 0 else 0
+    if write:
+        each = s[r + L.OVERHEAD_W] + beats * s[r + L.T_CLK]
+        total = row + n * each + (n - 1) * again
+        s[r + L.OCCUPIED] += total
+        s[r + L.LAST_WRITE] = start + total
+        s[r + L.BUSY] = start + total
+        backlog = start + total - s[r + L.FIFO] * each - (now + n * gap)
+        if again:
+            s[r + L.ROW_MISSES] += n - 1
+        return max(0, backlog)
+    each = s[r + L.OVERHEAD_R] + s[r + L.T_CL] + beats * s[r + L.T_CLK]
+    if again:
+        s[r + L.ROW_MISSES] += n - 1
+    stall = (start - now) + row + n * each + (n - 1) * again
+    s[r + L.OCCUPIED] += row + n * each + (n - 1) * again
+    s[r + L.BUSY] = now + stall
+    return stall
+
+
+@njit(cache=True, inline="never")
+def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int) -> tuple[int, int]:
+    """One cache line from ``start``: ticks until the first (critical) word, and until the last."""
+    beats = max(1, line // s[r + L.WIDTH])
+    row = sdram_row(s, r, address, start)
+    if write:
+        first = row + s[r + L.OVERHEAD_W]
+        last = first + beats * s[r + L.T_CLK]
+        s[r + L.LAST_WRITE] = start + last
+    else:
+        head = row + s[r + L.OVERHEAD_R] + s[r + L.T_CL]
+        first = head + max(1, 8 // s[r + L.WIDTH]) * s[r + L.T_CLK]
+        last = head + beats * s[r + L.T_CLK]
+    s[r + L.OCCUPIED] += last
+    s[r + L.BUSY] = start + last
+    return first, last
+
+
+@njit(cache=True, inline="never")
+def qspi_read(s: State, r: int, address: int, size: int) -> int:
+    """Ticks for ``size`` bytes: a new command unless they follow the last ones."""
+    data = size * s[r + L.BEAT]
+    if address == s[r + L.LAST_ADDRESS]:
+        ticks = data
+    else:
+        ticks = s[r + L.COMMAND] + data + s[r + L.CS_HIGH]
+    s[r + L.LAST_ADDRESS] = address + size
+    s[r + L.OCCUPIED] += ticks
+    return ticks + s[r + L.OVERHEAD_R]
+
+
+@njit(cache=True, inline="never")
+def flash_line(s: State, r: int, address: int) -> int:
+    """Ticks for a data read through the accelerator's data lines (LRU), or through the one-line read latch."""
+    line = address // s[r + L.LINE]
+    lines = s[r + L.A_LINES]
+    if lines == 0:
+        if s[r + L.LATCH] == line:
+            return 0
+        s[r + L.LATCH] = line
+        s[r + L.OCCUPIED] += s[r + L.WAIT] + L.TICK
+        return s[r + L.WAIT] + s[r + L.LATENCY_R]
+    base = s[r + L.ACCEL]
+    place = lines - 1
+    hit = False
+    for i in range(lines):
+        if s[base + i] == line:
+            place = i
+            hit = True
+            break
+    for i in range(place, 0, -1):
+        s[base + i] = s[base + i - 1]
+    s[base] = line
+    if hit:
+        s[r + L.A_HITS] += 1
+        return 0
+    s[r + L.A_MISSES] += 1
+    s[r + L.OCCUPIED] += s[r + L.WAIT] + L.TICK
+    return s[r + L.WAIT] + s[r + L.LATENCY_R]
+
+
+@njit(cache=True, inline="never")
+def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """``n`` uncached accesses of any device; returns the core's stall in ticks."""
+    kind = s[r + L.KIND]
+    if kind == L.TCM:
+        return 0
+    if kind == L.SRAM:
+        s[r + L.OCCUPIED] += n * s[r + L.BEAT]
+        if write:
+            return n * max(0, s[r + L.LATENCY_W] - gap)
+        return n * s[r + L.LATENCY_R]
+    if kind == L.SDRAM:
+        return sdram_run(s, r, address, n, size, write, gap, inter)
+    if kind == L.FLASH:
+        if s[r + L.A_LINES] == 0 and inter:
+            s[r + L.LATCH] = -1  # another stream used the latch in between
+            return n * flash_line(s, r, address)
+        stall = 0
+        last = -1
+        for i in range(n):
+            line = (address + i * size) // s[r + L.LINE]
+            if line != last:
+                stall += flash_line(s, r, address + i * size)
+                last = line
+        return stall
+    stall = 0
+    for i in range(n):
+        if inter:
+            s[r + L.LAST_ADDRESS] = -1
+        stall += qspi_read(s, r, address + i * size, size)
+    return stall
+
+
+@njit(cache=True, inline="never")
+def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) -> tuple[int, int]:
+    """One cache line of any device from ``start``: ticks until the first word and until the last."""
+    kind = s[r + L.KIND]
+    if kind == L.SDRAM:
+        return sdram_line(s, r, address, bytes_, write, start)
+    if kind == L.SRAM:
+        latency = s[r + L.LATENCY_W] if write else s[r + L.LATENCY_R]
+        beats = max(1, bytes_ // s[r + L.WIDTH])
+        s[r + L.OCCUPIED] += beats * s[r + L.BEAT]
+        s[r + L.BUSY] = start + latency + (beats - 1) * s[r + L.BEAT]
+        return latency, latency + (beats - 1) * s[r + L.BEAT]
+    if kind == L.FLASH:
+        latency = s[r + L.LATENCY_R]
+        total = 0
+        for _ in range(max(1, bytes_ // s[r + L.LINE])):
+            total += s[r + L.WAIT]
+        beats = max(1, bytes_ // 8)
+        s[r + L.OCCUPIED] += total + beats * L.TICK
+        s[r + L.BUSY] = start + latency + total + (beats - 1) * L.TICK
+        return latency + s[r + L.WAIT], latency + total + (beats - 1) * L.TICK
+    ticks = qspi_read(s, r, address, bytes_)
+    s[r + L.BUSY] = start + ticks
+    return ticks - (bytes_ - 8) * s[r + L.BEAT], ticks
