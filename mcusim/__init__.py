@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
-    from mcusim.study import compare, simulate
+    from mcusim.study.compare import compare
+    from mcusim.study.simulate import simulate
 
 __all__ = ["__version__", "compare", "load_machine", "load_model", "simulate"]
 

@@ -21,7 +21,7 @@ _DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
 def compare(
     models: Annotated[
-        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Paths or zoo names; default: the paper's.")
+        list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")
     ] = None,
     machine: Annotated[
         str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")
@@ -50,7 +50,8 @@ def compare(
     Examples:
       mcusim compare
       mcusim compare --table 2
-      mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco --policy internal,tinyops
+      mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
+      mcusim compare ds-cnn --policy internal,tinyops --json rows.json
     """
     if models and table is not None:
         raise UsageError("--table names its own models; leave out MODEL or --table")

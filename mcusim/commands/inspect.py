@@ -11,7 +11,7 @@ from mcusim.commands.output import Output
 
 
 def machines(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A machine's name, or a TOML file.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A machine's name, or a TOML file.")] = None,
     set_: options.Set = None,
     json: options.Json = None,
     force: options.Force = False,

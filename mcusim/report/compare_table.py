@@ -7,13 +7,18 @@ from itertools import groupby
 
 from mcusim.report.measured import error_percent
 from mcusim.report.result import Result, sram_bytes
-from mcusim.report.text import columns, kib, percent, rounded, size
+from mcusim.report.text import kib, percent, rounded, size, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
-_HEAD = (
-    ["", "latency", "ms", "", "current", "mA", "energy", "mJ", "", "SRAM", "arena", "KB"],
-    ["policy", "sim.", "meas.", "error", "sim.", "meas.", "sim.", "meas.", "error", "KiB", "sim.", "meas."],
+# groups of columns: title, then one heading a column; one blank inside a group and two between groups keep 80 columns
+_GROUPS = (
+    ("", ("policy",)),
+    ("latency, ms", ("sim.", "meas.", "error")),
+    ("current, mA", ("sim.", "meas.")),
+    ("energy, mJ", ("sim.", "meas.", "error")),
+    ("SRAM", ("KiB",)),
+    ("arena, KB", ("sim.", "meas.")),
 )
 
 Ratio = tuple[float, float | None]
@@ -25,8 +30,7 @@ def compare_table(results: Sequence[Result]) -> str:
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies.
     """
-    cells = list(_HEAD) + [_cells(result) for result in results]
-    lines = columns(cells, indent=0)
+    lines = _layout([_cells(result) for result in results])
     table, body = lines[:2], iter(lines[2:])
     for _, group in groupby(results, key=_group):
         members = list(group)
@@ -78,10 +82,29 @@ def _cells(result: Result) -> list[str]:
     ]
 
 
+def _layout(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Group titles, headings, rows."""
+    headings = [heading for _, group in _GROUPS for heading in group]
+    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
+    titles, lines, start = [], [""] * (1 + len(rows)), 0
+    for title, group in _GROUPS:
+        stop = start + len(group)
+        blank = "  " if start else ""
+        room = max(sum(widths[start:stop]) + len(group) - 1, len(title))
+        titles.append(blank + title.rjust(room))
+        for number, row in enumerate((headings, *rows)):
+            cells = [
+                c.rjust(w) if start else c.ljust(w) for c, w in zip(row[start:stop], widths[start:stop], strict=True)
+            ]
+            lines[number] += blank + " ".join(cells).rjust(room)
+        start = stop
+    return ["".join(titles).rstrip(), *(line.rstrip() for line in lines)]
+
+
 def _line(result: Result, line: str) -> str:
     if result.fits:
         return line
-    return f"{line}\n  {result.does_not_fit or result.unusable}"
+    return "\n".join([line, *wrapped(str(result.does_not_fit or result.unusable))])
 
 
 def _ratio_line(members: Sequence[Result]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.engine.run import Run
 from mcusim.report.measured import Measured
 from mcusim.report.result import Result
-from mcusim.report.text import columns, percent, rounded, size
+from mcusim.report.text import columns, percent, rounded, size, wrapped
 
 __all__ = ["run_table"]
 
@@ -18,7 +18,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     head = f"{result.model} on {result.machine.name}, policy {result.policy}, kernels {result.kernels}"
     lines = [f"{head}, fidelity {result.fidelity}", ""]
     if result.run is None:
-        return "\n".join([*lines, f"  {result.does_not_fit or result.unusable}"])
+        return "\n".join([*lines, *wrapped(str(result.does_not_fit or result.unusable))])
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Cycles by cause", *_causes(result.run)]
@@ -67,7 +67,7 @@ def _memory(result: Result, run: Run) -> list[str]:
     parts = ("activations", "scratch", "overlay", "runtime", "weights")
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
     arena = f"  TFLM-style arena {memory.arena / 1000:,.1f} KB (KB = 1000) {_arena_beside(result)}".rstrip()
-    return [*_with_remark(rows), f"  in parts: {text}", arena]
+    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), arena]
 
 
 def _arena_beside(result: Result) -> str:

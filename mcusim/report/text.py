@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-__all__ = ["columns", "kib", "percent", "rounded", "size"]
+__all__ = ["columns", "kib", "percent", "rounded", "size", "wrapped"]
 
 
 def size(bytes: int) -> str:
@@ -44,3 +45,8 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> li
         cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append((" " * indent + "  ".join(cells)).rstrip())
     return lines
+
+
+def wrapped(text: str, width: int = 80) -> list[str]:
+    """Text as indented lines of at most ``width`` columns; words are kept whole."""
+    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)

@@ -88,5 +88,6 @@ def tinyops_cases(
 
 
 def _settings(base: Settings, machine: str, policy: str) -> Settings:
-    budget = base.sram_budget if base.sram_budget is not None else parse_size(_BUDGETS[machine])
-    return replace(base, policy=policy, sram_budget=budget)
+    if base.options.sram_budget is None:
+        base = replace(base, options=replace(base.options, sram_budget=parse_size(_BUDGETS[machine])))
+    return replace(base, policy=policy)

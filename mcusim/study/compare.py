@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mcusim.errors import InputError, ModelError
+from mcusim.errors import InputError, ModelError, UsageError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
@@ -88,10 +88,15 @@ def compare_cases(
 ) -> Comparison:
     """Simulate the cases in order; ``progress`` is called with each finished row.
 
-    Models and machines are loaded once each and before the first row, so that an unusable one stops the comparison.
+    Models and machines are loaded once each, and names checked, before the first row: an unusable one stops the
+    comparison with an InputError.
     """
+    from mcusim.kernels import load_profile
     from mcusim.model import load_model
 
+    for name in dict.fromkeys(case.settings.kernels for case in cases):
+        load_profile(name)
+    _check_policies(case.settings.policy for case in cases)
     graph = cache(lambda model: load_model(model, allow_unknown))
     machine = cache(lambda name: load_machine(name, overrides))
     loaded = [
@@ -104,6 +109,14 @@ def compare_cases(
         if progress is not None:
             progress(rows[-1])
     return Comparison(tuple(rows))
+
+
+def _check_policies(names: Iterable[str]) -> None:
+    from mcusim.plan import policy_names
+
+    for name in names:
+        if name not in policy_names():
+            raise UsageError(f"no policy {name!r}; there are {', '.join(policy_names())}")
 
 
 def _loaded(model: str | Path | Graph, load: Callable[[str | Path], Graph]) -> Graph | str:
@@ -133,6 +146,6 @@ def _row(case: Case, model: Graph | str, machine: Machine) -> Result:
             fidelity=case.settings.fidelity,
             macs=None,
             unusable=str(error),
-            sram_budget=case.settings.sram_budget,
+            sram_budget=case.settings.options.sram_budget,
             measured=measured(name, machine.name, case.settings.policy),
         )

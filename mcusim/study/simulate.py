@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcusim.errors import DoesNotFit, UsageError
+from mcusim.errors import DoesNotFit
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.plan import OVERLAYS, PlanOptions, plan
 from mcusim.report import Result, assumptions, energy
 from mcusim.study.published import measured
 from mcusim.units import parse_size
@@ -18,21 +19,18 @@ from mcusim.units import parse_size
 if TYPE_CHECKING:
     from mcusim.plan.program import Program
 
-__all__ = ["DEFAULT_KERNELS", "OVERLAYS", "Settings", "plan_program", "replay", "settings", "simulate", "simulate_row"]
+__all__ = ["DEFAULT_KERNELS", "Settings", "plan_program", "replay", "settings", "simulate", "simulate_row"]
 
 DEFAULT_KERNELS = "cmsis-2021-gcc9"
-OVERLAYS = ("input", "filter", "bias", "quant")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a row is computed with, besides model and machine. ``sram_budget`` in bytes; None is all there is."""
+    """What a row is computed with, besides model and machine."""
 
     policy: str = "internal"
     kernels: str = DEFAULT_KERNELS
-    sram_budget: int | None = None
-    weights: str | None = None
-    overlay: frozenset[str] = frozenset(OVERLAYS)
+    options: PlanOptions = field(default_factory=PlanOptions)
     fidelity: str = "replay"
 
 
@@ -75,9 +73,8 @@ def settings(
 ) -> Settings:
     """The options of :func:`simulate`, parsed; raises UnitError or UsageError."""
     budget = parse_size(sram_budget) if isinstance(sram_budget, str) else sram_budget
-    if budget is not None and budget <= 0:
-        raise UsageError(f"the SRAM budget must be positive, not {budget} B")
-    return Settings(policy, kernels, budget, weights, _overlays(overlay), fidelity)
+    copied = frozenset(OVERLAYS if overlay is None else overlay)
+    return Settings(policy, kernels, PlanOptions(budget, weights, copied), fidelity)
 
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
@@ -96,21 +93,19 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             fidelity=chosen.fidelity,
             macs=graph_macs(graph),
             does_not_fit=reason,
-            sram_budget=chosen.sram_budget,
+            sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
             measured=found,
         )
     result = replay(program, machine, chosen.fidelity)
-    return replace(result, measured=found, sram_budget=chosen.sram_budget)
+    return replace(result, measured=found, sram_budget=chosen.options.sram_budget)
 
 
 def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
     """The program that the policy writes; raises DoesNotFit."""
     from mcusim.kernels import load_profile
-    from mcusim.plan import PlanOptions, plan
 
-    options = PlanOptions(sram_budget=chosen.sram_budget, weights=chosen.weights, overlay=chosen.overlay)
-    return plan(graph, machine, chosen.policy, load_profile(chosen.kernels), options)
+    return plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=chosen.options)
 
 
 def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Result:
@@ -133,15 +128,6 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Resu
         assumptions=assumptions(run, machine),
         warnings=header.warnings,
     )
-
-
-def _overlays(names: Iterable[str] | None) -> frozenset[str]:
-    """The overlays as a set; None means all."""
-    chosen = frozenset(OVERLAYS if names is None else names)
-    unknown = sorted(chosen.difference(OVERLAYS))
-    if unknown:
-        raise UsageError(f"unknown overlay {', '.join(map(repr, unknown))}; there are {', '.join(OVERLAYS)}")
-    return chosen
 
 
 def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:

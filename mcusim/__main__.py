@@ -1,0 +1,8 @@
+"""``python -m mcusim`` is the command ``mcusim``."""
+
+import sys
+
+from mcusim.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
