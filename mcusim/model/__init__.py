@@ -11,6 +11,7 @@ from mcusim.errors import ModelError
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.geometry_of import activation_inputs, constant_inputs, geometry, graph_macs
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
+from mcusim.model.inspection import inspect
 from mcusim.model.zoo import build, parse_name, zoo_names
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "constant_inputs",
     "geometry",
     "graph_macs",
+    "inspect",
     "load_model",
     "whole",
     "zoo_names",

@@ -60,9 +60,11 @@ def _order(graph: Graph, op: Operator, ready: set[int]) -> None:
     for i in op.inputs:
         if i >= 0 and i not in ready and not graph.tensors[i].constant:
             raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' before anything produces it")
-    for position, i in enumerate(op.outputs):
-        if i in ready or graph.tensors[i].constant or i in op.outputs[:position]:
+    for i in op.outputs:
+        if i in ready or graph.tensors[i].constant:
             raise ModelError(f"writes tensor {i} '{graph.tensors[i].name}', which is already there")
+    if len(set(op.outputs)) < len(op.outputs):
+        raise ModelError(f"writes a tensor twice: outputs {list(op.outputs)}")
 
 
 def _operator(graph: Graph, op: Operator) -> None:

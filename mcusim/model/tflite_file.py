@@ -17,7 +17,8 @@ from mcusim.errors import ModelError
 
 LARGEST_FILE = 256 * 2**20
 MOST_ELEMENTS = 4_000_000
-LONGEST_NAME = 1024
+LONGEST_NAME = 4096
+SHOWN_NAME = 80
 _DAMAGE = (
     struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError, AttributeError, AssertionError,
     RecursionError, MemoryError,
@@ -85,6 +86,11 @@ class File:
         length = self.count(fields.VectorLen(offset), 1, LONGEST_NAME, "characters of a name")
         name = bytes(self.data[start : start + length]).decode("utf-8", "replace")
         return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def shown(name: str) -> str:
+    """``name`` short enough for a message; converters join the names of fused layers."""
+    return name if len(name) <= SHOWN_NAME else name[:SHOWN_NAME] + "..."
 
 
 def _read(path: Path) -> bytes:

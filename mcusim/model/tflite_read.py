@@ -18,6 +18,7 @@ from mcusim.model.tflite_tensors import TensorReader
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
 MOST_OPERANDS = 1024
+SHOWN_INDICES = 50
 CUSTOM_CODE_SLOT = 6
 UNKNOWN = "UNKNOWN:"
 BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
@@ -114,14 +115,16 @@ def _unknown(path: Path, unknown: dict[str, list[int]], allowed: bool) -> list[s
     """The warning for operators that are not known; UnsupportedError where they are not allowed."""
     if not unknown:
         return []
-    listed = "; ".join(
-        f"{name} (operator{'s' if len(at) > 1 else ''} {', '.join(map(str, at))})" for name, at in unknown.items()
-    )
+    listed = "; ".join(f"{name} (operator{'s' * (len(at) > 1)} {_indices(at)})" for name, at in unknown.items())
     if not allowed:
         raise UnsupportedError(
             f"{path}: operators mcusim does not know: {listed}; --allow-unknown costs them as copies"
         )
     return [f"unknown operators costed as a copy: {listed}"]
+
+
+def _indices(at: list[int]) -> str:
+    return ", ".join(map(str, at[:SHOWN_INDICES])) + f" and {len(at) - SHOWN_INDICES} more" * (len(at) > SHOWN_INDICES)
 
 
 def _options(file: File, operator: Any, spec: Spec) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import tflite
 
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import ITEM_BYTES, Quantization, Tensor
-from mcusim.model.tflite_file import File
+from mcusim.model.tflite_file import File, shown
 
 MOST_DIMENSIONS = 8
 MOST_TENSOR_ELEMENTS = 2**31 - 1
@@ -32,15 +32,13 @@ class TensorReader:
         with file.reading(f"tensor {index}"):
             table = file.table(self.subgraph.Tensors(index))
             name = file.text(table, NAME_SLOT)
-            file.what = f"tensor {index} '{name}'"
+            file.what = f"tensor {index} '{shown(name)}'"
             shape = self._shape(table)
             dtype = TYPE_NAMES.get(table.Type(), f"type {table.Type()}")
             if dtype not in ITEM_BYTES:
-                raise UnsupportedError(
-                    f"{file.path}: tensor {index} '{name}' is of type {dtype}, which is not supported"
-                )
+                raise UnsupportedError(f"{file.path}: {file.what} is of type {dtype}, which is not supported")
             if table.IsVariable() or table.Sparsity() is not None:
-                raise UnsupportedError(f"{file.path}: tensor {index} '{name}' is variable (state) or sparse")
+                raise UnsupportedError(f"{file.path}: {file.what} is variable (state) or sparse")
             data = self._constant(table, shape, dtype)
             return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data)
 

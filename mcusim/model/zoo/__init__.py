@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from mcusim.model.graph import Graph
@@ -12,17 +13,14 @@ __all__ = ["ZooName", "build", "parse_name", "zoo_names"]
 
 @lru_cache(maxsize=8)
 def build(name: ZooName) -> Graph:
-    """The network's graph; the same name always gives the same bytes."""
-    from mcusim.model.zoo.builder import Builder, definition_sha256
+    """The network's graph; the same name always gives the same weights and scales.
 
-    builder = Builder(name)
-    builder.build()
-    return Graph(
-        name=str(name),
-        tensors=tuple(builder.tensors),
-        operators=tuple(builder.operators),
-        inputs=(0,),
-        outputs=(builder.current,),
-        sha256=definition_sha256(name, builder.architecture),
-        random_weights=True,
-    )
+    ``sha256`` is that of the definition and ``file_bytes`` an estimate, see
+    :func:`mcusim.model.zoo.file_size.estimate_file_bytes`.
+    """
+    from mcusim.model.zoo.builder import build_layers
+    from mcusim.model.zoo.calibration import Calibration
+    from mcusim.model.zoo.file_size import estimate_file_bytes
+
+    graph = Calibration(build_layers(name)).run()
+    return replace(graph, file_bytes=estimate_file_bytes(graph))

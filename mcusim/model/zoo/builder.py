@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.model.graph import Operator, Tensor
+from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.window import output_size
 from mcusim.model.zoo.architectures import Architecture, Layer
 from mcusim.model.zoo.names import ZooName
@@ -81,7 +81,8 @@ class Builder:
         """Filter and bias tensors; the bias holds zeros until the scales are known."""
         index = len(self.operators)
         rng = np.random.Generator(np.random.PCG64(seed_of(self.name, f"filter_{index}")))
-        data = rng.integers(-WEIGHT_LIMIT, WEIGHT_LIMIT + 1, size=shape, dtype=np.int8)
+        data = rng.integers(-WEIGHT_LIMIT, WEIGHT_LIMIT, size=shape, dtype=np.int8, endpoint=True)
+        data.setflags(write=False)
         return [
             self._tensor(f"filter_{index}", shape, data),
             self._tensor(f"bias_{index}", (channels,), np.zeros(channels, np.int32), "int32"),
@@ -164,3 +165,18 @@ def _window_options(stride: int) -> dict[str, Any]:
 def definition_sha256(name: ZooName, architecture: Architecture) -> str:
     """sha256 of what the network is built from: its canonical name and its architecture table."""
     return hashlib.sha256(f"mcusim-zoo-1 {name} {architecture!r}".encode()).hexdigest()
+
+
+def build_layers(name: ZooName) -> Graph:
+    """The network's operators with filters, without scales and with biases of zero."""
+    builder = Builder(name)
+    builder.build()
+    return Graph(
+        name=str(name),
+        tensors=tuple(builder.tensors),
+        operators=tuple(builder.operators),
+        inputs=(0,),
+        outputs=(builder.current,),
+        sha256=definition_sha256(name, builder.architecture),
+        random_weights=True,
+    )

@@ -1,0 +1,58 @@
+"""What ``mcusim inspect`` shows of a model, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.model.geometry_of import geometry
+from mcusim.model.graph import Graph, Operator, Tensor
+
+
+def inspect(graph: Graph) -> dict[str, Any]:
+    """The graph as JSON-ready data: sizes in bytes, shapes in elements, ``macs`` of one inference.
+
+    Keys: ``name sha256 file_bytes random_weights warnings macs weight_bytes inputs outputs operators[] tensors[]``. An
+    operator has ``index type macs inputs outputs options``, a tensor ``index name shape dtype bytes constant
+    quantization``.
+
+    Leaves out the peak of live activations, which depends on the schedule, and the constants' values.
+    """
+    operators = [_operator(graph, op) for op in graph.operators]
+    return {
+        "name": graph.name,
+        "sha256": graph.sha256,
+        "file_bytes": graph.file_bytes,
+        "random_weights": graph.random_weights,
+        "warnings": list(graph.warnings),
+        "macs": sum(op["macs"] for op in operators),
+        "weight_bytes": sum(t.bytes for t in graph.tensors if t.constant),
+        "inputs": list(graph.inputs),
+        "outputs": list(graph.outputs),
+        "operators": operators,
+        "tensors": [_tensor(t) for t in graph.tensors],
+    }
+
+
+def _operator(graph: Graph, op: Operator) -> dict[str, Any]:
+    return {
+        "index": op.index,
+        "type": op.type,
+        "macs": geometry(graph, op).macs,
+        "inputs": list(op.inputs),
+        "outputs": list(op.outputs),
+        "options": {key: list(v) if isinstance(v, tuple) else v for key, v in op.options.items()},
+    }
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    found = tensor.quantization
+    return {
+        "index": tensor.index,
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "bytes": tensor.bytes,
+        "constant": tensor.constant,
+        "quantization": found
+        and {"scales": list(found.scales), "zero_points": list(found.zero_points), "axis": found.axis},
+    }
