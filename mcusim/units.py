@@ -26,6 +26,7 @@ __all__ = [
     "parse_energy",
     "parse_size",
     "parse_voltage",
+    "quoted",
 ]
 
 _QUANTITY = re.compile(r"([+-]?\d+(?:_\d+)*(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
@@ -116,7 +117,7 @@ def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
 def _whole(text: object, what: str, units: Mapping[str, Fraction], base: str) -> int:
     value, _ = _quantity(text, what, units)
     if value.denominator != 1:
-        raise UnitError(f"{_quoted(text)} is not a whole number of {base}")
+        raise UnitError(f"{quoted(text)} is not a whole number of {base}")
     return value.numerator
 
 
@@ -124,17 +125,17 @@ def _quantity(text: object, what: str, units: Mapping[str, Fraction]) -> tuple[F
     """The value in the base unit, and the unit as written (``µ`` as ``u``)."""
     accepted = f"{what} is a number and a unit ({', '.join(units)}) in quotes"
     if not isinstance(text, str):
-        raise UnitError(f"{_quoted(text)} has no unit: {accepted}")
+        raise UnitError(f"{quoted(text)} has no unit: {accepted}")
     match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None:
-        raise UnitError(f"{_quoted(text)} is not {what}: {accepted}")
+        raise UnitError(f"{quoted(text)} is not {what}: {accepted}")
     number, unit = match[1], (match[2] or "").replace("µ", "u").replace("μ", "u")
     if not unit:
-        raise UnitError(f"{_quoted(text)} has no unit: {accepted}")
+        raise UnitError(f"{quoted(text)} has no unit: {accepted}")
     if unit not in units:
-        raise UnitError(f"{_quoted(text)} has the wrong unit {unit}{_hint(unit, units)}: {accepted}")
+        raise UnitError(f"{quoted(text)} has the wrong unit {unit}{_hint(unit, units)}: {accepted}")
     if number.startswith("-"):
-        raise UnitError(f"{_quoted(text)} must not be negative")
+        raise UnitError(f"{quoted(text)} must not be negative")
     return Fraction(number.replace("_", "")) * units[unit], unit
 
 
@@ -145,10 +146,14 @@ def _hint(unit: str, units: Mapping[str, Fraction]) -> str:
     return f", did you mean {same[0]}" if same else ""
 
 
-def _quoted(value: object) -> str:
-    """The value as it would stand in a file, cut to a readable length."""
+def quoted(value: object) -> str:
+    """A value as a file would write it, cut to a readable length and free of control characters."""
     if isinstance(value, str):
-        return f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}..."'
-    if isinstance(value, int) and not isinstance(value, bool):
+        text = value[:_LONGEST]
+        plain = text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+        return f'"{plain}"' if len(value) <= _LONGEST else f'"{plain}..."'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
         return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
     return str(value)[:_LONGEST]

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from mcusim.errors import MachineError
+from mcusim.units import quoted
 
 __all__ = ["config_directory", "locate", "machine_names"]
 
@@ -31,10 +32,17 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text in machine_names():
         return config_directory() / f"{text}.toml", f"{text}.toml"
+    if not text:
+        raise MachineError(f"the machine has no name: {_choices()}")
     path = Path(text) if relative_to is None else relative_to / text
     if text.endswith(".toml") or "/" in text or "\\" in text or _exists(path):
-        return path, str(path)
-    raise MachineError(f'unknown machine "{text[:80]}"{_nearest(text)}: {_choices()}')
+        return path, _printable(path)
+    raise MachineError(f"unknown machine {quoted(text)}{_nearest(text)}: {_choices()}")
+
+
+def _printable(path: Path) -> str:
+    text = str(path)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
 def _exists(path: Path) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcusim import units
-from mcusim.machine.tree import Node, show
+from mcusim.machine.description import Basis
+from mcusim.machine.tree import Node, show, show_address
 
 __all__ = [
     "Default",
@@ -29,6 +30,7 @@ __all__ = [
     "energy",
     "flag",
     "power_of_two",
+    "shown",
     "size",
     "text",
     "voltage",
@@ -47,11 +49,15 @@ class RejectedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What a key that the file leaves out is worth, given what was read before it, and why."""
+    """What a key that the file leaves out is worth, given what was read before it, and why.
+
+    With ``like`` it is as well founded as that figure: a full key, or a key of the same table.
+    """
 
     value: Callable[[Scope], Any]
-    source: str
-    basis: Literal["datasheet", "assumed"] = "assumed"
+    why: str
+    like: str = ""
+    basis: Basis = "assumed"
     text: Callable[[Any], str] | None = None
 
 
@@ -145,17 +151,17 @@ def address() -> Field:
     return Field(_address, typed=_typed_integer)
 
 
+def _addresses(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise RejectedError("must be a list of addresses such as [0x0020_0000]")
+    if len(value) > 16:
+        raise RejectedError("must have at most 16 addresses")
+    return tuple(_address(item) for item in value)
+
+
 def addresses(default: Default) -> Field:
     """A list of 32-bit addresses, as a tuple."""
-
-    def parse(value: object) -> tuple[int, ...]:
-        if not isinstance(value, list):
-            raise RejectedError("must be a list of addresses such as [0x0020_0000]")
-        if len(value) > 16:
-            raise RejectedError("must have at most 16 addresses")
-        return tuple(_address(item) for item in value)
-
-    return Field(parse, default, _typed_list)
+    return Field(_addresses, default, _typed_list)
 
 
 def flag(default: Default | None = None) -> Field:
@@ -275,7 +281,9 @@ def energy() -> Field:
 
 
 def shown(value: object, field: Field) -> str:
-    """A value as text: strings as they are, addresses in hexadecimal."""
+    """A value as a figure's text: strings as they are, addresses in hexadecimal."""
     if field.parse is _address and isinstance(value, int):
-        return f"{value:#010x}"
+        return show_address(value)
+    if field.parse is _addresses and isinstance(value, list):
+        return f"[{', '.join(map(show_address, value))}]"
     return value if isinstance(value, str) else show(value)

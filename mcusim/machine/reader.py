@@ -33,11 +33,9 @@ class Reader:
         around = path
         while around and around not in self.nodes:
             around = around.rpartition(".")[0]
-        node = self.nodes.get(around, self.root)
-        if around != path and path in self.figures:
-            figure = self.figures[path]
-            return problem(Leaf(figure.text, node.file, node.line), path, rule)
-        return problem(node, path, rule)
+        figure = self.figures.get(path)
+        value = figure.text if figure else ""
+        return problem(self.nodes.get(around, self.root), path, rule, value)
 
     def read(self, table: Table) -> Any:
         """The whole tree by the top-level ``table``."""
@@ -97,5 +95,9 @@ class Reader:
         value = default.value(scope)
         if field.is_figure:
             text = default.text(value) if default.text else shown(value, field)
-            self.figures[path] = Figure(path, text, default.basis, f"default: {default.source}", self.root.file, 0)
+            basis, source = default.basis, f"default: {default.why}"
+            like = self.figures.get(join(path.rpartition(".")[0], default.like)) or self.figures.get(default.like)
+            if like:
+                basis, source = like.basis, f"{like.source} (default: {default.why})"
+            self.figures[path] = Figure(path, text, basis, source, self.root.file, 0)
         return value

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
+from mcusim.machine.tree import show_address
 
 __all__ = ["broken"]
 
@@ -22,12 +23,8 @@ def broken(machine: Machine) -> tuple[str, str] | None:
     return None
 
 
-def _written(address: int) -> str:
-    return f"0x{address >> 16:04X}_{address & 0xFFFF:04X}"
-
-
 def _range(base: int, size: int) -> str:
-    return f"{_written(base)}..{_written(base + size - 1)}"
+    return f"{show_address(base)}..{show_address(base + size - 1)}"
 
 
 def _windows(region: Region) -> Iterator[tuple[int, str]]:
@@ -42,7 +39,7 @@ def _regions_exist(machine: Machine) -> Broken:
 
 
 def _ranges_fit(machine: Machine) -> Broken:
-    grain = max([4, *(cache.line for cache in (machine.instruction_cache, machine.data_cache) if cache)])
+    grain = max([4, *(cache.line for cache in (machine.instruction_cache, machine.data_cache) if cache and cache.size)])
     for region in machine.memory.values():
         if region.size % grain:
             yield f"memory.{region.name}.size", f"must be a multiple of {grain} B (a word, or a cache line)"
@@ -50,7 +47,7 @@ def _ranges_fit(machine: Machine) -> Broken:
             if start % grain:
                 yield key, f"must be a multiple of {grain} B (a word, or a cache line)"
             if start + region.size > _ADDRESSES:
-                yield key, f"{region.size:,} B from {_written(start)} run past the 32-bit address space"
+                yield key, f"{region.size:,} B from {show_address(start)} run past the 32-bit address space"
 
 
 def _no_overlap(machine: Machine) -> Broken:
@@ -84,7 +81,7 @@ def _cache_geometry(machine: Machine) -> Broken:
 
 def _bus_clock(machine: Machine) -> Broken:
     if machine.bus.clock > machine.core.clock:
-        yield "bus.clock", f"must not be faster than core.clock ({machine.core.clock:,} Hz)"
+        yield "bus.clock", f"must not be faster than core.clock ({machine.core.clock:,} Hz); set both"
 
 
 def _flash_line(machine: Machine) -> Broken:

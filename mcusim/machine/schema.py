@@ -55,12 +55,14 @@ def _hertz(value: object) -> str:
     return f"{value} Hz"
 
 
-_BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", text=_hertz)
-_SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", text=_hertz)
-_ATTRIBUTE = Default(_attribute, "default memory map, ARMv7-M Architecture Reference Manual B3.1", "datasheet")
-_WRITABLE = Default(lambda scope: scope["device"] not in ("flash", "qspi"), "all but flash and QSPI are writable")
-_REACHED = Default(lambda _: True, "the DMA reaches a region unless the file denies it")
-_NO_ALIAS = Default(lambda _: (), "no alias", text=lambda _: "[]")
+_BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=_hertz)
+_SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", "bus.clock", text=_hertz)
+_ATTRIBUTE = Default(_attribute, "default memory map, ARMv7-M Architecture Reference Manual B3.1", basis="datasheet")
+_WRITABLE = Default(
+    lambda scope: scope["device"] not in ("flash", "qspi"), "the core cannot store to flash and QSPI", "base"
+)
+_REACHED = Default(lambda _: True, "the DMA reaches it", "base")
+_NO_ALIAS = Default(lambda _: (), "no alias", "base", text=lambda _: "[]")
 
 CORE: dict[str, Field] = {
     "isa": choice("cortex-m4", "cortex-m7"),

@@ -9,8 +9,21 @@ from typing import Any
 
 from mcusim.errors import MachineError
 from mcusim.machine.description import Basis
+from mcusim.units import quoted
 
-__all__ = ["NO_SOURCE", "Branch", "Leaf", "Node", "grow", "join", "merge", "problem", "show", "with_leaf"]
+__all__ = [
+    "NO_SOURCE",
+    "Branch",
+    "Leaf",
+    "Node",
+    "grow",
+    "join",
+    "merge",
+    "problem",
+    "show",
+    "show_address",
+    "with_leaf",
+]
 
 NO_SOURCE = "no source given"
 _BASES = ("datasheet", "measured", "calibrated", "assumed")
@@ -48,23 +61,25 @@ def join(path: str, key: str) -> str:
 
 
 def show(value: object) -> str:
-    """A value as the file would write it, cut to a readable length."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
-    if isinstance(value, int):
-        return str(value) if value.bit_length() < 200 else f"an integer of {value.bit_length()} bits"
+    """A value of a machine file as it would stand there, cut to a readable length."""
     if isinstance(value, list):
-        inner = ", ".join(show(item) for item in value[:6] if not isinstance(item, list | dict))
-        return f"[{inner}]" if len(value) <= 6 else f"[{inner}, ...]"
-    return "a table" if isinstance(value, dict) else str(value)[:60]
+        inner = ["[...]" if isinstance(item, list) else show(item) for item in value[:6]]
+        return f"[{', '.join(inner + ['...'] * (len(value) > 6))}]"
+    return "a table" if isinstance(value, dict) else quoted(value)
 
 
-def problem(node: Node, path: str, rule: str) -> MachineError:
-    """The error for a rule that ``node`` breaks: file, line, key, value, rule."""
+def show_address(address: int) -> str:
+    """``0x2000_0000``."""
+    return f"0x{address >> 16:04X}_{address & 0xFFFF:04X}"
+
+
+def problem(node: Node, path: str, rule: str, value: str = "") -> MachineError:
+    """The error for a rule that ``node`` breaks: file, line, key, value (as ``value`` writes it), rule."""
     where = f"{node.file}:{node.line}" if node.line else node.file
-    what = f"{path} = {show(node.value)}" if isinstance(node, Leaf) else (f"[{path}]" if path else "the file")
+    if isinstance(node, Leaf) or value:
+        what = f"{path} = {value or show(node.value if isinstance(node, Leaf) else None)}"
+    else:
+        what = f"[{path}]" if path else "the file"
     return MachineError(f"{where}: {what}: {rule}")
 
 
