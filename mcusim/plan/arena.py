@@ -36,14 +36,18 @@ def align_up(value: int, align: int) -> int:
 
 
 def greedy_by_size(blocks: Sequence[Block], align: int = 16) -> Arena:
-    """TFLM's GreedyMemoryPlanner: by falling aligned size (equal sizes in list order), first gap large enough."""
+    """TFLM's GreedyMemoryPlanner: by falling aligned size (equal sizes: last first), first gap large enough.
+
+    The TFLM planner fills its list from the tail before a stable sort, hence the order of equal sizes; give the blocks
+    in tensor order to get its result.
+    """
     return _place(_aligned(blocks, align), _by_size(_aligned(blocks, align)), best_fit=False)
 
 
 def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
     """The smallest arena found for ``blocks``; every offset is a multiple of ``align`` and live blocks never overlap.
 
-    Deterministic, O(n^2) per order tried and at most ten tries; it stops at the first that reaches the lower bound (the
+    Deterministic, O(n^2) per order tried and at most twelve tries; it stops at the first that reaches the lower bound (the
     peak of live aligned bytes). Leaves out: an exact search, so the bound is not always reached when it could be.
     """
     sized = _aligned(blocks, align)
@@ -78,7 +82,7 @@ def _aligned(blocks: Sequence[Block], align: int) -> list[Block]:
 
 
 def _by_size(blocks: Sequence[Block]) -> list[int]:
-    return sorted(range(len(blocks)), key=lambda i: -blocks[i].bytes)
+    return sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, -i))
 
 
 def _orders(blocks: Sequence[Block]) -> Iterable[Callable[[], list[int]]]:
@@ -89,6 +93,7 @@ def _orders(blocks: Sequence[Block]) -> Iterable[Callable[[], list[int]]]:
 
     yield lambda: _by_size(blocks)
     yield lambda: _by_breadth(blocks)
+    yield sort(lambda b: (-b.bytes,))
     yield sort(lambda b: (b.first, -b.bytes))
     yield sort(lambda b: (b.first - b.last, -b.bytes))
     yield sort(lambda b: (-b.bytes * (b.last - b.first + 1),))

@@ -30,7 +30,7 @@ class Lifetime:
 
 
 def lifetimes(graph: Graph, order: Sequence[int] | None = None) -> tuple[Lifetime, ...]:
-    """Lifetimes of all activations of ``graph``, sorted by first step, then by tensor index.
+    """Lifetimes of all activations of ``graph``, by tensor index (the order TFLM plans them in).
 
     ``order`` lists operator indices in the order they run (default: as stored). Graph inputs live from step 0, graph
     outputs to the last step; a result that nobody reads lives while its producer runs.
@@ -54,8 +54,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None) -> tuple[Lifetim
     for t in graph.outputs:
         if t in first:
             last[t] = max(len(steps) - 1, 0)
-    found = (Lifetime(t, graph.tensors[t].bytes, first[t], last[t]) for t in first)
-    return tuple(sorted(found, key=lambda life: (life.first, life.tensor)))
+    return tuple(Lifetime(t, graph.tensors[t].bytes, first[t], last[t]) for t in sorted(first))
 
 
 def usage_bytes(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:

@@ -1,0 +1,85 @@
+"""Partition of an operator along H, with halo rows and padding, by the rules of the TinyOps firmware.
+
+Rows of the input are dealt round robin, ``stride_h`` rows at a time, to ``factor`` parts. A part also holds the rows
+below its own that its last receptive field reaches (the halo), clamped to the input.
+"""
+
+from __future__ import annotations
+
+from mcusim.model.geometry import Geometry, Tile
+
+__all__ = ["PARTITIONED", "partition", "row_bytes", "smallest_factor", "tallest"]
+
+PARTITIONED = ("CONV_2D", "DEPTHWISE_CONV_2D", "PAD", "ADD", "AVERAGE_POOL_2D", "MUL", "HARD_SWISH")
+
+
+def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
+    """The tiles of ``g`` for ``factor`` (>= 1); together they compute every output row once, in order.
+
+    One part if the filter (dilated) is at least as high as the input. Otherwise the first part gets
+    ``pad_top mod stride_h`` rows more and what is left over (fewer than ``stride_h`` rows) goes to the last part. A part
+    that would produce no output row is dropped. Top padding belongs to the first part, bottom padding to the last; PAD
+    writes its own padding rows there. Leaves out: batches, which are not contiguous along H (the caller checks).
+    """
+    height = _window(g)
+    if height >= g.in_h or factor == 1:
+        return (Tile(0, g.out_h, 0, g.in_h),)
+    tiles: list[Tile] = []
+    start = done = 0
+    for own in _deal(g, factor):
+        if done == g.out_h:
+            break
+        last_field = start + own - (own % g.stride_h or g.stride_h)
+        end = min(last_field + height, g.in_h)
+        rows = _rows(g, start, own, done, last_field + height)
+        tiles.append(Tile(done, rows, start, end - start))
+        start, done = start + own, done + rows
+    final = tiles[-1]
+    tiles[-1] = Tile(final.out_row, g.out_h - final.out_row, final.in_row, final.in_rows)
+    return tuple(tiles)
+
+
+def tallest(tiles: tuple[Tile, ...]) -> int:
+    """Input rows of the largest tile."""
+    return max(t.in_rows for t in tiles)
+
+
+def row_bytes(tensor_bytes: int, rows: int) -> int:
+    """Bytes of one row of a tensor of ``rows`` rows."""
+    return tensor_bytes // rows
+
+
+def smallest_factor(g: Geometry, row: int, largest: int) -> int | None:
+    """The smallest factor from 2 on whose largest tile (``row`` bytes a row) is at most ``largest`` bytes.
+
+    None when no factor gets there. A partition into one part (see :func:`partition`) counts as factor 2.
+    """
+    for factor in range(2, max(g.in_h, 2) + 1):
+        if tallest(partition(g, factor)) * row <= largest:
+            return factor
+    return None
+
+
+def _window(g: Geometry) -> int:
+    return (g.kernel_h - 1) * g.dilation_h + 1
+
+
+def _deal(g: Geometry, factor: int) -> list[int]:
+    """Each part's own input rows."""
+    extra = 0 if g.type == "PAD" else g.pad_top % g.stride_h
+    shares, left = divmod(g.in_h - extra, g.stride_h)
+    parts = max(1, min(factor, shares))
+    base, more = divmod(shares, parts)
+    own = [(base + (i < more)) * g.stride_h for i in range(parts)]
+    own[0] += extra
+    own[-1] += left
+    return own
+
+
+def _rows(g: Geometry, start: int, own: int, done: int, reach: int) -> int:
+    """Output rows of the part whose own input rows are ``start .. start+own``; ``reach`` is where its last receptive
+    field would end."""
+    left = g.out_h - done
+    if g.type != "PAD" and reach > g.in_h and left <= own // g.stride_h + 1:
+        return left
+    return min(left, -(-(start + own + g.pad_top) // g.stride_h) - done)
