@@ -1,0 +1,75 @@
+"""The core's place in the engine: what runs a compute task. ``replay`` plays a kernel cost profile.
+
+A core model is a class with one generator method, :meth:`CoreModel.run`: it takes a task, uses the engine's clock,
+memory and arbiter, and returns the cycles by cause. A model that really executes code fits the same place: it runs up to
+the next event (``env.peek()``) and yields the time it used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcusim.engine.contention import Activity
+from mcusim.kernels import calls
+from mcusim.kernels.profile import Profile
+from mcusim.memory.layout import TICK
+from mcusim.memory.system import CAUSE
+
+if TYPE_CHECKING:
+    from mcusim.engine.system import System
+    from mcusim.plan.program import Compute
+
+Cycles = dict[str, int]
+
+
+class CoreModel(Protocol):
+    """What the engine asks of a core."""
+
+    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+        """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
+        ...
+
+    def assumptions(self) -> list[str]:
+        """What a result of this core model rests on."""
+        ...
+
+
+class ReplayCore:
+    """Fidelity ``replay``: cycles from the profile's loop levels, stalls from its access streams on the memory system.
+
+    Left out: the order of loads inside a loop body, the start-up of a call's own pipeline.
+    """
+
+    def __init__(self, profile: Profile, isa: str, code: int) -> None:
+        self.profile, self.isa, self.costs, self.code = profile, isa, profile.core(isa), code
+
+    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+        """Play the streams at the task's start, then occupy the core for the cycles that gave."""
+        g, memory = task.geometry, system.memory
+        compute = calls.cycles(g, task.rows, self.costs)
+        operands = {operand.role: (operand.span.address, operand.span.bytes) for operand in task.operands}
+        memory.sync(int(system.env.now))
+
+        def action(state: Any) -> None:
+            calls.fetch(state, self.code, g, task.rows, task.tile == 0, self.profile, self.costs, compute)
+            calls.play(state, g, task.rows, operands, self.profile, self.costs)
+
+        demand = memory.measure(action)
+        system.count("core", demand)
+        cycles: Cycles = {"compute": compute, "runtime": self.costs.operator if task.tile == 0 else 0}
+        for name, asked in demand.items():
+            cause = CAUSE[system.machine.memory[name].kind]
+            cycles[cause] = cycles.get(cause, 0) + -(-asked.stall // TICK)
+        cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
+        return cycles
+
+    def assumptions(self) -> list[str]:
+        """Basis of the profile's parts that are not measured."""
+        lines = [f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"]
+        by_basis: dict[tuple[str, str], list[str]] = {}
+        for kind, basis in self.costs.basis.items():
+            by_basis.setdefault(basis, []).append(kind)
+        for (basis, source), kinds in by_basis.items():
+            lines.append(f"kernels {self.profile.name} on {self.isa}, {', '.join(kinds)}: {basis} ({source})")
+        return lines

@@ -1,0 +1,162 @@
+"""The engine: SimPy processes for the core and for every DMA stream play a program on a machine.
+
+A lane runs its tasks in list order, each as soon as its ``after`` tasks are done. A transfer costs the core its set-up
+and its completion interrupt; the next one of the stream starts when that handler is through. What the core waits for
+is ``dma_wait``; handlers that delay a running kernel are ``runtime``.
+
+Left out: interrupts other than DMA completions, errors and half-transfer events, DMA of peripherals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import simpy
+
+from mcusim.engine.contention import Activity, Arbiter
+from mcusim.engine.core import CoreModel, Cycles
+from mcusim.engine.run import CAUSES, Event, Traffic
+from mcusim.machine.description import Machine
+from mcusim.memory.layout import TICK
+from mcusim.memory.system import Demand, MemorySystem
+from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
+
+
+class System:
+    """One program on one machine, once."""
+
+    def __init__(self, program: Program, machine: Machine, core: CoreModel) -> None:
+        self.program, self.machine, self.core = program, machine, core
+        self.env = simpy.Environment()
+        self.memory = MemorySystem(machine)
+        self.arbiter = Arbiter(self.env)
+        self.events: list[Event] = []
+        self.traffic: dict[str, Traffic] = {}
+        self.operators: dict[int, Cycles] = {}
+        self.busy: dict[str, int] = {}
+        self._done = {task.id: self.env.event() for task in program.tasks}
+        self._stolen = 0  # core cycles taken by interrupt handlers since last accounted
+
+    def play(self) -> int:
+        """Run to the end; returns the cycles."""
+        lanes: dict[str, list[Task]] = {"core": []}
+        for task in self.program.tasks:
+            lanes.setdefault(task.lane, []).append(task)
+        streams = [self.env.process(self._stream(tasks)) for lane, tasks in lanes.items() if lane != "core"]
+        self.env.run(self.env.process(self._core(lanes["core"], streams)))
+        return int(self.env.now)
+
+    def count(self, who: str, demand: Mapping[str, Demand]) -> None:
+        """Add an activity's bytes to the regions' traffic; ``who`` is ``core`` or ``dma``."""
+        for name, asked in demand.items():
+            t = self.traffic.get(name, Traffic())
+            if who == "core":
+                t = replace(t, core_read=t.core_read + asked.read_bytes, core_write=t.core_write + asked.write_bytes)
+            else:
+                t = replace(t, dma_read=t.dma_read + asked.read_bytes, dma_write=t.dma_write + asked.write_bytes)
+            self.traffic[name] = t
+
+    def _core(self, tasks: list[Task], streams: list[simpy.Process]) -> Generator[Any, Any, None]:
+        last = 0
+        for task in tasks:
+            last = task.operator
+            cycles = self._account(task.operator)
+            start = int(self.env.now)
+            yield from self._wait(task)
+            cycles["dma_wait"] += int(self.env.now) - start
+            self._stolen = 0  # handlers that ran while the core waited cost nothing more
+            begin = int(self.env.now)
+            spent: Cycles = {}
+            if isinstance(task, Compute):
+                spent = yield from self.core.run(task, self)
+            elif isinstance(task, Maintain):
+                spent = yield from self._maintain(task)
+            spent["runtime"] = spent.get("runtime", 0) + (yield from self._handlers())
+            for cause, n in spent.items():
+                cycles[cause] += n
+            self._record(task, begin, spent)
+        start = int(self.env.now)
+        yield self.env.all_of(streams)
+        if self.env.now > start:
+            self._account(last)["dma_wait"] += int(self.env.now) - start
+
+    def _handlers(self) -> Generator[Any, Any, int]:
+        """Spend what interrupt handlers took from the task that just ran."""
+        spent = 0
+        while self._stolen:
+            n, self._stolen = self._stolen, 0
+            yield self.env.timeout(n)
+            spent += n
+        return spent
+
+    def _maintain(self, task: Maintain) -> Generator[Any, Any, Cycles]:
+        cache = self.machine.data_cache
+        if cache is None or cache.size == 0:
+            return {}
+        self.memory.sync(int(self.env.now))
+        clean, invalidate = "clean" in task.action, "invalidate" in task.action
+        result: list[tuple[int, int]] = []
+        span = task.span
+        demand = self.memory.measure(
+            lambda _: result.append(self.memory.maintain(span.address, span.bytes, clean, invalidate))
+        )
+        self.count("core", demand)
+        lines, ticks = result[0]
+        cycles = -(-(ticks + round(self.machine.cycles(cache.maintenance) * lines * TICK)) // TICK)
+        bus = yield from self.arbiter.perform(Activity(cycles, demand))
+        return {"maintenance": cycles, "bus": bus}
+
+    def _stream(self, tasks: list[Task]) -> Generator[Any, Any, None]:
+        for task in tasks:
+            assert isinstance(task, Transfer)
+            yield from self._wait(task)
+            begin = int(self.env.now)
+            yield from self._transfer(task)
+            self._record(task, begin, {})
+
+    def _transfer(self, task: Transfer) -> Generator[Any, Any, None]:
+        dma = self.machine.dma[task.lane.partition(".")[0]]
+        setup, handler = (-(-self.machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
+        yield from self._steal(int(setup))
+        self.memory.sync(int(self.env.now))
+        ticks: list[int] = []
+        source, target = task.source, task.destination
+        demand = self.memory.measure(
+            lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
+        )
+        self.count("dma", demand)
+        yield from self.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
+        yield from self._steal(int(handler))
+
+    def _steal(self, cycles: int) -> Generator[Any, Any, None]:
+        """Core time for the DMA driver: whatever the core runs is delayed by it, and so is the stream."""
+        if cycles:
+            self._stolen += cycles
+            yield self.env.timeout(cycles)
+
+    def _wait(self, task: Task) -> Generator[Any, Any, None]:
+        waits = [self._done[n] for n in task.after if not self._done[n].processed]
+        if waits:
+            yield self.env.all_of(waits)
+
+    def _account(self, operator: int) -> Cycles:
+        return self.operators.setdefault(operator, dict.fromkeys(CAUSES, 0))
+
+    def _record(self, task: Task, begin: int, spent: Cycles) -> None:
+        end = int(self.env.now)
+        self.busy[task.lane] = self.busy.get(task.lane, 0) + end - begin
+        by_cause = {cause: n for cause, n in spent.items() if n}
+        kind = type(task).__name__.lower()
+        self.events.append(Event(task.id, task.lane, kind, _label(task), task.operator, begin, end, by_cause))
+        self._done[task.id].succeed()
+
+
+def _label(task: Task) -> str:
+    if isinstance(task, Compute):
+        tile = f" tile {task.tile + 1}/{task.tiles}" if task.tiles > 1 else ""
+        return f"{task.operator} {task.geometry.type}{tile}"
+    if isinstance(task, Transfer):
+        return f"{task.operator} {task.kind}" + (f" part {task.part + 1}/{task.parts}" if task.parts > 1 else "")
+    return f"{task.operator} {task.action}"
