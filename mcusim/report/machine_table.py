@@ -41,7 +41,7 @@ def machine_json(machine: Machine) -> dict[str, Any]:
 
 def machines_table(machines: Sequence[Machine]) -> str:
     """One line per machine."""
-    rows = [["name", "core", "clock", "on-chip RAM", "flash", "external"]]
+    rows = [["name", "core", "clock", "RAM", "flash", "external"]]
     for machine in machines:
         rows.append(
             [

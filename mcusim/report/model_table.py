@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.model import geometry
-from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.graph import Graph
+from mcusim.model.inspection import inspect
 from mcusim.plan.lifetimes import usage_bytes
 from mcusim.report.text import columns, size
 
@@ -13,48 +13,17 @@ __all__ = ["model_json", "model_table"]
 
 
 def model_json(graph: Graph) -> dict[str, Any]:
-    """``macs peak_activation_bytes operators[] tensors[]`` and what identifies the model; sizes in bytes.
+    """:func:`mcusim.model.inspection.inspect` with ``model``, ``peak_activation_bytes`` and, at each operator,
+    ``live_bytes``: the activations alive while it runs, its inputs and outputs included.
 
-    ``live_bytes`` of an operator are the activations alive while it runs, its inputs and outputs included.
+    Leaves out fragmentation, kernel scratch and the interpreter's own data, which a plan adds.
     """
     live = usage_bytes(graph)
-    operators = [_operator(graph, operator, bytes) for operator, bytes in zip(graph.operators, live, strict=True)]
-    return {
-        "model": graph.name,
-        "sha256": graph.sha256,
-        "file_bytes": graph.file_bytes,
-        "random_weights": graph.random_weights,
-        "macs": sum(operator["macs"] for operator in operators),
-        "peak_activation_bytes": max(live, default=0),
-        "weight_bytes": sum(tensor.bytes for tensor in graph.tensors if tensor.constant),
-        "inputs": list(graph.inputs),
-        "outputs": list(graph.outputs),
-        "operators": operators,
-        "tensors": [_tensor(tensor) for tensor in graph.tensors],
-        "warnings": list(graph.warnings),
-    }
-
-
-def _operator(graph: Graph, operator: Operator, live: int) -> dict[str, Any]:
-    return {
-        "index": operator.index,
-        "type": operator.type,
-        "inputs": list(operator.inputs),
-        "outputs": list(operator.outputs),
-        "macs": geometry(graph, operator).macs,
-        "live_bytes": live,
-    }
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {
-        "index": tensor.index,
-        "name": tensor.name,
-        "shape": list(tensor.shape),
-        "dtype": tensor.dtype,
-        "bytes": tensor.bytes,
-        "constant": tensor.constant,
-    }
+    data = {"model": graph.name, "peak_activation_bytes": max(live, default=0), **inspect(graph)}
+    del data["name"]
+    for operator, bytes in zip(data["operators"], live, strict=True):
+        operator["live_bytes"] = bytes
+    return data
 
 
 def model_table(graph: Graph) -> str:

@@ -20,7 +20,8 @@ class Result:
     """One row: a model on a machine under a policy. Exactly one of ``run``, ``does_not_fit`` and ``unusable`` is set.
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
-    memory the machine does not have). ``macs`` is None when the model could not be loaded.
+    memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
+    asked for, in bytes; None when there was none, or when the program came from a file.
     """
 
     model: str

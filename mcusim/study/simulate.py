@@ -81,7 +81,6 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
     from mcusim.model import graph_macs
 
-    found = measured(graph.name, machine.name, chosen.policy)
     try:
         program = plan_program(graph, machine, chosen)
     except DoesNotFit as reason:
@@ -95,10 +94,9 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             does_not_fit=reason,
             sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
-            measured=found,
+            measured=measured(graph.name, machine.name, chosen.policy),
         )
-    result = replay(program, machine, chosen.fidelity)
-    return replace(result, measured=found, sram_budget=chosen.options.sram_budget)
+    return replace(replay(program, machine, chosen.fidelity), sram_budget=chosen.options.sram_budget)
 
 
 def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
@@ -109,7 +107,7 @@ def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
 
 
 def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Result:
-    """Play a program on a machine; the model is not needed. ``measured`` is looked up by the header's names."""
+    """Play a program on a machine; the model is not needed. Raises ProgramError for one the machine cannot play."""
     from mcusim.engine import execute
     from mcusim.kernels import load_profile
 
@@ -127,6 +125,7 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Resu
         energy=energy(run, machine),
         assumptions=assumptions(run, machine),
         warnings=header.warnings,
+        measured=measured(header.model, machine.name, header.policy),
     )
 
 
