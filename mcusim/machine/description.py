@@ -62,6 +62,7 @@ class Cache:
     line: int
     policy: CachePolicy
     replacement: Literal["lru", "round-robin", "random"]
+    maintenance: Duration  # core time to clean or invalidate one line by address, write-back excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Accelerator:
     instruction_lines: int
     data_lines: int
     prefetch: bool
+    prefetch_hides: Duration  # of a missed instruction line, what the sequential prefetch hides on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class Sdram:
     banks: int
     rows: int
     columns: int
+    mapping: Literal["bank-row-column", "row-bank-column"]  # address bits from the top
     timing: SdramTiming
     read_overhead: Duration  # controller and bus, per read access, beyond the commands themselves
     write_overhead: Duration

@@ -68,8 +68,10 @@ def _read_file(path: Path, shown: str) -> Branch:
         raise MachineError(f"{shown}:{error.line}: keys or brackets are nested too deep for a machine file") from None
     except RecursionError:
         raise MachineError(f"{shown}: keys or brackets are nested too deep for a machine file") from None
-    except ValueError as error:  # TOMLDecodeError, and numbers beyond Python's digit limit
+    except tomllib.TOMLDecodeError as error:
         raise MachineError(f"{shown}: not valid TOML: {error}") from None
+    except ValueError:  # what Python says of a number with thousands of digits
+        raise MachineError(f"{shown}: has a number with too many digits") from None
     return grow(raw, shown, lines)
 
 

@@ -73,11 +73,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with fixed keys; ``build`` gets its name and its values."""
+    """A table with fixed keys; ``build`` gets its name and its values. ``partial``: it may have other keys too."""
 
     fields: Mapping[str, Field | Table | Each]
     build: Callable[[str, dict[str, Any]], Any]
     absent: Literal["error", "none", "defaults"] = "error"
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def bits(*among: int) -> Field:
     return Field(parse)
 
 
-def duration(*clocks: str, positive: bool = False) -> Field:
+def duration(*clocks: str, positive: bool = False, default: Default | None = None) -> Field:
     """A duration in core cycles, seconds or the device's clocks (called ``clocks``); at most 1 s or 10**9 clocks."""
 
     def parse(value: object) -> units.Duration:
@@ -252,7 +253,7 @@ def duration(*clocks: str, positive: bool = False) -> Field:
             raise RejectedError("must be at most 1 s or 10**9 clocks")
         return length
 
-    return Field(parse)
+    return Field(parse, default)
 
 
 def _bounded(parse_exact: Callable[[object], Any], low: float, high: float, rule: str) -> Field:

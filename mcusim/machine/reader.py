@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from mcusim.errors import MachineError, UnitError
@@ -15,9 +15,10 @@ __all__ = ["Reader", "nearest"]
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
-    """``, did you mean "..."`` for the closest of ``known``, or nothing."""
-    close = difflib.get_close_matches(key[:80], list(known), n=1)
-    return f', did you mean "{close[0]}"' if close else ""
+    """``, did you mean "..."`` for the closest of ``known`` whatever its case, or nothing."""
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(key[:80].lower(), by_lower, n=1)
+    return f', did you mean "{by_lower[close[0]]}"' if close else ""
 
 
 class Reader:
@@ -39,16 +40,16 @@ class Reader:
 
     def read(self, table: Table) -> Any:
         """The whole tree by the top-level ``table``."""
-        return table.build("", self._fields(self.root, "", table.fields, {}))
+        return table.build("", self._fields(self.root, "", table, {}))
 
-    def _fields(self, branch: Branch, path: str, fields: Mapping[str, Spec], scope: Scope) -> dict[str, Any]:
+    def _fields(self, branch: Branch, path: str, table: Table, scope: Scope) -> dict[str, Any]:
         for key in branch.items:
-            if key not in fields:
+            if key not in table.fields and not table.partial:
                 where = f"[{path}]" if path else "a machine"
-                rule = f"unknown key{nearest(key, fields)}: {where} has {', '.join(fields)}"
+                rule = f"unknown key{nearest(key, table.fields)}: {where} has {', '.join(table.fields)}"
                 raise problem(branch.items[key], join(path, key), rule)
         own: dict[str, Any] = {}
-        for key, spec in fields.items():
+        for key, spec in table.fields.items():
             own[key] = self._item(branch, key, join(path, key), spec, {**scope, **own})
         return own
 
@@ -71,7 +72,7 @@ class Reader:
                 name: self._item(node, name, join(path, name), spec.choose(item), scope)
                 for name, item in node.items.items()
             }
-        return spec.build(key, self._fields(node, path, spec.fields, scope))
+        return spec.build(key, self._fields(node, path, spec, scope))
 
     def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: Scope) -> Any:
         if node is None:

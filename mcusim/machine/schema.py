@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from mcusim.machine import description as d
@@ -63,6 +64,17 @@ _WRITABLE = Default(
 )
 _REACHED = Default(lambda _: True, "the DMA reaches it", "base")
 _NO_ALIAS = Default(lambda _: (), "no alias", "base", text=lambda _: "[]")
+_MAINTENANCE = Default(
+    lambda _: d.Duration(Fraction(8), "cycles"),
+    "loop of CMSIS SCB_CleanDCache_by_Addr, a line a round; not measured",
+    text=lambda _: "8 cycles",
+)
+_HIDES = Default(
+    lambda _: d.Duration(Fraction(4), "cycles"),
+    "cycles a line of code runs while the next one is fetched",
+    text=lambda _: "4 cycles",
+)
+_MAPPING = Default(lambda _: "bank-row-column", "FMC address mapping tables of ST RM0385/RM0090, not verified")
 
 CORE: dict[str, Field] = {
     "isa": choice("cortex-m4", "cortex-m7"),
@@ -78,6 +90,7 @@ CACHE: dict[str, Field] = {
     "line": size(4, power=True, high=256),
     "policy": choice("write-back", "write-through"),
     "replacement": choice("lru", "round-robin", "random", default=Default(lambda _: "lru", "LRU; not documented")),
+    "maintenance": duration(default=_MAINTENANCE),
 }
 REGION: dict[str, Field] = {
     "device": choice("tcm", "sram", "flash", "sdram", "qspi"),
@@ -101,6 +114,7 @@ ACCELERATOR: dict[str, Field] = {
     "instruction_lines": count(0, 4096),
     "data_lines": count(0, 4096),
     "prefetch": flag(),
+    "prefetch_hides": duration("hclk", default=_HIDES),
 }
 DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
     "tcm": (d.Tcm, {}),
@@ -130,6 +144,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "banks": power_of_two(16),
             "rows": power_of_two(1 << 16),
             "columns": power_of_two(1 << 14),
+            "mapping": choice("bank-row-column", "row-bank-column", default=_MAPPING),
             "timing": Table(TIMING, _filled(d.SdramTiming)),
             "read_overhead": duration("sdclk"),
             "write_overhead": duration("sdclk"),
@@ -175,8 +190,10 @@ POWER: dict[str, Field | Table | Each] = {
 def _region(node: Node) -> Table:
     """The table of one region: the keys all regions share and those of its device."""
     named = node.items.get("device") if isinstance(node, Branch) else None
-    kind = named.value if isinstance(named, Leaf) and isinstance(named.value, str) else "tcm"
-    device, keys = DEVICES.get(kind, (d.Tcm, {}))
+    kind = named.value if isinstance(named, Leaf) and isinstance(named.value, str) else ""
+    if kind not in DEVICES:  # reading ``device`` will say so, before the keys that depend on it
+        return Table({"device": REGION["device"]}, _filled(dict), partial=True)
+    device, keys = DEVICES[kind]
 
     def build(name: str, values: dict[str, Any]) -> d.Region:
         shared = {key: values[key] for key in REGION if key != "device"}

@@ -197,7 +197,8 @@ class _Builder:
     def _qspi(self, r: int, device: Qspi) -> None:
         s, machine = self.state, self.machine
         clock = Fraction(machine.core.clock, device.clock) * L.TICK
-        command = Fraction(8, device.instruction_lines) + Fraction(device.address_bits, device.address_lines)
+        opcode = Fraction(8, device.instruction_lines) if device.instruction_lines else 0
+        command = opcode + Fraction(device.address_bits, device.address_lines)
         s[r + L.COMMAND] = round((ceil(command) + device.dummy) * clock)
         s[r + L.BEAT] = round(Fraction(8, device.data_lines) * clock)
         s[r + L.CS_HIGH] = round(device.cs_high * clock)
