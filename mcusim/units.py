@@ -29,7 +29,7 @@ __all__ = [
     "quoted",
 ]
 
-_QUANTITY = re.compile(r"([+-]?\d+(?:_\d+)*(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?\d+(?:_\d+)*(?:\.\d+)?)\s*([A-Za-zµμ]+)?", re.ASCII)
 _LONGEST = 64
 
 _SIZE = {"B": Fraction(1), "KiB": Fraction(1 << 10), "MiB": Fraction(1 << 20), "GiB": Fraction(1 << 30)}

@@ -39,7 +39,8 @@ class _Scanner:
     line: int = 1
     table: tuple[str, ...] = ()  # of the last [header]
     key: tuple[str, ...] = ()  # parts of the key being read
-    outer: list[tuple[str, ...]] = field(default_factory=list)  # prefixes of open inline tables; () tagged by open_
+    after_dot: bool = False  # the next part belongs to the same key
+    outer: list[tuple[str, ...]] = field(default_factory=list)  # keys of the open inline tables
     open_: list[str] = field(default_factory=list)  # open brackets of the value
     state: str = "key"  # key, header, value
 
@@ -59,11 +60,13 @@ class _Scanner:
 
     def text(self, token: str) -> None:
         if self.state != "value":
-            self.key = (*self.key, token.strip("\"'"))
+            self.key = (*self.key, token.strip("\"'")) if self.after_dot else (token.strip("\"'"),)
+            self.after_dot = False
             if len(self.key) > _DEEPEST:
                 raise TooDeepError(self.line)
 
     def mark(self, mark: str) -> None:
+        self.after_dot = mark == "." and self.state != "value"
         if self.state == "header":
             self._header(mark)
         elif self.state == "key":

@@ -1,0 +1,269 @@
+"""Machine files as users write them: errors with file and line, ``extends``, hostile and corrupted files."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from mcusim.errors import MachineError
+from mcusim.machine import Machine, load_machine
+from mcusim.machine.catalog import config_directory
+from mcusim.machine.description import Sdram
+from mcusim.machine.positions import TooDeepError, key_lines
+
+F746 = "stm32f746g-disco"
+
+
+def sdram(machine: Machine) -> Sdram:
+    device = machine.memory["sdram"].device
+    assert isinstance(device, Sdram)
+    return device
+
+
+def shipped(name: str = F746) -> str:
+    return (config_directory() / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = shipped()
+    assert text.count(old) == 1, f"{old} stands {text.count(old)} times in {F746}"
+    path = tmp_path / "edited.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        (
+            'clock = "108 MHz"\nbanks',
+            'clok = "108 MHz"\nbanks',
+            ': memory.sdram.clok = "108 MHz": unknown key, did you',
+        ),
+        ("[memory.sdram.timing]", "[memory.sdram.timings]", 'unknown key, did you mean "timing"'),
+        ('supply = { value = "5 V", basis', 'supply = { value = "5 V", base', 'unknown key "base" beside value'),
+        (
+            'basis = "measured", source = "TinyOps Table 3: e',
+            'basis = "known", source = "e',
+            "must be one of datasheet",
+        ),
+        ('source = "TinyOps Table 3: energy = 5 V x current x latency"', "source = 3", "must be a text that names a"),
+        ("rows = 4096\n", "", "[memory.sdram]: the key rows is missing"),
+        ("[bus]", "[[bus]]", "must be a table"),
+        ("rows = 4096\n", "rows = { a = 1 }\n", "must be one value, not a table"),
+        ("rows = 4096\n", "rows = { value = { a = 1 } }\n", "value must not be a table"),
+        ('device = "sdram"\n', 'device = "ddr"\n', "must be one of tcm, sram, flash, sdram, qspi"),
+        ('device = "sdram"\n', "", "[memory.sdram]: the key device is missing"),
+        ("\nqspi = {", "\nqspy = {", "names no region; regions are itcm, flash, dtcm, sram1, sram2, sdram, qspi"),
+        ("rows = 4096\n", "rows = " + "9" * 5000 + "\n", "a number with too many digits"),
+        ("rows = 4096\n", "rows = 0x" + "f" * 5000 + "\n", "an integer of 20000 bits: must be 1 to 65536"),
+        ("rows = 4096\n", "rows = \n", "not valid TOML"),
+        ("rows = 4096\n", "rows = 4096\nrows = 4096\n", "not valid TOML"),
+        ("rows = 4096\n", '"a b" = 1\n', "a key has 1 to 64 letters"),
+    ],
+)
+def test_file_errors_name_the_file(tmp_path: Path, old: str, new: str, rule: str) -> None:
+    path = edited(tmp_path, old, new)
+    with pytest.raises(MachineError) as caught:
+        load_machine(path)
+    assert str(caught.value).startswith(str(path))
+    assert rule in str(caught.value)
+
+
+def test_file_errors_name_the_line(tmp_path: Path) -> None:
+    path = edited(tmp_path, 'tRC = "6 sdclk"', 'tRC = "6 clk"')
+    line = path.read_text(encoding="utf-8").splitlines().index('tRC = "6 clk"') + 1
+    with pytest.raises(MachineError) as caught:
+        load_machine(path)
+    assert str(caught.value).startswith(f'{path}:{line}: memory.sdram.timing.tRC = "6 clk": ')
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"", "the table [core] is missing"),
+        (b"\xff\xfe[core]", "not UTF-8 text (byte 0xff)"),
+        (b"a." * 200_000 + b"b = 1", "nested too deep"),
+        (b"a = " + b"[" * 100_000, "nested too deep"),
+        (b"a = " + b"{a = " * 100_000, "nested too deep"),
+        (b"[a.b.c.d.e.f.g.h.i.j]\nk = 1", "tables are nested deeper than 8"),
+        (b"no machine, a text of many words " * 50, "not valid TOML"),
+        (b"#" * ((1 << 20) + 1), "larger than 1,048,576 B"),
+        (b'"""' * 100_000, ""),
+        (b"a = " + b'\\"""' * 200_000, "not valid TOML"),
+    ],
+)
+def test_hostile_files_end_in_one_error(tmp_path: Path, content: bytes, rule: str) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_bytes(content)
+    with pytest.raises(MachineError) as caught:
+        load_machine(path)
+    assert rule in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_paths_that_are_no_machine_file(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    for path, rule in ((tmp_path / "folder.toml", "is a directory"), (tmp_path / "none.toml", "no such file")):
+        with pytest.raises(MachineError, match=rule):
+            load_machine(path)
+    for name in ("a\0b.toml", "x" * 5000 + ".toml", "/dev/zero", ""):
+        with pytest.raises(MachineError):
+            load_machine(name)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(MachineError) as caught:
+        load_machine("stm32f746")
+    text = str(caught.value)
+    assert text.startswith('unknown machine "stm32f746", did you mean "stm32f746g-disco": known are nucleo-f746zg,')
+    assert "the path of a TOML file works too" in text
+
+
+# extends
+
+
+def test_extends_merges_key_by_key(tmp_path: Path) -> None:
+    f746 = load_machine(F746)
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "stm32f746g-disco"\n\n[memory.sdram]\ntiming = { CL = "3 sdclk" }\n', encoding="utf-8")
+    mine = load_machine(path)
+    assert (mine.name, mine.title) == ("mine", "mine")
+    assert [int(length.value) for length in (sdram(mine).timing.CL, sdram(mine).timing.tRC)] == [3, 6]
+    figure = mine.figures["memory.sdram.timing.CL"]
+    assert (figure.file, figure.line, figure.basis, figure.source) == (str(path), 4, "assumed", "no source given")
+    assert mine.figures["memory.sdram.timing.tRC"] == f746.figures["memory.sdram.timing.tRC"]
+    assert set(mine.figures) == set(f746.figures)
+
+
+def test_extends_takes_a_path_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "base.toml").write_text('extends = "stm32f469i-disco"\n[core]\nclock = "168 MHz"\n', encoding="utf-8")
+    (tmp_path / "sub" / "top.toml").write_text('name = "top"\nextends = "../base.toml"\n', encoding="utf-8")
+    machine = load_machine(tmp_path / "sub" / "top.toml")
+    assert (machine.name, machine.core.clock, machine.bus.clock) == ("top", 168_000_000, 168_000_000)
+
+
+@pytest.mark.parametrize(
+    ("files", "rule"),
+    [
+        ({"a": 'extends = "a.toml"'}, 'a.toml:1: extends = "a.toml": the files extend each other in a circle'),
+        ({"a": 'extends = "b.toml"', "b": '\nextends = "./a.toml"'}, "b.toml:2: extends = "),
+        ({"a": 'extends = "f746"'}, 'a.toml:1: extends = "f746": unknown machine "f746"'),
+        ({"a": "extends = 3"}, "must be the name of a shipped machine or a path"),
+        ({"a": "extends = {a = 3}"}, "must be the name of a shipped machine or a path"),
+        ({"a": 'extends = "missing.toml"'}, "missing.toml: no such file"),
+    ],
+)
+def test_extends_errors(tmp_path: Path, files: dict[str, str], rule: str) -> None:
+    for name, content in files.items():
+        (tmp_path / f"{name}.toml").write_text(content, encoding="utf-8")
+    with pytest.raises(MachineError) as caught:
+        load_machine(tmp_path / "a.toml")
+    assert rule in str(caught.value)
+
+
+def test_basis_and_source_travel_together(tmp_path: Path) -> None:
+    path = edited(tmp_path, 'CL = "2 sdclk"', 'CL = { value = "2 sdclk", basis = "calibrated" }')
+    figure = load_machine(path).figures["memory.sdram.timing.CL"]
+    assert (figure.basis, figure.source) == ("calibrated", "no source given")
+
+
+# Positions
+
+
+def test_key_lines_follow_every_way_to_write_a_key() -> None:
+    text = '''# [not.a.table]
+top = "a = 1 # no comment"
+[a.b] # c = 1
+x.y = { p = 1, "q r" = [1, { s = 2 }], t = 3 }
+long = """
+z = 1
+\\""" """
+list = [
+  1,
+  { k = 1 },
+]
+[ d . 'e' ]
+last = \'\'\'
+[f]\'\'\'
+end = 1
+'''
+    assert key_lines(text) == {
+        "top": 2, "a": 3, "a.b": 3, "a.b.x": 4, "a.b.x.y": 4, "a.b.x.y.p": 4, "a.b.x.y.q r": 4, "a.b.x.y.q r.s": 4,
+        "a.b.x.y.t": 4, "a.b.long": 5, "a.b.list": 8, "a.b.list.k": 10, "d": 12, "d.e": 12, "d.e.last": 13,
+        "d.e.end": 15,
+    }  # fmt: skip
+
+
+def test_key_lines_refuse_nesting_and_take_linear_time() -> None:
+    for text in ("a." * 100, "[" + "a." * 100, "a = " + "[" * 100, "a = " + "{b = " * 100):
+        with pytest.raises(TooDeepError):
+            key_lines(text)
+    for text in ('"""' * 300_000, '\\"""' * 200_000, "'" * 20, "[[a]]\n" * 100_000, "a=" * 200_000):
+        start = time.perf_counter()
+        key_lines(text)
+        assert time.perf_counter() - start < 5
+
+
+# Corrupted files
+
+
+def corrupted(text: str, dice: random.Random) -> bytes:
+    """One seeded damage: a cut, flipped bits, a lost or doubled stretch, swapped lines, or a hostile value."""
+    data = bytearray(text.encode())
+    at = dice.randrange(len(data))
+    kind = dice.randrange(6)
+    if kind == 0:
+        return bytes(data[:at])
+    if kind == 1:
+        for _ in range(dice.randint(1, 8)):
+            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        return bytes(data)
+    if kind == 2:
+        return bytes(data[:at] + data[at + dice.randint(1, 200) :])
+    if kind == 3:
+        return bytes(data[: at + dice.randint(1, 200)] + data[at:])
+    lines = text.splitlines()
+    if kind == 4:
+        dice.shuffle(lines)
+        return "\n".join(lines).encode()
+    numbered = [index for index, line in enumerate(lines) if "= " in line]
+    hostile = (
+        "1" + "0" * 400,
+        "nan",
+        "-inf",
+        "-1",
+        "[]",
+        "{}",
+        "0x" + "f" * 999,
+        '"\\u001b"',
+        "1979-05-27",
+        "true",
+        "1e999",
+    )
+    index = dice.choice(numbered)
+    lines[index] = lines[index].split("= ")[0] + "= " + dice.choice(hostile)
+    return "\n".join(lines).encode()
+
+
+def test_200_corrupted_files_load_or_fail_cleanly(tmp_path: Path) -> None:
+    dice = random.Random(746)
+    path = tmp_path / "corrupted.toml"
+    refused = 0
+    start = time.perf_counter()
+    for _ in range(200):
+        path.write_bytes(corrupted(shipped(), dice))
+        try:
+            machine = load_machine(path)
+        except MachineError as error:
+            refused += 1
+            assert str(error).startswith(str(path))
+            assert str(error).isprintable() and len(str(error)) < 1000
+        else:
+            assert machine.core.clock > 0 and machine.memory
+    assert refused > 100
+    assert time.perf_counter() - start < 20
