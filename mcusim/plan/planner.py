@@ -9,13 +9,13 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.placement import Costs
-from mcusim.plan.policies import external, internal
+from mcusim.plan.policies import external, internal, tinyops
 from mcusim.plan.program import Program
 
 __all__ = ["plan", "policy_names"]
 
 Policy = Callable[[Graph, Machine, Costs, PlanOptions], Program]
-_POLICIES: dict[str, Policy] = {"internal": internal.plan, "external": external.plan}
+_POLICIES: dict[str, Policy] = {"internal": internal.plan, "external": external.plan, "tinyops": tinyops.plan}
 
 
 def policy_names() -> tuple[str, ...]:

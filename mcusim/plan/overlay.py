@@ -1,0 +1,157 @@
+"""What the ``tinyops`` policy copies, in how many tiles, and how large its SRAM buffers are.
+
+Buffers, as in the TinyOps paper and firmware: two for ping-pong input tiles; two "second" buffers for the second input
+of two-input operators and, for one-input operators, the filters; one array each for biases, multipliers and shifts;
+and the kernels' scratch (im2col).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcusim.errors import DoesNotFit
+from mcusim.model.geometry import Geometry, Tile, whole
+from mcusim.model.graph import Graph, Operator
+from mcusim.plan.layout import Pool
+from mcusim.plan.operands import data_inputs, tensor_roles
+from mcusim.plan.placement import QUANTIZED, Sizes
+from mcusim.plan.tiling import PARTITIONED, partition, smallest_factor, tallest
+
+__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies"]
+
+TWO_INPUTS = ("ADD", "MUL")
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What of one operator may be overlaid, in bytes; 0 is nothing. ``row`` is one row of ``input0``, ``second_row``
+    one row of ``input1``."""
+
+    row: int = 0
+    second_row: int = 0
+    filter: int = 0
+    bias: int = 0
+    quant: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One operator as it will run: ``copies`` that fit, and its tiles."""
+
+    operator: Operator
+    geometry: Geometry
+    copies: Copies
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaySizes:
+    """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned)."""
+
+    factor: int
+    tile: int
+    second: int
+    bias: int
+    quant: int
+    scratch: int
+
+    def buffers(self) -> dict[str, int]:
+        """Size by buffer name, in the order they are laid out; buffers of size 0 are left out."""
+        pairs = {"tile0": self.tile, "tile1": self.tile, "second0": self.second, "second1": self.second}
+        arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}
+        return {name: size for name, size in (pairs | arrays).items() if size}
+
+    def total(self, padded: Callable[[int], int]) -> int:
+        return sum(padded(size) for size in self.buffers().values())
+
+
+def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> Copies:
+    """What ``overlay`` lets the policy copy of ``op``.
+
+    Only the operator types that the firmware partitions, of batch 1, whose rows are contiguous. A second input of
+    another size (broadcast) is read in place; if the first is the smaller one nothing is copied.
+    """
+    if op.type not in PARTITIONED or g.batch != 1 or not _by_rows(graph, op, g):
+        return Copies()
+    constants = {role: graph.tensors[t].bytes for role, t in tensor_roles(graph, op)}
+    second = 0
+    if op.type in TWO_INPUTS:
+        first_bytes, *others = [graph.tensors[t].bytes for t in data_inputs(graph, op)]
+        second = first_bytes // g.in_h if others == [first_bytes] else 0
+    row = graph.tensors[data_inputs(graph, op)[0]].bytes // g.in_h
+    return Copies(
+        row=row if "input" in overlay else 0,
+        second_row=second if "input" in overlay else 0,
+        filter=constants.get("filter", 0) if "filter" in overlay else 0,
+        bias=constants.get("bias", 0) if "bias" in overlay else 0,
+        quant=g.out_c * 4 if "quant" in overlay and op.type in QUANTIZED else 0,
+    )
+
+
+def choose(need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[int], int]) -> OverlaySizes:
+    """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
+
+    A tile buffer holds the largest tile of any operator at that factor. A second buffer holds every second-input tile
+    and every filter that is no larger than a tile buffer; what is left of the pool lets larger filters in. Filters that
+    still do not fit are read in place. ``padded`` gives the bytes a buffer takes with its alignment.
+
+    Raises DoesNotFit with the smallest total of any factor.
+    """
+    pairs = list(zip(need.geometries, found, strict=True))
+    heights = [g.in_h for g, c in pairs if c.row]
+    smallest = None
+    for factor in range(2, max(heights, default=2) + 1):
+        sizes = _at(need, pairs, factor)
+        total = sizes.total(padded)
+        if total <= pool.size:
+            return _with_rest(sizes, found, pool.size - total, padded)
+        smallest = total if smallest is None else min(smallest, total)
+    what = "the overlay buffers (tiles at the largest partition factor, filters, arrays, scratch)"
+    raise DoesNotFit(pool.name, smallest or 0, pool.size, what)
+
+
+def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[Job]:
+    """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer."""
+    made = []
+    for op, g, c in zip(graph.operators, need.geometries, found, strict=True):
+        tiles = _tiles(g, c, sizes.tile) if c.row else (whole(g),)
+        kept = c if c.filter <= sizes.second else Copies(c.row, c.second_row, 0, c.bias, c.quant)
+        made.append(Job(op, g, kept, tiles))
+    return made
+
+
+def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
+    """Are ``input0`` and the output whole rows of the geometry?"""
+    inputs = data_inputs(graph, op)
+    if not inputs or len(op.outputs) != 1 or (op.type in TWO_INPUTS and len(inputs) != 2):
+        return False
+    source, target = graph.tensors[inputs[0]], graph.tensors[op.outputs[0]]
+    return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c
+
+
+def _tiles(g: Geometry, c: Copies, largest: int) -> tuple[Tile, ...]:
+    factor = smallest_factor(g, c.row, largest)
+    return partition(g, factor or g.in_h)
+
+
+def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int) -> OverlaySizes:
+    """Buffer sizes that global ``factor`` asks for."""
+    tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
+    inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
+    filters = (c.filter for _, c in pairs if c.filter <= tile)
+    return OverlaySizes(
+        factor=factor if tile else 1,
+        tile=tile,
+        second=max([*inputs, *filters], default=0),
+        bias=max((c.bias for _, c in pairs), default=0),
+        quant=max((c.quant for _, c in pairs), default=0),
+        scratch=max(need.scratch, default=0),
+    )
+
+
+def _with_rest(s: OverlaySizes, found: Sequence[Copies], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
+    """``s`` with second buffers enlarged to the largest filter that the ``rest`` of the pool, halved, makes room for."""
+    room = (padded(s.second) if s.second else 0) + rest // 2
+    second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
+    return OverlaySizes(s.factor, s.tile, second, s.bias, s.quant, s.scratch)

@@ -1,0 +1,109 @@
+"""``tinyops``: data in SDRAM, operators in tiles, what is read often copied into SRAM by DMA (Sadiq et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan.arena import align_up
+from mcusim.plan.emit import Emitter, controller, line_bytes
+from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
+from mcusim.plan.options import OVERLAYS, PlanOptions
+from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs
+from mcusim.plan.pipeline import Pipeline
+from mcusim.plan.placement import ALIGN, Costs, Placement, Sizes, infos, place, sizes
+from mcusim.plan.policies.external import sdram
+from mcusim.plan.program import Buffer, Header, Program, Span
+
+__all__ = ["plan"]
+
+
+def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
+    """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
+
+    ``options.overlay`` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
+    ``bias``, ``quant`` (multipliers and shifts). The rest the core reads from where it lives; outputs it writes straight
+    to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for the
+    weights. With a data cache, buffers are padded to whole lines and by one line.
+
+    Rules: the public TinyOps firmware (see :mod:`mcusim.plan.tiling` and :mod:`mcusim.plan.overlay`). Raises DoesNotFit
+    when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA. Leaves out: the
+    firmware's start of an operator's first tile before its producer has finished.
+    """
+    need, layout = sizes(graph, kernels), Layout(machine)
+    home = sdram(machine, "tinyops")
+    weights = options.weights or home
+    dma = controller(machine)
+    pool = sram_pool(machine, options.sram_budget)
+    _check_reach(machine, home, weights)
+    found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
+    padded = _padding(machine)
+    chosen = choose(need, found, pool, padded)
+    placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
+    buffers = _allocate(chosen, layout, pool, padded)
+    _place_scratch(need, buffers, placed)
+    work = jobs(graph, need, found, chosen)
+    pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work)
+    placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
+    overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
+    header = Header(
+        machine=machine.name,
+        model=graph.name,
+        model_sha256=graph.sha256,
+        policy="tinyops",
+        kernels=kernels.name,
+        operators=infos(graph, need.geometries),
+        memory=need.memory(overlay),
+        peak_bytes=layout.peak_bytes(),
+        buffers=tuple(placed.buffers),
+        options=_chosen(options, weights, pool, chosen),
+        warnings=graph.warnings,
+        random_weights=graph.random_weights,
+    )
+    return Program(header, tuple(pipeline.run().tasks))
+
+
+def _check_reach(machine: Machine, *names: str) -> None:
+    for name in names:
+        region_pool(machine, name)
+        if not machine.memory[name].dma:
+            raise UsageError(f"the DMA of {machine.name} does not reach region '{name}': nothing can be copied from it")
+
+
+def _padding(machine: Machine) -> Callable[[int], int]:
+    """Bytes a buffer takes: aligned; with a data cache whole lines and one line more, as in the firmware."""
+    line = line_bytes(machine)
+    return lambda size: align_up(size, max(line, ALIGN)) + line
+
+
+def _allocate(chosen: OverlaySizes, layout: Layout, pool: Pool, padded: Callable[[int], int]) -> dict[str, Span]:
+    align = max(line_bytes(layout.machine), ALIGN)
+    spans = {}
+    for name, size in chosen.buffers().items():
+        address = layout.allocate(pool, padded(size), align, f"overlay buffer {name}")
+        spans[name] = span_at(layout.machine, address, size)
+    return spans
+
+
+def _place_scratch(need: Sizes, buffers: dict[str, Span], placed: Placement) -> None:
+    """All kernels share one scratch buffer."""
+    for step, size in enumerate(need.scratch):
+        if size:
+            placed.scratch[step] = span_at(placed.machine, buffers["scratch"].address, size)
+
+
+def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
+    return [Buffer(n, "scratch" if n == "scratch" else "overlay", span, 0, last) for n, span in buffers.items()]
+
+
+def _chosen(options: PlanOptions, weights: str, pool: Pool, chosen: OverlaySizes) -> dict[str, object]:
+    return {
+        "weights": weights,
+        "sram_budget": pool.size,
+        "overlay": [name for name in OVERLAYS if name in options.overlay],
+        "factor": chosen.factor,
+        "tile_buffer": chosen.tile,
+        "second_buffer": chosen.second,
+    }
