@@ -141,7 +141,8 @@ class Builder:
 
     def _dense(self, units: int) -> None:
         inputs = [self.current, *self._weights((units, self.shape[1]), units)]
-        self._operator("FULLY_CONNECTED", inputs, (1, units), activation="NONE")
+        options = {"activation": "NONE", "keep_num_dims": False, "weights_format": 0}
+        self._operator("FULLY_CONNECTED", inputs, (1, units), **options)
 
     def _softmax(self) -> None:
         self._operator("SOFTMAX", [self.current], self.shape, beta=1.0)

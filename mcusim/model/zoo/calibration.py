@@ -37,9 +37,8 @@ class Range:
     signed: bool
 
     def quantization(self) -> Quantization:
-        if self.signed:
-            return Quantization((self.high / 127,), (0,))
-        return Quantization((self.high / 255,), (-128,))
+        steps, zero = (127, 0) if self.signed else (255, -128)
+        return Quantization((float(np.float32(self.high / steps)),), (zero,))
 
 
 def snap(value: float) -> float:
