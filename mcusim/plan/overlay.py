@@ -18,7 +18,7 @@ from mcusim.plan.operands import data_inputs, tensor_roles
 from mcusim.plan.placement import QUANTIZED, Sizes
 from mcusim.plan.tiling import PARTITIONED, partition, smallest_factor, tallest
 
-__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies"]
+__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies", "jobs"]
 
 TWO_INPUTS = ("ADD", "MUL")
 
@@ -93,22 +93,22 @@ def choose(need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[i
     """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
 
     A tile buffer holds the largest tile of any operator at that factor. A second buffer holds every second-input tile
-    and every filter that is no larger than a tile buffer; what is left of the pool lets larger filters in. Filters that
-    still do not fit are read in place. ``padded`` gives the bytes a buffer takes with its alignment.
+    and every filter that is no larger than a tile buffer; what is left of the pool lets larger filters in. If no factor
+    fits that way, the filters have to do with what is left. Filters that do not fit are read in place. ``padded`` gives
+    the bytes a buffer takes with its alignment.
 
     Raises DoesNotFit with the smallest total of any factor.
     """
     pairs = list(zip(need.geometries, found, strict=True))
-    heights = [g.in_h for g, c in pairs if c.row]
-    smallest = None
-    for factor in range(2, max(heights, default=2) + 1):
-        sizes = _at(need, pairs, factor)
-        total = sizes.total(padded)
-        if total <= pool.size:
-            return _with_rest(sizes, found, pool.size - total, padded)
-        smallest = total if smallest is None else min(smallest, total)
-    what = "the overlay buffers (tiles at the largest partition factor, filters, arrays, scratch)"
-    raise DoesNotFit(pool.name, smallest or 0, pool.size, what)
+    highest = max([g.in_h for g, c in pairs if c.row], default=2)
+    totals = []
+    for with_filters in (True, False):
+        for factor in range(2, max(highest, 2) + 1):
+            sizes = _at(need, pairs, factor, with_filters)
+            totals.append(sizes.total(padded))
+            if totals[-1] <= pool.size:
+                return _with_rest(sizes, found, pool.size - totals[-1], padded)
+    raise DoesNotFit(pool.name, min(totals), pool.size, "the smallest set of overlay buffers (at any partition factor)")
 
 
 def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[Job]:
@@ -135,11 +135,11 @@ def _tiles(g: Geometry, c: Copies, largest: int) -> tuple[Tile, ...]:
     return partition(g, factor or g.in_h)
 
 
-def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int) -> OverlaySizes:
+def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int, with_filters: bool) -> OverlaySizes:
     """Buffer sizes that global ``factor`` asks for."""
     tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
     inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
-    filters = (c.filter for _, c in pairs if c.filter <= tile)
+    filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
     return OverlaySizes(
         factor=factor if tile else 1,
         tile=tile,
@@ -151,7 +151,7 @@ def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int) -> O
 
 
 def _with_rest(s: OverlaySizes, found: Sequence[Copies], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
-    """``s`` with second buffers enlarged to the largest filter that the ``rest`` of the pool, halved, makes room for."""
+    """``s`` with second buffers enlarged to the largest filter that half the ``rest`` of the pool makes room for."""
     room = (padded(s.second) if s.second else 0) + rest // 2
     second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
     return OverlaySizes(s.factor, s.tile, second, s.bias, s.quant, s.scratch)

@@ -1,7 +1,7 @@
-"""Order of the tasks of an overlaid program: tiles ahead of the kernel calls, filters and arrays ahead of their operator.
+"""Order of the tasks of an overlaid program: tiles ahead of the kernel calls, filters and arrays ahead of an operator.
 
-While tile ``t`` is computed, tile ``t+1`` is transferred; while operator ``k`` runs, the filter of ``k+1`` goes into the
-other second buffer; biases, multipliers and shifts follow as soon as their arrays are free. The first tile of an
+While tile ``t`` is computed, tile ``t+1`` is transferred; while operator ``k`` runs, the filter of ``k+1`` goes into
+the other second buffer; biases, multipliers and shifts follow as soon as their arrays are free. The first tile of an
 operator waits for the last kernel call of the operator that produced it.
 """
 

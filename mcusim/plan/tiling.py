@@ -17,9 +17,9 @@ def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
     """The tiles of ``g`` for ``factor`` (>= 1); together they compute every output row once, in order.
 
     One part if the filter (dilated) is at least as high as the input. Otherwise the first part gets
-    ``pad_top mod stride_h`` rows more and what is left over (fewer than ``stride_h`` rows) goes to the last part. A part
-    that would produce no output row is dropped. Top padding belongs to the first part, bottom padding to the last; PAD
-    writes its own padding rows there. Leaves out: batches, which are not contiguous along H (the caller checks).
+    ``pad_top mod stride_h`` rows more and what is left over (fewer than ``stride_h`` rows) goes to the last part. A
+    part that would produce no output row is dropped. Top padding belongs to the first part, bottom padding to the last;
+    PAD writes its own padding rows there. Leaves out: batches, which are not contiguous along H (the caller checks).
     """
     height = _window(g)
     if height >= g.in_h or factor == 1:

@@ -24,9 +24,9 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
 
     ``options.overlay`` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
-    ``bias``, ``quant`` (multipliers and shifts). The rest the core reads from where it lives; outputs it writes straight
-    to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for the
-    weights. With a data cache, buffers are padded to whole lines and by one line.
+    ``bias``, ``quant`` (multipliers and shifts). The rest the core reads from where it lives; outputs it writes
+    straight to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for
+    the weights. With a data cache, buffers are padded to whole lines and by one line.
 
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.tiling` and :mod:`mcusim.plan.overlay`). Raises DoesNotFit
     when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA. Leaves out: the
