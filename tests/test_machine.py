@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from mcusim.errors import MachineError
-from mcusim.machine import Machine, load_machine, machine_names, replace
+from mcusim.machine import Machine, load_machine, machine_names, replace, replace_all
 from mcusim.machine.catalog import config_directory
 from mcusim.machine.description import Duration, Flash, Qspi, Sdram, Sram
 
@@ -172,6 +172,20 @@ def test_replace_takes_values_and_overrides_add_up(f746: Machine) -> None:
     assert [int(length.value) for length in (timing.tRC, timing.tRAS)] == [8, 5]
     chained = f746.replace("memory.sdram.timing.tRC", "8 sdclk").replace("memory.sdram.timing.tRAS", "5 sdclk")
     assert chained == both
+
+
+def test_keys_that_depend_on_each_other_change_together() -> None:
+    machine = load_machine("nucleo-h743zi")
+    assert "must not be faster than core.clock (200,000,000 Hz); set both" in refusal(machine, "core.clock", "200 MHz")
+    slow = replace_all(machine, {"core.clock": "200 MHz", "bus.clock": "100 MHz"})
+    assert (slow.core.clock, slow.bus.clock) == (200_000_000, 100_000_000)
+
+
+def test_a_default_is_as_well_founded_as_what_it_follows(f746: Machine) -> None:
+    assert f746.figures["bus.clock"].basis == "measured"
+    followed = f746.replace("core.clock", "200 MHz").figures["memory.sram1.clock"]
+    assert (followed.text, followed.basis) == ("200 MHz", "assumed")
+    assert followed.source == "set by the user (default: the bus clock)"
 
 
 def test_machines_compare_by_content_and_pickle(f746: Machine) -> None:

@@ -74,11 +74,11 @@ def test_file_errors_name_the_file(tmp_path: Path, old: str, new: str, rule: str
 
 
 def test_file_errors_name_the_line(tmp_path: Path) -> None:
-    path = edited(tmp_path, 'tRC = "6 sdclk"', 'tRC = "6 clk"')
-    line = path.read_text(encoding="utf-8").splitlines().index('tRC = "6 clk"') + 1
+    path = edited(tmp_path, 'tRAS = "4 sdclk"', 'tRAS = "4 clk"')
+    line = path.read_text(encoding="utf-8").splitlines().index('tRAS = "4 clk"') + 1
     with pytest.raises(MachineError) as caught:
         load_machine(path)
-    assert str(caught.value).startswith(f'{path}:{line}: memory.sdram.timing.tRC = "6 clk": ')
+    assert str(caught.value).startswith(f'{path}:{line}: memory.sdram.timing.tRAS = "4 clk": ')
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_extends_errors(tmp_path: Path, files: dict[str, str], rule: str) -> Non
 
 
 def test_basis_and_source_travel_together(tmp_path: Path) -> None:
-    path = edited(tmp_path, 'CL = "2 sdclk"', 'CL = { value = "2 sdclk", basis = "calibrated" }')
-    figure = load_machine(path).figures["memory.sdram.timing.CL"]
+    path = edited(tmp_path, 'tWR = "2 sdclk"', 'tWR = { value = "2 sdclk", basis = "calibrated" }')
+    figure = load_machine(path).figures["memory.sdram.timing.tWR"]
     assert (figure.basis, figure.source) == ("calibrated", "no source given")
 
 

@@ -13,7 +13,7 @@ from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE
 from mcusim.machine.tree import Branch, Leaf, problem, show, with_leaf
 
-__all__ = ["load_machine", "replace"]
+__all__ = ["load_machine", "replace", "replace_all"]
 
 _BY_USER = "set by the user"
 _TEXTS = ("name", "title")
@@ -30,12 +30,24 @@ def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | Non
     """
     tree, path = read_document(name_or_path)
     machine = _build(tree, str(path))
-    return _changed(machine, overrides) if overrides else machine
+    return replace_all(machine, overrides) if overrides else machine
 
 
 def replace(machine: Machine, key: str, value: object) -> Machine:
     """``machine`` with the dotted ``key`` changed; see :meth:`Machine.replace`. Raises MachineError."""
-    return _changed(machine, {key: value})
+    return replace_all(machine, {key: value})
+
+
+def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
+    """``machine`` with several keys changed at once, checked only when all are. Raises MachineError."""
+    tree = machine._raw
+    if not isinstance(tree, Branch):
+        raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
+    for key, value in changes.items():
+        _require_key(machine, key, value)
+        leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
+        tree = with_leaf(tree, tuple(key.split(".")), leaf)
+    return _build(tree, machine.path)
 
 
 def _build(tree: Branch, path: str) -> Machine:
@@ -60,17 +72,6 @@ def _build(tree: Branch, path: str) -> Machine:
     if found:
         raise reader.problem(*found)
     return machine
-
-
-def _changed(machine: Machine, changes: Mapping[str, object]) -> Machine:
-    tree = machine._raw
-    if not isinstance(tree, Branch):
-        raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
-    for key, value in changes.items():
-        _require_key(machine, key, value)
-        leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
-        tree = with_leaf(tree, tuple(key.split(".")), leaf)
-    return _build(tree, machine.path)
 
 
 def _require_key(machine: Machine, key: str, value: object) -> None:

@@ -99,6 +99,6 @@ class Reader:
             basis, source = default.basis, f"default: {default.why}"
             like = self.figures.get(join(path.rpartition(".")[0], default.like)) or self.figures.get(default.like)
             if like:
-                basis, source = like.basis, f"{like.source} (default: {default.why})"
+                basis, source = like.basis, f"{like.source.partition(' (default: ')[0]} (default: {default.why})"
             self.figures[path] = Figure(path, text, basis, source, self.root.file, 0)
         return value

@@ -52,8 +52,8 @@ def _attribute(scope: Scope) -> d.Attribute:
     return by_half_gibibyte[index] if index < len(by_half_gibibyte) else "uncached"
 
 
-def _hertz(value: object) -> str:
-    return f"{value} Hz"
+def _hertz(value: int) -> str:
+    return f"{value / 10**6:.12g} MHz"
 
 
 _BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=_hertz)
