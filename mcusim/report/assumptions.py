@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from mcusim.engine.run import Run
 from mcusim.machine.description import Figure, Machine
 from mcusim.report.energy import uses
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
 
 __all__ = ["assumptions"]
 
@@ -16,7 +19,8 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
     the model say (kernel profile, random weights, warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
-    any, a power figure when :func:`~mcusim.report.energy.energy` uses it. Core, bus and cache figures always count.
+    any, a power figure when :func:`~mcusim.report.energy.energy` uses it, cache maintenance when there was some. Core,
+    bus and the other cache figures always count.
 
     Leaves out figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
@@ -44,7 +48,7 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
         return _power_counts(name, rest, run, machine)
-    return True
+    return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
 
 
 def _power_counts(name: str, rest: str, run: Run, machine: Machine) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mcusim.report.measured import error_percent
+from mcusim.report.measured import error_percent, reference
 from mcusim.report.result import Result, sram_bytes
 from mcusim.report.text import kib, percent, rounded, size, wrapped
 
@@ -14,11 +14,11 @@ __all__ = ["Ratio", "compare_table", "ratio"]
 # groups of columns: title, then one heading a column; one blank inside a group and two between groups keep 80 columns
 _GROUPS = (
     ("", ("policy",)),
-    ("latency, ms", ("sim.", "meas.", "error")),
-    ("current, mA", ("sim.", "meas.")),
-    ("energy, mJ", ("sim.", "meas.", "error")),
+    ("latency, ms", ("sim.", "meas", "error")),
+    ("current, mA", ("sim.", "meas")),
+    ("energy, mJ", ("sim.", "meas", "error")),
     ("SRAM", ("KiB",)),
-    ("arena, KB", ("sim.", "meas.")),
+    ("arena, KB", ("sim.", "meas", "error")),
 )
 
 Ratio = tuple[float, float | None]
@@ -70,15 +70,16 @@ def _cells(result: Result) -> list[str]:
         result.policy,
         rounded(result.figure("latency_ms")),
         rounded(measured.get("latency_ms")),
-        percent(result.error_percent("latency_ms")),
+        percent(result.error_percent("latency_ms"), short=True),
         rounded(result.figure("supply_current_ma")),
         rounded(measured.get("supply_current_ma")),
         rounded(result.figure("energy_mj")),
         rounded(measured.get("energy_mj")),
-        percent(result.error_percent("energy_mj")),
+        percent(result.error_percent("energy_mj"), short=True),
         kib(sram_bytes(result)),
         rounded(arena / 1000 if arena else None),
         rounded(published_arena / 1000 if published_arena else None),
+        percent(result.error_percent("arena_bytes"), short=True),
     ]
 
 
@@ -119,7 +120,10 @@ def _ratio_line(members: Sequence[Result]) -> list[str]:
 
 
 def _footer(results: Sequence[Result]) -> list[str]:
-    sources = dict.fromkeys(f"measured: {result.measured.source}" for result in results if result.measured)
+    tables: dict[str, list[str]] = {}
+    for published in (result.measured for result in results if result.measured):
+        tables.setdefault(published.source, []).extend(published.tables)
+    sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
     warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
     lines = [*sources, *warnings]
     if any("random weights" in text for result in results for text in result.assumptions):

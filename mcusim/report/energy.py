@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mcusim.engine.run import Event, Run
 from mcusim.machine.description import DeviceKind, Machine
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Event, Run
 
 __all__ = ["Energy", "dma_busy_cycles", "energy", "uses"]
 

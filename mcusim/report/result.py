@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcusim.engine.run import Run
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.report.energy import Energy
 from mcusim.report.measured import Measured, error_percent
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
 
 __all__ = ["Result", "sram_bytes", "to_json"]
 
@@ -128,7 +130,7 @@ def _measured(result: Result, measured: Measured) -> dict[str, Any]:
     known: Mapping[str, float] = {name: error for name, error in errors.items() if error is not None}
     return {
         **measured.figures,
-        "source": measured.source,
+        "source": measured.reference,
         "use": dict(measured.use),
         "error_percent": dict(known),
     }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from mcusim.engine.run import Run
+from typing import TYPE_CHECKING
+
 from mcusim.report.measured import Measured
 from mcusim.report.result import Result
 from mcusim.report.text import columns, percent, rounded, size, wrapped
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
 
 __all__ = ["run_table"]
 
@@ -15,8 +19,8 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
 
     ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
     """
-    head = f"{result.model} on {result.machine.name}, policy {result.policy}, kernels {result.kernels}"
-    lines = [f"{head}, fidelity {result.fidelity}", ""]
+    settings = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    lines = [f"{result.model} on {result.machine.name}", f"  {settings}", ""]
     if result.run is None:
         return "\n".join([*lines, *wrapped(str(result.does_not_fit or result.unusable))])
     lines += _summary(result, result.run)
@@ -54,7 +58,7 @@ def _beside(result: Result, name: str) -> str:
 
 
 def _source(measured: Measured | None) -> list[str]:
-    return [f"  measured: {measured.source}"] if measured else []
+    return [f"  measured: {measured.reference}"] if measured else []
 
 
 def _memory(result: Result, run: Run) -> list[str]:

@@ -21,9 +21,11 @@ def kib(bytes: int | None) -> str:
     return "-" if bytes is None else f"{bytes / 1024:.0f}"
 
 
-def percent(value: float | None) -> str:
-    """A signed percentage with one decimal, a dash for None."""
-    return "-" if value is None else f"{value:+.1f}%"
+def percent(value: float | None, short: bool = False) -> str:
+    """A signed percentage with one decimal (``short``: none from 10 % on), a dash for None."""
+    if value is None:
+        return "-"
+    return f"{value:+.0f}%" if short and abs(value) >= 9.95 else f"{value:+.1f}%"
 
 
 def rounded(value: float | None) -> str:

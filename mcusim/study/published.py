@@ -49,7 +49,7 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
         figures[figure[0]] = float(row["value"]) * figure[1]
         use[figure[0]] = row["use"]
         tables[row["table"]] = None
-    return Measured(f"{found[0]['source']}, {', '.join(tables)}", figures, use) if figures else None
+    return Measured(found[0]["source"], tuple(tables), figures, use) if figures else None
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, str, str]:

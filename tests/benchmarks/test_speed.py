@@ -1,0 +1,55 @@
+"""How long planning and replaying take; times are shown, and only ratios within one run are asserted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mcusim.machine import load_machine
+from mcusim.model import load_model
+from mcusim.model.graph import Graph, Operator, Quantization, Tensor
+from mcusim.study.simulate import Settings, simulate_row
+
+
+def best_of(count: int, graph: Graph, machine: str, policy: str) -> float:
+    """Shortest time of some simulations, in seconds; the native code is compiled before."""
+    target, settings = load_machine(machine), Settings(policy)
+    times = []
+    for _ in range(count + 1):
+        started = time.perf_counter()
+        assert simulate_row(graph, target, settings).fits
+        times.append(time.perf_counter() - started)
+    return min(times[1:])
+
+
+@pytest.mark.parametrize("policy", ["external", "tinyops"])
+def test_mnasnet_replays(policy: str, benchmark: Any) -> None:
+    graph, machine = load_model("mnasnet-w1.00-r128"), load_machine("stm32f746g-disco")
+    result = benchmark.pedantic(simulate_row, args=(graph, machine, Settings(policy)), rounds=3, warmup_rounds=1)
+    assert result.fits
+
+
+def chain(count: int) -> Graph:
+    """``count`` pointwise convolutions behind each other, each with its own weights."""
+    tensors = [Tensor(0, "input", (1, 24, 24, 16), "int8", Quantization((0.1,), (0,)))]
+    operators = []
+    for i in range(count):
+        base = len(tensors)
+        scales = Quantization((0.01,) * 16, (0,) * 16)
+        tensors.append(Tensor(base, f"filter{i}", (16, 1, 1, 16), "int8", scales, np.ones((16, 1, 1, 16), np.int8)))
+        tensors.append(Tensor(base + 1, f"bias{i}", (16,), "int32", scales, np.zeros(16, np.int32)))
+        tensors.append(Tensor(base + 2, f"output{i}", (1, 24, 24, 16), "int8", Quantization((0.1,), (0,))))
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
+        options["activation"] = "NONE"
+        source = base - 1 if i else 0
+        operators.append(Operator(i, "CONV_2D", (source, base, base + 1), (base + 2,), options))
+    return Graph("chain", tuple(tensors), tuple(operators), (0,), (len(tensors) - 1,), "0" * 64)
+
+
+@pytest.mark.parametrize("policy", ["internal", "tinyops"])
+def test_twice_the_operators_cost_about_twice_the_time(policy: str) -> None:
+    times = [best_of(5, chain(count), "stm32f469i-disco", policy) for count in (150, 300)]
+    assert 1.3 < times[1] / times[0] < 3.0
