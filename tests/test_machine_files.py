@@ -123,6 +123,14 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     assert "the path of a TOML file works too" in text
 
 
+def test_an_installed_package_brings_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path / "mcusim")
+    (tmp_path / "machine_configs").mkdir()
+    assert config_directory() == tmp_path / "machine_configs"
+    (tmp_path / "mcusim" / "_data" / "machine_configs").mkdir(parents=True)
+    assert config_directory() == tmp_path / "mcusim" / "_data" / "machine_configs"
+
+
 # extends
 
 
