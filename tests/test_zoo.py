@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from pathlib import Path
 
 import int8_reference
 import numpy as np
@@ -22,13 +23,16 @@ MACS = [
     ("proxyless-w0.85-r064", "21.51"), ("proxyless-w0.30-r144", "21.439656"), ("mnasnet-w1.00-r080", "48.23"),
     ("mnasnet-w1.00-r096", "58.79"), ("mnasnet-w1.00-r128", "103.53"), ("mbv3-w0.40-r096", "8.87"),
     ("mbv3-w0.50-r112", "16.28"), ("mbv3-w0.75-r128", "43.57"), ("mbv3-w1.00-r160", "111.31"), ("cifar10-arm", "12.30"),
+    ("mcunet-f469", "67.3"), ("mcunet-f746", "81.8"),
     ("ds-cnn", "2.657"), ("mobilenet-v1-w1.00-r224", "569"), ("mobilenet-v1-w0.25-r224", "41"),
 ]  # fmt: skip
 # bytes of the .tflite files; all but the first were printed in MiB with two decimals
 FILES = [
     ("proxyless-w0.30-r144", 929_784, 0.02), ("proxyless-w0.25-r160", 0.72 * 2**20, 0.03),
     ("proxyless-w0.40-r080", 1.27 * 2**20, 0.03), ("proxyless-w0.85-r064", 3.48 * 2**20, 0.03),
-    ("mnasnet-w1.00-r096", 4.72 * 2**20, 0.03), ("mbv3-w0.40-r096", 1.13 * 2**20, 0.03),
+    ("mnasnet-w1.00-r096", 4.72 * 2**20, 0.03),
+    ("mcunet-f469", 0.96 * 2**20, 0.03), ("mcunet-f746", 0.97 * 2**20, 0.03),
+    ("mbv3-w0.40-r096", 1.13 * 2**20, 0.03),
 ]  # fmt: skip
 EVERY_FAMILY = [*zoo_names().values(), "proxyless-w0.85-r064", "mnasnet-w0.50-r016"]
 SMALL = [
@@ -121,6 +125,15 @@ def test_names_are_canonical_and_networks_differ() -> None:
 def test_bad_names_say_what_is_wrong(name: str, text: str) -> None:
     with pytest.raises(ModelError, match=text):
         load_model(name)
+
+
+def test_a_file_goes_before_the_zoo_and_a_folder_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ds-cnn").mkdir()
+    assert load_model("ds-cnn").random_weights
+    Path("proxyless-w0.5").write_bytes(b"")
+    with pytest.raises(ModelError, match="is empty"):
+        load_model("proxyless-w0.5")
 
 
 def test_every_pattern_has_an_example_that_loads() -> None:

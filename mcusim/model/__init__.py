@@ -33,21 +33,27 @@ __all__ = [
 
 
 def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
-    """The graph of a ``.tflite`` file or of a zoo network; a file of that name goes first.
+    """The graph of a ``.tflite`` file or of a zoo network; a file goes before a zoo network of the same name.
 
     ``allow_unknown`` keeps operators the reader does not know, as copies, with a warning on the graph.
     Raises ModelError (UnsupportedError for what is valid but not supported) naming the file, the place and the value.
     """
     text, path = str(name_or_path), Path(name_or_path)
-    if "\0" not in text and len(text) < 4096:
-        name = parse_name(text) if not path.exists() else None
-        if name is not None:
-            return build(name)
-        if path.exists():
-            from mcusim.model.tflite_read import read_tflite
+    name = None if _exists(path, file=True) else parse_name(text)
+    if name is not None:
+        return build(name)
+    if _exists(path):
+        from mcusim.model.tflite_read import read_tflite
 
-            return read_tflite(path, allow_unknown)
+        return read_tflite(path, allow_unknown)
     patterns = ", ".join(
         f"{pattern} ({example})" if "*" in pattern else pattern for pattern, example in zoo_names().items()
     )
     raise ModelError(f"no model '{text[:200]}': neither a file nor a zoo network; the zoo has {patterns}")
+
+
+def _exists(path: Path, file: bool = False) -> bool:
+    try:
+        return path.is_file() if file else path.exists()
+    except (OSError, ValueError):  # too long for a file name, or no right to look
+        return False

@@ -46,6 +46,12 @@ class Architecture:
 
 _HEAD: tuple[Layer, ...] = (("global_pool",), ("classes", 1000), ("flatten",))
 
+
+def _blocks(*rows: tuple[str, int, int, int]) -> tuple[Layer, ...]:
+    """Single inverted blocks from (expand, kernel, channels, stride)."""
+    return tuple(("block", *row, 1) for row in rows)
+
+
 ARCHITECTURES: dict[str, Architecture] = {
     "proxyless": Architecture(
         "ProxylessNAS mobile",
@@ -106,6 +112,36 @@ ARCHITECTURES: dict[str, Architecture] = {
             ("flatten",),
         ),
         example="mbv3-w0.40-r096",
+    ),
+    "mcunet-f469": Architecture(
+        "MCUNet, the configuration mcunet-256kb-1mb_imagenet.json of github.com/mit-han-lab/tinyml",
+        (
+            ("conv", 3, 2, 16),
+            *_blocks(
+                ("1", 3, 8, 1), ("3", 5, 16, 2), ("6", 7, 16, 1), ("5", 3, 16, 1), ("5", 5, 16, 1),
+                ("5", 3, 24, 2), ("6", 7, 24, 1), ("6", 5, 24, 1), ("4", 7, 40, 2), ("5", 5, 40, 1),
+                ("5", 3, 48, 1), ("5", 5, 48, 1), ("4", 3, 48, 1), ("6", 5, 96, 2), ("4", 5, 96, 1),
+                ("3", 5, 96, 1), ("4", 3, 96, 1), ("5", 5, 160, 1),
+            ),
+            *_HEAD,
+        ),
+        input=(160, 160, 3),
+        example="mcunet-f469",
+    ),
+    "mcunet-f746": Architecture(
+        "MCUNet, the configuration mcunet-320kb-1mb_imagenet.json of github.com/mit-han-lab/tinyml",
+        (
+            ("conv", 3, 2, 16),
+            *_blocks(
+                ("1", 3, 8, 1), ("3", 7, 16, 2), ("5", 3, 16, 1), ("5", 7, 16, 1), ("4", 5, 16, 1),
+                ("5", 5, 24, 2), ("5", 5, 24, 1), ("5", 5, 24, 1), ("5", 3, 40, 2), ("6", 7, 40, 1),
+                ("4", 5, 40, 1), ("5", 5, 48, 1), ("5", 7, 48, 1), ("5", 3, 48, 1), ("6", 3, 96, 2),
+                ("5", 7, 96, 1), ("4", 3, 96, 1), ("5", 7, 160, 1),
+            ),
+            *_HEAD,
+        ),
+        input=(176, 176, 3),
+        example="mcunet-f746",
     ),
     "mobilenet-v1": Architecture(
         "MobileNetV1",
