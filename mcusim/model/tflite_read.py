@@ -46,11 +46,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     operators, unknown = _operators(file, subgraph, codes)
     warnings = _unknown(path, unknown, allow_unknown)
     tensors = tuple(reader.tensor(i) for i in range(tensor_count))
-    if reader.odd_axes:
-        warnings.append(
-            f"{reader.odd_axes} tensors name a quantized_dimension that does not fit their scales;"
-            " the axis that fits is used"
-        )
+    warnings += reader.warnings()
     with file.reading("the graph's inputs and outputs"):
         ends = [tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
     graph = Graph(

@@ -42,6 +42,14 @@ class TensorReader:
             data = self._constant(table, shape, dtype)
             return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data)
 
+    def warnings(self) -> list[str]:
+        if not self.odd_axes:
+            return []
+        return [
+            f"{self.odd_axes} tensors name a quantized_dimension that does not fit their scales;"
+            " the axis that fits is used"
+        ]
+
     def _shape(self, table: Any) -> tuple[int, ...]:
         shape = tuple(self.file.numbers(table, "Shape", 4, MOST_DIMENSIONS))
         if -1 in shape:
