@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mcusim.plan.check import check_program
+from mcusim.plan.jsonl import program_lines, read_program, write_program
 from mcusim.plan.lifetimes import lifetimes, peak_bytes, usage_bytes
 from mcusim.plan.options import OVERLAYS, PlanOptions
 from mcusim.plan.planner import plan, policy_names
@@ -11,9 +13,13 @@ __all__ = [
     "OVERLAYS",
     "PlanOptions",
     "Program",
+    "check_program",
     "lifetimes",
     "peak_bytes",
     "plan",
     "policy_names",
+    "program_lines",
+    "read_program",
     "usage_bytes",
+    "write_program",
 ]
