@@ -15,23 +15,27 @@ from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.report import Result
+    from mcusim.study.cases import Case
+    from mcusim.study.simulate import Settings
 
 _DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
 
+Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")]
+Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
+Policies = Annotated[
+    str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas. Default: all.")
+]
+Table = Annotated[
+    int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
+]
+
+
 def compare(
-    models: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas. Default: all.")
-    ] = None,
-    table: Annotated[
-        int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
-    ] = None,
+    models: Models = None,
+    machine: Machines = None,
+    policy: Policies = None,
+    table: Table = None,
     set_: options.Set = None,
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
@@ -53,24 +57,32 @@ def compare(
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --json rows.json
     """
-    if models and table is not None:
-        raise UsageError("--table names its own models; leave out MODEL or --table")
     output = Output(json, force)
-    from mcusim.study.cases import product_cases, tinyops_cases
     from mcusim.study.compare import compare_cases
     from mcusim.study.simulate import settings
 
     overlays = options.comma_list(overlay, "--overlay")
     base = settings("internal", kernels, sram_budget, weights, overlays, fidelity)
-    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
-    if models:
-        cases = product_cases(models, machines, policies, base)
-    else:
-        cases = tinyops_cases(3 if table is None else table, machines, policies, base)
+    cases = _cases(
+        models, options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy"), table, base
+    )
+    overrides = options.overrides(set_)
     with _progress(len(cases)) as step:
-        comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
+        comparison = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
+
+
+def _cases(
+    models: list[str] | None, machines: list[str] | None, policies: list[str] | None, table: int | None, base: Settings
+) -> list[Case]:
+    from mcusim.study.cases import product_cases, tinyops_cases
+
+    if not models:
+        return tinyops_cases(3 if table is None else table, machines, policies, base)
+    if table is not None:
+        raise UsageError("--table names its own models; leave out MODEL or --table")
+    return product_cases(models, machines, policies, base)
 
 
 def _status(rows: Sequence[Result]) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, check_writable, fail, write_file
+
+if TYPE_CHECKING:
+    from mcusim.report import Result
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
 _DEFAULT_KERNELS = "cmsis-2021-gcc9"
@@ -43,8 +46,6 @@ def run(
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
     """
     output = Output(json, force)
-    from mcusim.report import to_json
-    from mcusim.report.run_table import run_table
     from mcusim.study import simulate
 
     result = simulate(
@@ -59,6 +60,13 @@ def run(
         allow_unknown=allow_unknown,
         fidelity=fidelity,
     )
+    return _report(result, output, operators, assumptions)
+
+
+def _report(result: Result, output: Output, operators: int, assumptions: bool) -> int:
+    from mcusim.report import to_json
+    from mcusim.report.run_table import run_table
+
     output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
     if result.does_not_fit is not None:
         fail(f"{result.model} on {result.machine.name}: {result.does_not_fit}")
@@ -84,14 +92,11 @@ def replay(
     output = Output(json, force)
     from mcusim.machine import load_machine
     from mcusim.plan import read_program
-    from mcusim.report import to_json
-    from mcusim.report.run_table import run_table
     from mcusim.study import replay as play
 
     target = load_machine(machine, options.overrides(set_))
     result = play(read_program(trace), target, fidelity)
-    output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
-    return 0
+    return _report(result, output, operators, assumptions)
 
 
 def plan(
