@@ -73,10 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except McusimError as error:
         fail(str(error))
         return error.exit_status
-    except BrokenPipeError:
-        # the reader has gone; what is still buffered must not raise again when Python exits
+    except OSError as error:
+        # what is still buffered must not raise again when Python exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+            return 0
+        fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return 2
     except KeyboardInterrupt:
         return 130
     except MemoryError:
@@ -88,6 +91,8 @@ def _invoke(words: list[str]) -> int:
     """Parse and run; a usage error of the parser becomes one line and status 2."""
     try:
         status: Any = app(args=words, prog_name="mcusim", standalone_mode=False)
+    except SystemExit:  # typer's answer to a closed pipe, and to nothing else
+        raise BrokenPipeError from None
     except Exception as error:
         # typer's usage errors come from click or from the copy of it inside typer, by version
         message = getattr(error, "format_message", None)

@@ -228,12 +228,23 @@ def test_machines_list_and_detail(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(figure["basis"] and figure["source"] for figure in machine["figures"])
 
 
-def test_a_closed_pipe_is_quiet() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_pipe_is_quiet(unbuffered: str) -> None:
     command = f"{sys.executable} -m mcusim machines stm32f746g-disco | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
     assert done.stderr == ""
     assert done.returncode == 0
     assert done.stdout.startswith("stm32f746g-disco")
+
+
+def test_a_full_disk_is_one_line() -> None:
+    command = f"{sys.executable} -m mcusim machines > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == "error: standard output: No space left on device\n"
+    assert done.returncode == 2
 
 
 def test_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
