@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcusim.plan.check import check_program
+from mcusim.plan.exported import exported_arena_bytes
 from mcusim.plan.jsonl import program_lines, read_program, write_program
 from mcusim.plan.lifetimes import lifetimes, peak_bytes, usage_bytes
 from mcusim.plan.options import OVERLAYS, PlanOptions
@@ -14,6 +15,7 @@ __all__ = [
     "PlanOptions",
     "Program",
     "check_program",
+    "exported_arena_bytes",
     "lifetimes",
     "peak_bytes",
     "plan",

@@ -49,10 +49,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mcusim.model.geometry import Geometry
+from mcusim.plan.check import check_program
 from mcusim.plan.program import FORMAT, VERSION, Compute, Header, Maintain, Program, Span, Task, Transfer
 from mcusim.plan.read import read_program
 
-__all__ = ["program_lines", "read_program", "write_program"]
+__all__ = ["check_program", "program_lines", "read_program", "write_program"]
 
 PAIRS = {
     "kernel": ("kernel_h", "kernel_w"),

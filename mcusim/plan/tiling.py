@@ -19,24 +19,33 @@ def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
     One part if the filter (dilated) is at least as high as the input. Otherwise the first part gets
     ``pad_top mod stride_h`` rows more and what is left over (fewer than ``stride_h`` rows) goes to the last part. A
     part that would produce no output row is dropped. Top padding belongs to the first part, bottom padding to the last;
-    PAD writes its own padding rows there. Leaves out: batches, which are not contiguous along H (the caller checks).
+    PAD writes its own padding rows there. The firmware's rule is right for strides 1 and 2; for larger ones its parts
+    can miss rows that their windows need, which are added here. Leaves out: batches, which are not contiguous along H
+    (the caller checks).
     """
     height = _window(g)
     if height >= g.in_h or factor == 1:
         return (Tile(0, g.out_h, 0, g.in_h),)
-    tiles: list[Tile] = []
+    parts: list[tuple[int, int, int, int]] = []  # output rows from .. to, input rows from .. to
     start = done = 0
     for own in _deal(g, factor):
         if done == g.out_h:
             break
-        last_field = start + own - (own % g.stride_h or g.stride_h)
-        end = min(last_field + height, g.in_h)
-        rows = _rows(g, start, own, done, last_field + height)
-        tiles.append(Tile(done, rows, start, end - start))
+        reach = start + own - (own % g.stride_h or g.stride_h) + height
+        rows = _rows(g, start, own, done, reach)
+        parts.append((done, done + rows, start, min(reach, g.in_h)))
         start, done = start + own, done + rows
-    final = tiles[-1]
-    tiles[-1] = Tile(final.out_row, g.out_h - final.out_row, final.in_row, final.in_rows)
-    return tuple(tiles)
+    done, _, start, end = parts[-1]
+    parts[-1] = (done, g.out_h, start, end)
+    return tuple(_tile(g, *part) for part in parts if part[0] < part[1])
+
+
+def _tile(g: Geometry, out_row: int, out_end: int, start: int, end: int) -> Tile:
+    """The tile, widened where its windows need more input rows than the rule gave it."""
+    if g.type != "PAD":
+        start = min(start, max(out_row * g.stride_h - g.pad_top, 0))
+        end = max(end, min((out_end - 1) * g.stride_h - g.pad_top + _window(g), g.in_h))
+    return Tile(out_row, out_end - out_row, start, end - start)
 
 
 def tallest(tiles: tuple[Tile, ...]) -> int:
