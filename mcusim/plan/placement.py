@@ -151,7 +151,7 @@ def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) 
     for t in _constants(graph):
         offsets[t] = size
         size += align_up(graph.tensors[t].bytes, ALIGN)
-    base = layout.allocate(pool, size, ALIGN, "the weights")
+    base = layout.allocate(pool, size, ALIGN, "the block of weights")
     for t, offset in offsets.items():
         span = span_at(placed.machine, base + offset, graph.tensors[t].bytes)
         placed.tensors[t] = span
