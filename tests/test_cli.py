@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_model
+from conftest import REPOSITORY, shared_model
 
 from mcusim.cli import main
 
@@ -174,6 +174,15 @@ def test_plan_then_replay_equals_run(policy: str, tmp_path: Path, capsys: pytest
     assert main(["run", "ds-cnn", *common, "--policy", policy, "--json", "-"]) == 0
     run = json_of(capsys)
     assert {key: replayed[key] for key in run} == run
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "traces").glob("*.jsonl")), ids=lambda path: path.stem)
+def test_trace_samples_replay(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])["machine"]
+    assert main(["replay", str(path), "--json", "-"]) == 0
+    row = json_of(capsys)
+    assert row["machine"] == machine
+    assert row["cycles"] == sum(row["cycles_by_cause"].values()) > 0
 
 
 def test_compare_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,10 @@ _DEFAULT_MACHINE = "stm32f746g-disco"
 _DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
 Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="internal, external or tinyops.")]
+Other = Annotated[
+    str | None,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
+]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
@@ -34,7 +38,11 @@ def run(
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
     operators: Slowest = 10,
-    assumptions: Assumptions = False,
+    assumptions: Other = Annotated[
+    str | None,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
+]
+Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -75,11 +83,15 @@ def _report(result: Result, output: Output, operators: int, assumptions: bool) -
 
 def replay(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A program written by `mcusim plan`.")],
-    machine: options.Machine = _DEFAULT_MACHINE,
+    machine: Other = None,
     set_: options.Set = None,
     fidelity: options.Fidelity = "replay",
     operators: Slowest = 10,
-    assumptions: Assumptions = False,
+    assumptions: Other = Annotated[
+    str | None,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
+]
+Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -94,8 +106,9 @@ def replay(
     from mcusim.plan import read_program
     from mcusim.study import replay as play
 
-    target = load_machine(machine, options.overrides(set_))
-    result = play(read_program(trace), target, fidelity)
+    program = read_program(trace)
+    target = load_machine(machine or program.header.machine, options.overrides(set_))
+    result = play(program, target, fidelity)
     return _report(result, output, operators, assumptions)
 
 
