@@ -38,11 +38,7 @@ def run(
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
     operators: Slowest = 10,
-    assumptions: Other = Annotated[
-    str | None,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
-]
-Assumptions = False,
+    assumptions: Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -87,11 +83,7 @@ def replay(
     set_: options.Set = None,
     fidelity: options.Fidelity = "replay",
     operators: Slowest = 10,
-    assumptions: Other = Annotated[
-    str | None,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
-]
-Assumptions = False,
+    assumptions: Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
