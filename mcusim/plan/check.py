@@ -49,17 +49,17 @@ def _compute(task: Compute, machine: Machine, where: str) -> None:
 
 def _transfer(task: Transfer, machine: Machine, where: str) -> None:
     dma = _controller(task.lane, machine, where)
-    if task.source.bytes != task.destination.bytes:
-        raise ProgramError(f"{where}: moves {task.source.bytes} B into {task.destination.bytes} B")
-    most = dma.max_units * dma.beat
-    if task.source.bytes > most:
-        raise ProgramError(f"{where}: {task.source.bytes} B in one transfer; {task.lane} takes {most} B at most")
     for span, name in ((task.source, f"{where}, from"), (task.destination, f"{where}, to")):
         for region in _regions(span, machine, name):
             if not region.dma:
                 raise ProgramError(f"{name}: the DMA of {machine.name} does not reach region '{region.name}'")
             if span is task.destination:
                 _writable(region, name)
+    if task.source.bytes != task.destination.bytes:
+        raise ProgramError(f"{where}: moves {task.source.bytes} B into {task.destination.bytes} B")
+    most = dma.max_units * dma.beat
+    if task.source.bytes > most:
+        raise ProgramError(f"{where}: {task.source.bytes} B in one transfer; {task.lane} takes {most} B at most")
 
 
 def _controller(lane: str, machine: Machine, where: str) -> Dma:
