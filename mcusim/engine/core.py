@@ -66,7 +66,9 @@ class ReplayCore:
 
     def assumptions(self) -> list[str]:
         """Basis of the profile's parts that are not measured."""
-        lines = [f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"]
+        lines = [
+            f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"
+        ]
         by_basis: dict[tuple[str, str], list[str]] = {}
         for kind, basis in self.costs.basis.items():
             by_basis.setdefault(basis, []).append(kind)

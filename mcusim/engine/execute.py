@@ -8,7 +8,7 @@ from mcusim.engine.system import System
 from mcusim.errors import UsageError
 from mcusim.kernels.profile import Profile
 from mcusim.machine.description import Machine
-from mcusim.plan.jsonl import check_program
+from mcusim.plan import check_program
 from mcusim.plan.program import Compute, Program
 
 FIDELITIES = ("replay",)

@@ -1,7 +1,7 @@
 """The access streams of each kernel's loop nest, native: what the loops load and store, in their order.
 
 Every function takes the memory state ``s`` and a parameter array ``p`` (slots below) and plays one kernel call on
-:func:`mcusim.memory.path.walk`. Streams that alternate inside an inner loop are played in turns of 16 bytes and marked as
+:func:`mcusim.memory.path.walk`. Streams that alternate inside an inner loop are played in turns of 32 bytes and marked as
 interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's pace.
 
 Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from mcusim.memory.native import native
 from mcusim.memory.path import walk
 
 State = Any
@@ -24,10 +23,10 @@ IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)
 ROW, ROWS, IROW, SIZE, SIZE2, OUT_SIZE = range(21, 27)
 G_BLOCK, G_REST, G_SUM, G_COPY, G_ZERO, G_OUT = range(27, 33)
 SLOTS = 33
-TURN = 16
+TURN = 32
 
 
-@njit(cache=True, inline="never")
+@native
 def parameters(s: State, p: State, channel: int, n: int) -> None:
     """Bias, multiplier and shift of ``n`` channels, as the requantisation reads them."""
     if p[BIAS] >= 0:
@@ -38,7 +37,7 @@ def parameters(s: State, p: State, channel: int, n: int) -> None:
         walk(s, p[SHIFT] + 4 * channel, 4 * n, 4, 0, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def pointwise(s: State, p: State) -> None:
     """Pairs of output channels outside, pairs of pixels inside: weights of two channels against two pixels."""
     depth, channels = p[IN_C], p[OUT_C]
@@ -52,10 +51,11 @@ def pointwise(s: State, p: State) -> None:
             n = min(2, pixels - x)
             first = p[IN] + x * depth
             for k in range(0, block, TURN):
+                part = min(TURN, block - k)
                 for i in range(rows):
-                    walk(s, weights + i * depth + k, TURN, 4, 0, p[G_BLOCK], 1)
+                    walk(s, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
                 for i in range(n):
-                    walk(s, first + i * depth + k, TURN, 4, 0, p[G_BLOCK], 1)
+                    walk(s, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
             if block < depth:
                 for i in range(rows):
                     walk(s, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
@@ -66,7 +66,7 @@ def pointwise(s: State, p: State) -> None:
                 walk(s, p[OUT] + (x + i) * channels + c, rows, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def column(s: State, p: State, y: int, x: int, target: int) -> None:
     """im2col of one pixel into ``target``: int8 read, q15 written, padding cleared byte by byte."""
     depth = p[IN_C]
@@ -87,7 +87,7 @@ def column(s: State, p: State, y: int, x: int, target: int) -> None:
             target += 2 * depth
 
 
-@njit(cache=True, inline="never")
+@native
 def conv(s: State, p: State) -> None:
     """im2col of two pixels, then pairs of output channels against the two columns."""
     window = p[KH] * p[KW] * p[IN_C]
@@ -112,7 +112,7 @@ def conv(s: State, p: State) -> None:
                 walk(s, p[OUT] + (x + i) * channels + c, rows, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def depthwise(s: State, p: State) -> None:
     """im2col of a pixel over all channels, then four channels at a time down the taps."""
     channels = p[OUT_C]
@@ -128,7 +128,7 @@ def depthwise(s: State, p: State) -> None:
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def depthwise_direct(s: State, p: State) -> None:
     """No im2col: four channels at a time, input and weights tap by tap (3x3, and any multiplier)."""
     channels, depth = p[OUT_C], p[IN_C]
@@ -150,7 +150,7 @@ def depthwise_direct(s: State, p: State) -> None:
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def fully_connected(s: State, p: State) -> None:
     """Two rows of weights against the input vector at a time."""
     depth = p[IN_C]
@@ -166,7 +166,7 @@ def fully_connected(s: State, p: State) -> None:
             walk(s, p[OUT] + b * p[OUT_C] + c, rows, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def pool(s: State, p: State) -> None:
     """Each output pixel reads its window channel by channel into 32-bit sums, then scales them."""
     depth = p[IN_C]
@@ -184,7 +184,7 @@ def pool(s: State, p: State) -> None:
         walk(s, p[OUT] + pixel * depth, depth, 1, 1, p[G_OUT], 0)
 
 
-@njit(cache=True, inline="never")
+@native
 def sequential(s: State, p: State) -> None:
     """Inputs read once and outputs written once, in step, a word at a time."""
     longest = max(p[SIZE], p[SIZE2], p[OUT_SIZE])

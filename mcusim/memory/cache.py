@@ -12,30 +12,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from mcusim.memory import devices
 from mcusim.memory import layout as L
+from mcusim.memory.native import native
 
 State = Any
 
 
-@njit(cache=True, inline="never")
+@native
 def find(s: State, c: int, tag: int) -> int:
     """Offset of the record that holds line number ``tag``, or -1."""
     ways = s[c + L.C_WAYS]
-    base = c + L.CACHE + (tag % s[c + L.C_SETS]) * ways * 3
+    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
     for w in range(ways):
         if s[base + w * 3] == tag:
             return base + w * 3
     return -1
 
 
-@njit(cache=True, inline="never")
+@native
 def victim(s: State, c: int, tag: int) -> int:
     """Offset of the record to replace for line number ``tag``: an empty way first."""
     ways = s[c + L.C_WAYS]
-    base = c + L.CACHE + (tag % s[c + L.C_SETS]) * ways * 3
+    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
     for w in range(ways):
         if s[base + w * 3] < 0:
             return base + w * 3
@@ -50,7 +49,7 @@ def victim(s: State, c: int, tag: int) -> int:
     return oldest
 
 
-@njit(cache=True, inline="never")
+@native
 def region_of(s: State, address: int) -> int:
     """Offset of the range record that holds ``address``, or -1."""
     last = s[L.LAST]
@@ -65,7 +64,7 @@ def region_of(s: State, address: int) -> int:
     return -1
 
 
-@njit(cache=True, inline="never")
+@native
 def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
@@ -80,13 +79,13 @@ def write_back(s: State, c: int, record: int, start: int) -> int:
     return ticks
 
 
-@njit(cache=True, inline="never")
+@native
 def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
     """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
     c = s[L.DCACHE]
     r = s[q + L.BLOCK]
     bytes_ = s[c + L.C_LINE]
-    tag = address // bytes_
+    tag = address >> s[c + L.C_SHIFT]
     back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
     record = find(s, c, tag)
     s[c + L.C_CLOCK] += 1
@@ -123,7 +122,7 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
     return max(wait + first, wait + last - (n - 1) * gap)
 
 
-@njit(cache=True, inline="never")
+@native
 def maintain(s: State, address: int, bytes_: int, clean: int, invalidate: int) -> int:
     """Clean and/or invalidate by address; returns the ticks of the write-backs (the loop itself is the caller's)."""
     c = s[L.DCACHE]
@@ -143,11 +142,11 @@ def maintain(s: State, address: int, bytes_: int, clean: int, invalidate: int) -
     return ticks
 
 
-@njit(cache=True, inline="never")
+@native
 def fetch_line(s: State, address: int) -> int:
     """Instruction fetch of one I-cache line; returns the stall in ticks."""
     c = s[L.ICACHE]
-    tag = address // s[c + L.C_LINE]
+    tag = address >> s[c + L.C_SHIFT]
     record = find(s, c, tag)
     s[c + L.C_CLOCK] += 1
     if record >= 0:

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from mcusim.memory import layout as L
+from mcusim.memory.native import native
 
 State = Any  # an int64 array; numba specialises on it
 
 
-@njit(cache=True, inline="never")
+@native
 def sdram_row(s: State, r: int, address: int, start: int) -> int:
     """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
     wait = 0
@@ -38,12 +37,8 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
         wait = max(0, last + s[r + L.T_RP] + s[r + L.T_RC] - start)  # one that fell into an idle gap costs nothing
         s[r + L.NEXT_REFRESH] = last + s[r + L.T_REFI]
         s[r + L.REFRESHES] += late + 1
-    if s[r + L.BANK_FIRST]:
-        bank = address // s[r + L.BANK_BYTES] % s[r + L.BANKS]
-        row = address % s[r + L.BANK_BYTES] // s[r + L.ROW_BYTES]
-    else:
-        bank = address // s[r + L.ROW_BYTES] % s[r + L.BANKS]
-        row = address // (s[r + L.ROW_BYTES] * s[r + L.BANKS])
+    bank = (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
+    row = (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK]
     if s[r + L.OPEN + bank] == row:
         return wait
     at = start + wait
@@ -58,11 +53,11 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     return at + s[r + L.T_RCD] - start
 
 
-@njit(cache=True, inline="never")
+@native
 def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` uncached accesses; see the module's text."""
     now = s[L.NOW]
-    beats = max(1, (size + s[r + L.WIDTH] - 1) // s[r + L.WIDTH])
+    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
     start = max(now, s[r + L.BUSY])
     row = sdram_row(s, r, address, start)
     again = s[r + L.T_RP] + s[r + L.T_RCD] if inter and row > 0 else 0
@@ -85,10 +80,10 @@ def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap
     return stall
 
 
-@njit(cache=True, inline="never")
+@native
 def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int) -> tuple[int, int]:
     """One cache line from ``start``: ticks until the first (critical) word, and until the last."""
-    beats = max(1, line // s[r + L.WIDTH])
+    beats = max(1, line >> s[r + L.WIDTH])
     row = sdram_row(s, r, address, start)
     if write:
         first = row + s[r + L.OVERHEAD_W]
@@ -96,14 +91,14 @@ def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int
         s[r + L.LAST_WRITE] = start + last
     else:
         head = row + s[r + L.OVERHEAD_R] + s[r + L.T_CL]
-        first = head + max(1, 8 // s[r + L.WIDTH]) * s[r + L.T_CLK]
+        first = head + max(1, 8 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
         last = head + beats * s[r + L.T_CLK]
     s[r + L.OCCUPIED] += last
     s[r + L.BUSY] = start + last
     return first, last
 
 
-@njit(cache=True, inline="never")
+@native
 def qspi_read(s: State, r: int, address: int, size: int) -> int:
     """Ticks for ``size`` bytes: a new command unless they follow the last ones."""
     data = size * s[r + L.BEAT]
@@ -116,10 +111,10 @@ def qspi_read(s: State, r: int, address: int, size: int) -> int:
     return ticks + s[r + L.OVERHEAD_R]
 
 
-@njit(cache=True, inline="never")
+@native
 def flash_line(s: State, r: int, address: int) -> int:
     """Ticks for a data read through the accelerator's data lines (LRU), or through the one-line read latch."""
-    line = address // s[r + L.LINE]
+    line = address >> s[r + L.LINE]
     lines = s[r + L.A_LINES]
     if lines == 0:
         if s[r + L.LATCH] == line:
@@ -146,7 +141,7 @@ def flash_line(s: State, r: int, address: int) -> int:
     return s[r + L.WAIT] + s[r + L.LATENCY_R]
 
 
-@njit(cache=True, inline="never")
+@native
 def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` uncached accesses of any device; returns the core's stall in ticks."""
     kind = s[r + L.KIND]
@@ -166,7 +161,7 @@ def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int,
         stall = 0
         last = -1
         for i in range(n):
-            line = (address + i * size) // s[r + L.LINE]
+            line = (address + i * size) >> s[r + L.LINE]
             if line != last:
                 stall += flash_line(s, r, address + i * size)
                 last = line
@@ -179,7 +174,7 @@ def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int,
     return stall
 
 
-@njit(cache=True, inline="never")
+@native
 def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) -> tuple[int, int]:
     """One cache line of any device from ``start``: ticks until the first word and until the last."""
     kind = s[r + L.KIND]
@@ -187,16 +182,16 @@ def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) ->
         return sdram_line(s, r, address, bytes_, write, start)
     if kind == L.SRAM:
         latency = s[r + L.LATENCY_W] if write else s[r + L.LATENCY_R]
-        beats = max(1, bytes_ // s[r + L.WIDTH])
+        beats = max(1, bytes_ >> s[r + L.WIDTH])
         s[r + L.OCCUPIED] += beats * s[r + L.BEAT]
         s[r + L.BUSY] = start + latency + (beats - 1) * s[r + L.BEAT]
         return latency, latency + (beats - 1) * s[r + L.BEAT]
     if kind == L.FLASH:
         latency = s[r + L.LATENCY_R]
         total = 0
-        for _ in range(max(1, bytes_ // s[r + L.LINE])):
+        for _ in range(max(1, bytes_ >> s[r + L.LINE])):
             total += s[r + L.WAIT]
-        beats = max(1, bytes_ // 8)
+        beats = max(1, bytes_ >> 3)
         s[r + L.OCCUPIED] += total + beats * L.TICK
         s[r + L.BUSY] = start + latency + total + (beats - 1) * L.TICK
         return latency + s[r + L.WAIT], latency + total + (beats - 1) * L.TICK

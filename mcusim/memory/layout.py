@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams
+VISIT_SHIFT = 5
 
 # header
 NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, LAST = range(12)
@@ -18,22 +19,24 @@ HEADER = 16
 LOW, HIGH, BLOCK, ATTRIBUTE = range(4)
 RANGE = 4
 
-# region block: kind and parameters ...
+# region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
 OVERHEAD_R, OVERHEAD_W, T_CL, T_RCD, T_RP, T_RC, T_RAS, T_WR, T_CLK, T_REFI = range(11, 21)
-BANKS, ROW_BYTES, BANK_BYTES, BANK_FIRST, COMMAND, CS_HIGH, TURN = range(21, 28)
+BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH = range(21, 27)
 # ... dynamic state ...
 BUSY, NEXT_REFRESH, LATCH, LAST_ADDRESS, LAST_WRITE, ACCEL = range(28, 34)
 OPEN = 34  # open row per bank, -1 closed
 ACTIVATED = 50  # time of the last ACTIVATE per bank
 # ... and counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
-READS, WRITES, READ_BYTES, WRITE_BYTES, OCCUPIED, STALL, ROW_MISSES, REFRESHES, A_HITS, A_MISSES, F_MISSES = range(66, 77)
+READS, WRITES, READ_BYTES, WRITE_BYTES, OCCUPIED, STALL, ROW_MISSES, REFRESHES, A_HITS, A_MISSES, F_MISSES = range(
+    66, 77
+)
 REGION = 80
 COUNTERS = slice(READS, F_MISSES + 1)
 MAX_BANKS = 16
 
 # cache block: geometry, then per line: tag (-1 empty), age, dirty
-C_SETS, C_WAYS, C_LINE, C_REPLACE, C_WRITEBACK, C_CLOCK = range(6)
+C_SETS, C_WAYS, C_LINE, C_SHIFT, C_REPLACE, C_WRITEBACK, C_CLOCK = range(7)
 CACHE = 8
 LRU, ROUND_ROBIN, RANDOM = range(3)
 

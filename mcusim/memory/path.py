@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from mcusim.memory import cache, devices
 from mcusim.memory import layout as L
+from mcusim.memory.native import native
 
 State = Any
 
 
-@njit(cache=True, inline="never")
+@native
 def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
 
@@ -45,7 +44,7 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
     return stall
 
 
-@njit(cache=True, inline="never")
+@native
 def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
     """Accesses of ``size`` bytes over a contiguous range, split into visits."""
     q = cache.region_of(s, address)
@@ -55,12 +54,12 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
             return
     end = address + bytes_
     while address < end:
-        stop = min(end, (address // L.VISIT + 1) * L.VISIT)
+        stop = min(end, ((address >> L.VISIT_SHIFT) + 1) << L.VISIT_SHIFT)
         visit(s, address, (stop - address + size - 1) // size, size, write, gap, inter)
         address = stop
 
 
-@njit(cache=True, inline="never")
+@native
 def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed: int) -> int:
     """Instruction fetch of a kernel whose loops sweep ``bytes_`` of code ``sweeps`` times; returns the stall in ticks.
 
@@ -92,7 +91,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed:
         return stall
     if s[r + L.KIND] == L.SRAM:
         return 0
-    line = s[r + L.LINE]
+    line = 1 << s[r + L.LINE]
     lines = (bytes_ + line - 1) // line
     if s[r + L.I_LINES] == 0:
         missed = executed // line
@@ -108,7 +107,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed:
     return stall
 
 
-@njit(cache=True, inline="never")
+@native
 def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, read: int, write: int) -> int:
     """Ticks of one undisturbed memory-to-memory transfer; ``read`` and ``write`` are the controller's ticks a beat.
 
@@ -139,7 +138,7 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
     return s[L.NOW] - begin
 
 
-@njit(cache=True, inline="never")
+@native
 def sync(s: State, now: int, first: int, count: int) -> None:
     """Set the clock to ``now``; what a task simulated ahead of others left in the future is brought back to now."""
     s[L.NOW] = now

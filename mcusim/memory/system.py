@@ -140,6 +140,7 @@ class _Builder:
             return 0
         s = self.state
         s[at + L.C_SETS], s[at + L.C_WAYS] = cache.size // (cache.ways * cache.line), cache.ways
+        s[at + L.C_SHIFT] = _log2(cache.line)
         s[at + L.C_LINE], s[at + L.C_WRITEBACK] = cache.line, int(cache.policy == "write-back")
         s[at + L.C_REPLACE] = {"lru": L.LRU, "round-robin": L.ROUND_ROBIN, "random": L.RANDOM}[cache.replacement]
         records = s[at + L.CACHE : at + _cache_size(cache)].reshape(-1, 3)
@@ -163,24 +164,25 @@ class _Builder:
         s[r + L.LATENCY_R] = ticks(machine, device.read_latency, device.clock)
         s[r + L.LATENCY_W] = ticks(machine, device.write_latency, device.clock)
         s[r + L.BEAT] = round(Fraction(machine.core.clock, device.clock) * L.TICK)
-        s[r + L.WIDTH] = device.width // 8
+        s[r + L.WIDTH] = _log2(device.width // 8)
 
     def _flash(self, r: int, device: Flash) -> None:
         s, machine, accelerator = self.state, self.machine, device.accelerator
         hclk = Fraction(machine.core.clock, machine.bus.clock)
         s[r + L.WAIT] = round(device.wait_states * hclk * L.TICK)
         s[r + L.LATENCY_R] = ticks(machine, device.read_latency, machine.bus.clock)
-        s[r + L.LINE] = device.line
+        s[r + L.LINE] = _log2(device.line)
         if accelerator is not None:
             s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
             s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides) if accelerator.prefetch else 0
 
     def _sdram(self, r: int, device: Sdram) -> None:
         s, machine, timing, hz = self.state, self.machine, device.timing, device.clock
-        s[r + L.WIDTH], s[r + L.BANKS] = device.width // 8, device.banks
-        s[r + L.ROW_BYTES] = device.columns * device.width // 8
-        s[r + L.BANK_BYTES] = s[r + L.ROW_BYTES] * device.rows
-        s[r + L.BANK_FIRST] = int(device.mapping == "bank-row-column")
+        s[r + L.WIDTH], s[r + L.BANKS] = _log2(device.width // 8), device.banks
+        row, s[r + L.ROW_MASK] = _log2(device.columns * device.width // 8), device.rows - 1
+        above = device.mapping == "bank-row-column"
+        s[r + L.BANK_SHIFT] = row + (_log2(device.rows) if above else 0)
+        s[r + L.ROW_SHIFT] = row + (0 if above else _log2(device.banks))
         s[r + L.T_CLK] = round(Fraction(machine.core.clock, hz) * L.TICK)
         for slot, name in ((L.T_CL, "CL"), (L.T_RCD, "tRCD"), (L.T_RP, "tRP"), (L.T_RC, "tRC"), (L.T_RAS, "tRAS")):
             s[r + slot] = clocks(machine, getattr(timing, name), hz)
@@ -203,6 +205,11 @@ class _Builder:
         s[r + L.BEAT] = round(Fraction(8, device.data_lines) * clock)
         s[r + L.CS_HIGH] = round(device.cs_high * clock)
         s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, device.clock)
+
+
+def _log2(n: int) -> int:
+    """Exact logarithm of a power of two (the machine's rules allow no other here)."""
+    return n.bit_length() - 1
 
 
 def _data_lines(region: Region) -> int:
