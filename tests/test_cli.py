@@ -206,6 +206,19 @@ def test_compare_keeps_rows_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
     assert main([*arguments, "--policy", "internal"]) == 1
 
 
+def test_compare_keeps_rows_that_a_machine_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["compare", "ds-cnn", "--machine", "nucleo-f767zi", "--json", "-"]
+    assert main([*arguments, "--policy", "internal,external"]) == 0
+    internal, external = json_of(capsys)["rows"]
+    assert internal["fits"] is True
+    assert external["fits"] is False
+    assert "SDRAM" in external["unusable"]
+    assert main([*arguments, "--policy", "external"]) == 2
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["rows"][0]["fits"] is False
+    assert "SDRAM" in captured.err
+
+
 def test_compare_without_arguments_is_table_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--json", "-"]) == 0
     data = json_of(capsys)

@@ -193,6 +193,14 @@ def test_json_of_a_measured_row_has_errors() -> None:
     assert row["measured"]["error_percent"] == pytest.approx({"latency_ms": 25.0, "arena_bytes": -24.0})
 
 
+def test_exported_arena_stands_beside_the_published_one() -> None:
+    published = Measured("a paper", ("Table 1",), {"arena_bytes": 2000.0})
+    result = make_result(measured=published, exported_arena=1900)
+    assert to_json(result)["exported_arena"] == {"bytes": 1900, "error_percent": pytest.approx(-5.0)}
+    assert "arena with explicit PADs: 1.9 KB, error -5.0%" in compare_table([result])
+    assert "exported_arena" not in to_json(make_result())
+
+
 def test_sram_bytes_leaves_out_external_memory() -> None:
     run = make_run(header=replace(make_run().header, peak_bytes={"sram1": 100, "sdram": 5000}))
     assert sram_bytes(make_result(run=run)) == 100

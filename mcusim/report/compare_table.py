@@ -28,7 +28,8 @@ def compare_table(results: Sequence[Result]) -> str:
     """One line per result, grouped by model and machine, at most 80 columns wide.
 
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
-    policies ``external`` and ``tinyops`` ends with the ratio of their latencies.
+    policies ``external`` and ``tinyops`` ends with the ratio of their latencies, one with a published arena with the
+    arena of the network as a PyTorch export stores it, with explicit PADs.
     """
     lines = _layout([_cells(result) for result in results])
     table, body = lines[:2], iter(lines[2:])
@@ -36,7 +37,7 @@ def compare_table(results: Sequence[Result]) -> str:
         members = list(group)
         table += ["", _title(members[0])]
         table += [_line(result, next(body)) for result in members]
-        table += _ratio_line(members)
+        table += _ratio_line(members) + _exported_line(members[0])
     return "\n".join([*table, *_footer(results)])
 
 
@@ -117,6 +118,13 @@ def _ratio_line(members: Sequence[Result]) -> list[str]:
     if published is not None:
         line += f", {published:.2f} measured, error {percent(error_percent(simulated, published))}"
     return [line]
+
+
+def _exported_line(result: Result) -> list[str]:
+    if result.exported_arena is None:
+        return []
+    arena = rounded(result.exported_arena / 1000)
+    return [f"arena with explicit PADs: {arena} KB, error {percent(result.exported_arena_error)}"]
 
 
 def _footer(results: Sequence[Result]) -> list[str]:

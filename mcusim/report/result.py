@@ -23,7 +23,8 @@ class Result:
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
-    asked for, in bytes; None when there was none, or when the program came from a file.
+    asked for, in bytes; None when there was none, or when the program came from a file. ``exported_arena`` is the arena
+    in bytes with explicit PADs before strided windows (:mod:`mcusim.plan.exported`), where an arena is published.
     """
 
     model: str
@@ -40,6 +41,7 @@ class Result:
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
+    exported_arena: int | None = None
 
     @property
     def fits(self) -> bool:
@@ -54,6 +56,12 @@ class Result:
             return self.run.header.memory.arena
         value: float = getattr(self.energy, name)
         return value
+
+    @property
+    def exported_arena_error(self) -> float | None:
+        """Error of ``exported_arena`` in percent against the published arena; None when one of the two is missing."""
+        measured = self.measured.figures.get("arena_bytes") if self.measured else None
+        return None if measured is None or self.exported_arena is None else error_percent(self.exported_arena, measured)
 
     def error_percent(self, name: str) -> float | None:
         """Error of a figure against its published measurement; None when one of the two is missing."""
@@ -95,6 +103,8 @@ def to_json(result: Result) -> dict[str, Any]:
         row["unusable"] = result.unusable
     if result.measured is not None:
         row["measured"] = _measured(result, result.measured)
+    if result.exported_arena is not None:
+        row["exported_arena"] = {"bytes": result.exported_arena, "error_percent": result.exported_arena_error}
     return row
 
 

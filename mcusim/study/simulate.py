@@ -11,7 +11,7 @@ from mcusim.errors import DoesNotFit
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, plan
+from mcusim.plan import OVERLAYS, PlanOptions, exported_arena_bytes, plan
 from mcusim.report import Result, assumptions, energy
 from mcusim.study.published import measured
 from mcusim.units import parse_size
@@ -79,6 +79,7 @@ def settings(
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
+    from mcusim.kernels import load_profile
     from mcusim.model import graph_macs
 
     try:
@@ -96,7 +97,11 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             warnings=graph.warnings,
             measured=measured(graph.name, machine.name, chosen.policy),
         )
-    return replace(replay(program, machine, chosen.fidelity), sram_budget=chosen.options.sram_budget)
+    result = replay(program, machine, chosen.fidelity)
+    exported = None
+    if result.measured is not None and "arena_bytes" in result.measured.figures:
+        exported = exported_arena_bytes(graph, load_profile(chosen.kernels))
+    return replace(result, sram_budget=chosen.options.sram_budget, exported_arena=exported)
 
 
 def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
