@@ -1,9 +1,9 @@
 """Activities that share memories: how much two that overlap in time slow each other down.
 
-An *activity* (a kernel call, a DMA transfer) knows its length when alone and what it asks of every region. While others
-run, each of its accesses to a region that another one occupies a share ``u`` of the time waits for the rest of that
-one's access, on average half its service time (round-robin arbitration, M/D/1-like residual at low load). Streams of one
-DMA controller do not overlap at all: the highest priority runs, the others are held, equals share.
+An *activity* (a kernel call, a DMA transfer) knows its length when alone and what it asks of every region. While
+others run, each of its accesses to a region that another one occupies a share ``u`` of the time waits for the rest of
+that one's access, on average half its service time (round-robin arbitration, M/D/1-like residual at low load). Streams
+of one DMA controller do not overlap at all: the highest priority runs, the others are held, equals share.
 
 SimPy sees starts and ends only: when the set of activities changes, every running one is re-timed.
 
