@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+import re
 import subprocess
 import sys
 
 import pytest
 from conftest import REPOSITORY
+
+import mcusim
 
 
 @pytest.mark.slow
