@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from runpy import run_path
 
 import pytest
+from conftest import REPOSITORY
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from plan_proof import assert_coherent, assert_race_free, homes
 from planned import DISCOS, FILES, KIB, SWIFTNET, ZOO, board, calls, model, planned, transfers
 
 from mcusim.errors import DoesNotFit
 from mcusim.kernels import load_profile
 from mcusim.model import Graph, Operator, Tensor
-from mcusim.plan import OVERLAYS, check_program, plan
+from mcusim.plan import OVERLAYS, PlanOptions, check_program, plan
 from mcusim.plan.program import Compute, Maintain, Program
+
+Sketch = run_path(str(REPOSITORY / "scripts" / "make_traces.py"))["Sketch"]
 
 
 def by_kind(program: Program) -> dict[str, tuple[int, int, int, int]]:
@@ -88,7 +94,10 @@ def test_an_edge_less_is_a_race() -> None:
 @pytest.mark.parametrize("name", ["ds-cnn", "mobilenet-v2-w0.35-r096", "pretrainedResnet_quant", SWIFTNET])
 def test_every_operand_is_what_the_operator_needs(name: str, machine: str) -> None:
     """Follow each operand back to SDRAM: it must be the operator's tensor, from the tile's first row on."""
-    graph, program = model(name), planned(name, machine, "tinyops")
+    assert_operands(model(name), planned(name, machine, "tinyops"))
+
+
+def assert_operands(graph: Graph, program: Program) -> None:
     place = {b.name: b.span for b in program.header.buffers}
     seen = 0
     for call, role, home, size in homes(program):
@@ -104,7 +113,7 @@ def test_every_operand_is_what_the_operator_needs(name: str, machine: str) -> No
             row = tensor.bytes // call.geometry.in_h
             assert (home, size) == (tensor.address + call.rows.in_row * row, call.rows.in_rows * row)
         seen += 1
-    assert seen > 3 * len(graph.operators)
+    assert seen >= len(graph.operators)
 
 
 def test_coherence_on_the_machine_with_a_data_cache() -> None:
@@ -205,3 +214,37 @@ def test_a_broadcast_second_input_stays_in_place() -> None:
     assert [c.tiles for c in calls(program)] == [2, 2]
     swapped = replace(graph, operators=(Operator(0, "MUL", (1, 0), (2,)),))
     assert not transfers(plan(swapped, machine, "tinyops", kernels))
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Graph:
+    """A chain of convolutions, depthwise convolutions and residual ADDs of any shape."""
+    size = st.integers(1, 24)
+    sketch = Sketch("any", (1, draw(size), draw(size), draw(st.integers(1, 8))))
+    last = sketch.conv(draw(st.integers(1, 8)), draw(st.integers(1, 5)))
+    for _ in range(draw(st.integers(0, 6))):
+        kind, stride = draw(st.sampled_from(["conv", "depthwise", "add"])), draw(st.integers(1, 3))
+        if kind == "conv":
+            last = sketch.conv(draw(st.integers(1, 40)), draw(st.sampled_from([1, 3, 7])), stride)
+        elif kind == "depthwise":
+            last = sketch.depthwise(draw(st.sampled_from([3, 5, 7])), stride)
+        else:
+            last = sketch.add(last, sketch.conv(sketch.tensors[last].shape[3], 3))
+    return sketch.graph()
+
+
+@given(networks(), st.sampled_from(DISCOS), st.integers(1, 40), st.sets(st.sampled_from(OVERLAYS)))
+@settings(max_examples=150, deadline=None)
+def test_any_network_any_budget_any_overlay(graph: Graph, machine: str, kib: int, overlay: set[str]) -> None:
+    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay))
+    try:
+        program = plan(graph, board(machine), "tinyops", load_profile("cmsis-2021-gcc9"), options)
+    except DoesNotFit as verdict:
+        assert verdict.needed > verdict.available == kib * KIB
+        return
+    check_program(program, board(machine))
+    assert_race_free(program)
+    assert_operands(graph, program)
+    if machine == "stm32f746g-disco":
+        assert_coherent(program, 32, {"sdram", "sram1", "sram2"})
+    assert sum(program.header.peak_bytes.get(r, 0) for r in ("dtcm", "sram1", "sram2", "sram3")) <= kib * KIB
