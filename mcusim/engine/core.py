@@ -1,8 +1,8 @@
 """The core's place in the engine: what runs a compute task. ``replay`` plays a kernel cost profile.
 
 A core model is a class with one generator method, :meth:`CoreModel.run`: it takes a task, uses the engine's clock,
-memory and arbiter, and returns the cycles by cause. A model that really executes code fits the same place: it runs up to
-the next event (``env.peek()``) and yields the time it used.
+memory and arbiter, and returns the cycles by cause. A model that really executes code fits the same place: it runs up
+to the next event (``env.peek()``) and yields the time it used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ReplayCore:
         """Play the streams at the task's start, then occupy the core for the cycles that gave."""
         g, memory = task.geometry, system.memory
         compute = calls.cycles(g, task.rows, self.costs)
-        operands = {operand.role: (operand.span.address, operand.span.bytes) for operand in task.operands}
+        operands = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         memory.sync(int(system.env.now))
 
         def action(state: Any) -> None:
@@ -70,8 +70,8 @@ class ReplayCore:
             f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"
         ]
         by_basis: dict[tuple[str, str], list[str]] = {}
-        for kind, basis in self.costs.basis.items():
-            by_basis.setdefault(basis, []).append(kind)
+        for kind, found in self.costs.basis.items():
+            by_basis.setdefault(found, []).append(kind)
         for (basis, source), kinds in by_basis.items():
             lines.append(f"kernels {self.profile.name} on {self.isa}, {', '.join(kinds)}: {basis} ({source})")
         return lines

@@ -18,7 +18,7 @@ def execute(program: Program, machine: Machine, profile: Profile, fidelity: str 
     """Play ``program`` on ``machine``; the core replays ``profile``.
 
     Raises ProgramError if the program does not fit the machine's regions and lanes, UsageError for an unknown fidelity
-    or a profile without costs for the core. Left out: what the memory, the core model and the engine say they leave out.
+    or a profile without costs for the core. Left out: what the memory, the core model and the engine say they do.
     """
     if fidelity not in FIDELITIES:
         raise UsageError(f"fidelity {fidelity!r} is not known; choose from: {', '.join(FIDELITIES)}")

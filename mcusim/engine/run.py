@@ -1,4 +1,4 @@
-"""What the engine recorded: timed events and counters. Energy, tables and verdicts are computed from it, never during it."""
+"""What the engine recorded: timed events and counters. Energy, tables and verdicts are computed from it, afterwards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How often each loop level of a kernel runs, cumulated over output rows, and the cycles that makes.
 
-A tile costs ``F(r1) - F(r0)`` with ``F`` the whole cycles of output rows ``0..r``, so the tiles of an operator sum to the
-operator exactly. Levels (counts are per operator, rows ``0..r``):
+A tile costs ``F(r1) - F(r0)`` with ``F`` the whole cycles of output rows ``0..r``, so the tiles of an operator sum to
+the operator exactly. Levels (counts are per operator, rows ``0..r``):
 
 * pointwise: ``block`` MACs in groups of 16 input channels, ``rest`` the others, ``sum`` weights summed for the input
   offset, ``output`` requantised values
@@ -9,8 +9,8 @@ operator exactly. Levels (counts are per operator, rows ``0..r``):
   the odd ones, ``zero`` padding bytes cleared, ``block``/``rest``/``mac`` MACs, ``output``
 * pool: ``tap`` window elements read, ``output``; the others: ``element`` output elements (``copy``: bytes)
 
-Left out: what a kernel call repeats for every tile of an operator (its prologue, and pointwise's ``sum``): it is charged
-once, spread over the rows; 0.4 % of a TinyOps run of proxyless-w0.25-r160 if it were not.
+Left out: what a kernel call repeats for every tile of an operator (its prologue, and pointwise's ``sum``): it is
+charged once, spread over the rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The level-1 caches as tags: hit, fill, write-back and maintenance by address.
 
 A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
-between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the linefill
-buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer. A dirty victim is written
-after the fill and keeps the memory busy.
+between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the
+linefill buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer. A dirty victim
+is written after the fill and keeps the memory busy.
 
 Left out: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
 """

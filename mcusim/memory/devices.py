@@ -5,14 +5,14 @@ beyond an ideal load or store, and moves the device's own state (open rows, latc
 
 ``run`` serves ``n`` accesses of ``size`` bytes at ascending addresses, ``gap`` ticks of core work apart, all inside one
 32-byte visit. ``inter`` says that other streams run between them: then a row that had to be opened has to be opened
-again for each of them. ``fill`` and ``spill`` move one cache line.
+again for each of them. ``line`` moves one cache line.
 
-SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), an access to another
-row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
+SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), an access to
+another row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
 controller's FIFO is full; a refresh every tREFI closes all rows for tRP + tRC.
 
-Left out: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so it is
-not seen to help), reordering in the controller, QSPI writes, and bank groups beyond 16 banks.
+Left out: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so it
+is not seen to help), reordering in the controller, QSPI writes, and parts with more than 16 banks.
 """
 
 from __future__ import annotations

@@ -1,25 +1,27 @@
 """How this package compiles its native functions.
 
-Each is compiled once, for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64), and kept
-on disk; left to itself numba would compile a copy for every mix of integer types it is called with. ``_nrt=False``: no
-function here allocates, and without it every call counts references to the array, more than half of the time.
+Each is compiled once, for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64), and
+kept on disk; left to itself numba would compile a copy for every mix of integer types it is called with.
+``_nrt=False``: no function here allocates, and without it every call counts references to the array, which takes more
+than half of the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
+_options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
     "State": types.Array(types.int64, 1, "C"),
     "int": types.int64,
     "None": types.void,
-    "tuple[int, int]": types.UniTuple(types.int64, 2),
+    "tuple[int, int]": types.UniTuple(types.int64, 2),  # type: ignore[no-untyped-call]
 }
 
 
@@ -28,5 +30,5 @@ def native(function: F) -> F:
     described = signature(function)
     arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
     result = _TYPES[str(described.return_annotation)]
-    compiled: F = njit(result(*arguments), cache=True, error_model="numpy", _nrt=False)(function)
-    return compiled
+    compiled: Any = njit(result(*arguments), **_options)(function)
+    return cast(F, compiled)

@@ -48,10 +48,10 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
 def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
     """Accesses of ``size`` bytes over a contiguous range, split into visits."""
     q = cache.region_of(s, address)
-    if q >= 0 and (s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0):
-        if s[s[q + L.BLOCK] + L.KIND] <= L.SRAM and address + bytes_ <= s[q + L.HIGH]:
-            visit(s, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
-            return
+    plain = q >= 0 and (s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0)
+    if plain and s[s[q + L.BLOCK] + L.KIND] <= L.SRAM and address + bytes_ <= s[q + L.HIGH]:
+        visit(s, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
+        return
     end = address + bytes_
     while address < end:
         stop = min(end, ((address >> L.VISIT_SHIFT) + 1) << L.VISIT_SHIFT)

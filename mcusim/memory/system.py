@@ -64,17 +64,17 @@ class MemorySystem:
         }
 
     def counters(self) -> dict[str, int]:
-        """Totals since the start: cache hits and misses, write-backs, row misses, refreshes, accelerator hits and misses."""
+        """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
         total = self._counters().sum(axis=0)
-        s, at = self.state, {name: getattr(L, name) - L.READS for name in ("ROW_MISSES", "REFRESHES")}
+        s = self.state
         return {
             "dcache_hits": int(s[L.HITS]),
             "dcache_misses": int(s[L.MISSES]),
             "dcache_writebacks": int(s[L.WRITEBACKS]),
             "icache_hits": int(s[L.IHITS]),
             "icache_misses": int(s[L.IMISSES]),
-            "sdram_row_misses": int(total[at["ROW_MISSES"]]),
-            "sdram_refreshes": int(total[at["REFRESHES"]]),
+            "sdram_row_misses": int(total[L.ROW_MISSES - L.READS]),
+            "sdram_refreshes": int(total[L.REFRESHES - L.READS]),
             "flash_data_hits": int(total[L.A_HITS - L.READS]),
             "flash_data_misses": int(total[L.A_MISSES - L.READS]),
             "flash_fetch_misses": int(total[L.F_MISSES - L.READS]),
