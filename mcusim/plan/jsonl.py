@@ -5,30 +5,23 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 
 **First line, the header**
 
-=================  ====================================================================================
-``format``         always ``"mcusim-program"``
-``version``        always ``1``
-``machine`` ``model`` ``model_sha256`` ``policy`` ``kernels``   what was planned, and for which kernel costs
-``random_weights`` true if the weights were made up (zoo)
-``options``        what the policy chose or was told; ``title`` describes a hand-written sample
-``memory``         bytes: ``activations scratch overlay runtime arena weights``
-``peak_bytes``     region -> bytes in use at the peak
-``operators``      list of ``[index, type, macs]``; ``op`` below is a position in this list
-``buffers``        list of ``[name, kind, region, address, bytes, first, last]``: alive while operators ``first`` to
-                   ``last`` run; kinds are activation, scratch, overlay, weights, runtime
-``warnings``       list of strings
-=================  ====================================================================================
+* ``format``: always ``"mcusim-program"``; ``version``: always ``1``
+* ``machine``, ``model``, ``model_sha256``, ``policy``, ``kernels``: what was planned, and for which kernel costs
+* ``random_weights``: true if the weights were made up (zoo)
+* ``options``: what the policy chose or was told; ``title`` describes a sample
+* ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``
+* ``peak_bytes``: region -> bytes in use at the peak
+* ``operators``: list of ``[index, type, macs]``; the index is the position in this list
+* ``buffers``: list of ``[name, kind, region, address, bytes, first, last]``, alive while operators ``first`` to
+  ``last`` run; kinds are activation, scratch, overlay, weights, runtime
+* ``warnings``: list of strings
 
 **Every further line, a task**; those of one lane run in file order, each once all tasks in ``after`` have finished.
 
-===============  ==================================================================================================
-``id``           unique number
-``do``           ``compute``, ``transfer`` or ``maintain``
-``lane``         ``core``, or a DMA stream such as ``dma2.s0`` (transfers only)
-``op`` ``tile``  operator and its tile
-``after``        list of ids of earlier lines; left out when empty
-===============  ==================================================================================================
-
+* ``id``: unique number; ``do``: ``compute``, ``transfer`` or ``maintain``
+* ``lane``: ``core``, or for a transfer a DMA stream such as ``dma2.s0``
+* ``op``, ``tile``: the operator (its index) and the tile of it
+* ``after``: list of ids of earlier lines; left out when empty
 * ``compute``: ``tiles`` (how many the operator has); ``geometry`` (``type``, ``in`` and ``out`` as ``[h, w, c]``, and
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
   ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1); ``rows`` as

@@ -9,13 +9,13 @@ from typing import Protocol
 from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import Graph
 from mcusim.plan.arena import Arena, Block, align_up, plan_arena
 from mcusim.plan.layout import Layout, Pool, span_at
 from mcusim.plan.lifetimes import Lifetime, lifetimes
 from mcusim.plan.program import Buffer, MemoryParts, OperatorInfo, Span
 
-__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Costs", "Placement", "Sizes", "place", "sizes"]
+__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Costs", "Placement", "Sizes", "infos", "place", "sizes"]
 
 ALIGN = 16  # TFLM's buffer alignment
 PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
@@ -162,10 +162,3 @@ def _constants(graph: Graph) -> list[int]:
     """Constant tensors that an operator reads, each once."""
     read = {t for op in graph.operators for t in op.inputs if t >= 0}
     return sorted(t for t in read if graph.tensors[t].constant and graph.tensors[t].bytes)
-
-
-def constant_operands(graph: Graph, op: Operator) -> dict[str, int]:
-    """Roles ``filter`` and ``bias`` of a parametric operator -> tensor index, as far as it has them."""
-    if op.type not in PARAMETRIC:
-        return {}
-    return {role: t for role, t in zip(("filter", "bias"), op.inputs[1:3], strict=False) if t >= 0}

@@ -13,9 +13,10 @@ from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
 from mcusim.plan.options import OVERLAYS, PlanOptions
 from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs
 from mcusim.plan.pipeline import Pipeline
-from mcusim.plan.placement import ALIGN, Costs, Placement, Sizes, infos, place, sizes
+from mcusim.plan.placement import ALIGN, Costs, Placement, Sizes, place, sizes
 from mcusim.plan.policies.external import sdram
-from mcusim.plan.program import Buffer, Header, Program, Span
+from mcusim.plan.policies.whole import heading
+from mcusim.plan.program import Buffer, Program, Span
 
 __all__ = ["plan"]
 
@@ -48,20 +49,8 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work)
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
-    header = Header(
-        machine=machine.name,
-        model=graph.name,
-        model_sha256=graph.sha256,
-        policy="tinyops",
-        kernels=kernels.name,
-        operators=infos(graph, need.geometries),
-        memory=need.memory(overlay),
-        peak_bytes=layout.peak_bytes(),
-        buffers=tuple(placed.buffers),
-        options=_chosen(options, weights, pool, chosen),
-        warnings=graph.warnings,
-        random_weights=graph.random_weights,
-    )
+    said = _chosen(options, weights, pool, chosen)
+    header = heading(graph, "tinyops", kernels, need, layout, placed, said, overlay)
     return Program(header, tuple(pipeline.run().tasks))
 
 

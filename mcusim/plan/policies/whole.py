@@ -1,4 +1,4 @@
-"""What ``internal`` and ``external`` share: every operator is one kernel call and nothing is copied."""
+"""What policies share: the header; and a program in which every operator is one kernel call and nothing is copied."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
 from mcusim.plan.layout import Layout, Pool
 from mcusim.plan.operands import whole_operands
-from mcusim.plan.placement import Costs, infos, place, sizes
+from mcusim.plan.placement import Costs, Placement, Sizes, infos, place, sizes
 from mcusim.plan.program import Compute, Header, Program
 
-__all__ = ["whole_program"]
+__all__ = ["heading", "whole_program"]
 
 
 def whole_program(
@@ -23,18 +23,31 @@ def whole_program(
         Compute(op.index, op.index, 0, 1, g, whole(g), whole_operands(graph, op, placed))
         for op, g in zip(graph.operators, need.geometries, strict=True)
     )
-    header = Header(
-        machine=machine.name,
+    return Program(heading(graph, policy, kernels, need, layout, placed, options), tasks)
+
+
+def heading(
+    graph: Graph,
+    policy: str,
+    kernels: Costs,
+    need: Sizes,
+    layout: Layout,
+    placed: Placement,
+    options: dict[str, object],
+    overlay: int = 0,
+) -> Header:
+    """A program's header, once everything has its place; ``overlay`` is the bytes of the overlay buffers."""
+    return Header(
+        machine=layout.machine.name,
         model=graph.name,
         model_sha256=graph.sha256,
         policy=policy,
         kernels=kernels.name,
         operators=infos(graph, need.geometries),
-        memory=need.memory(),
+        memory=need.memory(overlay),
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),
         options=options,
         warnings=graph.warnings,
         random_weights=graph.random_weights,
     )
-    return Program(header, tasks)
