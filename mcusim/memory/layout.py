@@ -41,5 +41,4 @@ CACHE = 8
 LRU, ROUND_ROBIN, RANDOM = range(3)
 
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
-KINDS = {"tcm": TCM, "sram": SRAM, "flash": FLASH, "sdram": SDRAM, "qspi": QSPI}
 ATTRIBUTES = {"uncached": 0, "write-through": 1, "write-back": 2}

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.machine.description import Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram
+from mcusim.machine.description import Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.memory import cache as _cache
 from mcusim.memory import layout as L
 from mcusim.memory import path
 
+_KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
 
@@ -130,7 +131,7 @@ class _Builder:
             s[accel : accel + _data_lines(region)] = -1
             accel += _data_lines(region)
         for k, (base, region, i) in enumerate(ranges):
-            attribute = 0 if region.kind == "tcm" else L.ATTRIBUTES[region.attribute]
+            attribute = 0 if isinstance(region.device, Tcm) else L.ATTRIBUTES[region.attribute]
             s[range_base + k * L.RANGE :][: L.RANGE] = (base, base + region.size, L.HEADER + i * L.REGION, attribute)
         s[L.DCACHE] = self._cache(accel, data)
         s[L.ICACHE] = self._cache(accel + _cache_size(data), instruction)
@@ -149,7 +150,8 @@ class _Builder:
 
     def _region(self, r: int, region: Region, accel: int) -> None:
         s, device = self.state, region.device
-        s[r + L.KIND], s[r + L.ACCEL], s[r + L.LAST_ADDRESS], s[r + L.LATCH] = L.KINDS[region.kind], accel, -1, -1
+        s[r + L.KIND] = _KIND[type(device)]
+        s[r + L.ACCEL], s[r + L.LAST_ADDRESS], s[r + L.LATCH] = accel, -1, -1
         if isinstance(device, Sram):
             self._sram(r, device)
         elif isinstance(device, Flash):

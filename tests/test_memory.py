@@ -1,0 +1,224 @@
+"""Two-sided timing of every device: what an access costs, and that it costs no more and no less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mcusim.machine import Machine, load_machine
+from mcusim.memory import layout as L
+from mcusim.memory import path
+from mcusim.memory.system import MemorySystem
+
+F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
+SDCLK = 2  # core cycles per SDRAM clock on both boards
+ROW = {F469: 1024, F746: 512}
+
+
+class Probe:
+    """Single accesses on a fresh memory system, in whole core cycles."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.memory = machine, MemorySystem(machine)
+
+    def __call__(self, region: str, offset: int = 0, *, n: int = 1, size: int = 4, write: int = 0, gap: int = 0) -> int:
+        address = self.machine.memory[region].base + offset
+        stall = path.visit(self.memory.state, address, n, size, write, gap * L.TICK, 0)
+        return int(stall) // L.TICK
+
+    def pass_time(self, cycles: int) -> None:
+        self.memory.state[L.NOW] += cycles * L.TICK
+
+
+def quiet(name: str, **keys: str) -> Machine:
+    """The board without SDRAM refresh in the way (a period of a second), SDRAM not cached."""
+    sdram = {"memory.sdram.timing.refresh": "1 s", "memory.sdram.attribute": "uncached"}
+    return load_machine(name, sdram | {key.replace("__", "."): value for key, value in keys.items()})
+
+
+def test_tightly_coupled_and_f4_sram_never_stall() -> None:
+    probe = Probe(quiet(F469))
+    assert [probe(name, write=w) for name in ("ccm", "sram1", "sram2") for w in (0, 1)] == [0] * 6
+
+
+def test_sram_behind_the_axi_bus_stalls_its_latency() -> None:
+    probe = Probe(quiet(F746, memory__sram1__attribute="uncached"))
+    assert probe("sram1") == 6
+    assert probe("sram1", n=3) == 18
+
+
+@pytest.mark.parametrize("waits", [0, 5, 9])
+def test_flash_accelerator_hits_and_misses(waits: int) -> None:
+    probe = Probe(quiet(F469, memory__flash__wait_states=str(waits)))
+    assert probe("flash", 0) == waits
+    assert probe("flash", 12) == 0  # the same 16-byte line
+    assert probe("flash", 16) == waits  # the next line
+    for line in range(2, 9):  # lines 1 to 8 now fill the eight data lines
+        probe("flash", 16 * line)
+    assert probe("flash", 16) == 0
+    assert probe("flash", 0) == waits  # evicted, the least recently used
+
+
+@pytest.mark.parametrize("board", [F469, F746])
+def test_sdram_row_hit_miss_and_closed_row(board: str) -> None:
+    machine = quiet(board)
+    probe = Probe(machine)
+    overhead = {F469: 5, F746: 6}[board]
+    column = overhead + ({F469: 3, F746: 2}[board] + {F469: 1, F746: 2}[board]) * SDCLK  # CL, beats of a word
+    assert probe("sdram", 0) == 2 * SDCLK + column  # tRCD: no row was open
+    probe.pass_time(1000)
+    assert probe("sdram", 4) == column  # the row is open
+    probe.pass_time(1000)
+    assert probe("sdram", ROW[board] - 4) == column  # its last word
+    probe.pass_time(1000)
+    assert probe("sdram", ROW[board]) == (2 + 2) * SDCLK + column  # tRP + tRCD: the next row
+
+
+def test_sdram_row_is_held_for_tras_and_trc() -> None:
+    """The row opened at 0 may close at tRAS and another open at tRC: who comes early waits, who comes then does not."""
+    machine = quiet(F469, memory__sdram__timing__tRAS="20 sdclk", memory__sdram__timing__tRC="22 sdclk")
+    early, late = Probe(machine), Probe(machine)
+    first = early("sdram", 0)
+    assert late("sdram", 0) == first
+    late.pass_time(20 * SDCLK - first)
+    column = first - 2 * SDCLK
+    assert early("sdram", 1024) == (20 * SDCLK - first) + (2 + 2) * SDCLK + column
+    assert late("sdram", 1024) == (2 + 2) * SDCLK + column
+    longer = Probe(quiet(F469, memory__sdram__timing__tRAS="20 sdclk", memory__sdram__timing__tRC="30 sdclk"))
+    longer("sdram", 0)
+    longer.pass_time(20 * SDCLK - first)
+    assert longer("sdram", 1024) == (30 - 20 + 2) * SDCLK + column
+
+
+def test_sdram_write_recovery_holds_the_row() -> None:
+    machine = quiet(F469, memory__sdram__timing__tWR="10 sdclk")
+    probe = Probe(machine)
+    probe("sdram", 0, write=1)
+    probe.pass_time(1000)
+    assert probe("sdram", 0, write=1) == 0
+    busy = 7 + SDCLK  # write overhead and one beat
+    read = probe("sdram", 1024)
+    assert read == busy + (10 + 2 + 2) * SDCLK + 5 + 4 * SDCLK
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_sdram_refresh_closes_the_rows_and_delays_who_comes_in_it(late: int) -> None:
+    machine = load_machine(F469)
+    probe = Probe(machine)
+    probe("sdram", 0)
+    period = round(machine.cycles(machine.memory["sdram"].device.timing.refresh, 90_000_000))  # type: ignore[union-attr]
+    now = int(probe.memory.state[L.NOW]) // L.TICK
+    hold = (2 + 6) * SDCLK  # tRP + tRC
+    probe.pass_time(period - now + late * hold - 1)
+    before = probe("sdram", 4) if not late else None
+    if before is not None:
+        assert before == 5 + 4 * SDCLK  # one cycle before the refresh: an open row
+    else:
+        column = 5 + 4 * SDCLK
+        assert probe("sdram", 4) == 1 + 2 * SDCLK + column  # one cycle of the refresh left, then tRCD
+
+
+def test_posted_writes_stall_when_the_fifo_is_full_and_not_before() -> None:
+    machine = quiet(F469, memory__sdram__write_fifo="4")
+    probe = Probe(machine)
+    probe("sdram", 0, write=1)
+    probe.pass_time(1000)
+    each = 7 + SDCLK
+    assert [probe("sdram", 4 * i, write=1) for i in range(1, 5)] == [0, 0, 0, 0]
+    assert [probe("sdram", 4 * i, write=1) for i in range(5, 8)] == [each] * 3
+    paced = Probe(machine)
+    assert sum(paced("sdram", 4 * i, write=1, gap=each + 1) for i in range(200)) == 0
+
+
+def test_sdram_timing_in_ns_is_rounded_up_to_whole_clocks() -> None:
+    """At 90 MHz a clock is 11.1 ns: 23 ns take three clocks, 22 ns take two."""
+    three, two = (Probe(quiet(F469, memory__sdram__timing__tRCD=text)) for text in ("23 ns", "22 ns"))
+    assert three("sdram") - two("sdram") == SDCLK
+
+
+def test_bank_mapping_decides_what_conflicts() -> None:
+    """Rows 0 and 1 of the address map: the same bank when banks are on top, two banks when rows are."""
+    conflict, spread = (Probe(quiet(F469, memory__sdram__mapping=m)) for m in ("bank-row-column", "row-bank-column"))
+    for probe in (conflict, spread):
+        probe("sdram", 0)
+        probe.pass_time(100)
+        probe("sdram", 1024)
+        probe.pass_time(100)
+    column = 5 + 4 * SDCLK
+    assert conflict("sdram", 0) == (2 + 2) * SDCLK + column
+    assert spread("sdram", 0) == column
+
+
+def test_qspi_command_then_sequential_data() -> None:
+    """0x6B 1-1-4: 8 + 24 + 10 clocks, two a byte, 2 with the chip select high; continuing costs the data only."""
+    probe = Probe(quiet(F469, memory__qspi__read_overhead="0 cycles", memory__qspi__attribute="uncached"))
+    assert probe("qspi", 0, size=32) == (8 + 24 + 10 + 64 + 2) * 2
+    assert probe("qspi", 32, size=32) == 64 * 2
+    assert probe("qspi", 4096, size=32) == (8 + 24 + 10 + 64 + 2) * 2
+
+
+def test_cache_line_fill_hit_write_back_and_eviction() -> None:
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    probe = Probe(machine)
+    fill = probe("sdram", 0)
+    assert fill > 0
+    assert probe("sdram", 28) == 0
+    assert probe("sdram", 0, write=1) == 0
+    sets = 4096 // (4 * 32)
+    for way in range(1, 4):
+        probe("sdram", way * sets * 32)
+    assert probe.memory.counters()["dcache_writebacks"] == 0
+    probe("sdram", 4 * sets * 32)  # the fifth line of the set: the dirty first one goes
+    assert probe.memory.counters()["dcache_writebacks"] == 1
+    assert probe("sdram", 0) > 0
+
+
+def test_a_line_streams_in_behind_the_critical_word() -> None:
+    """Eight word loads of a missed line: at full speed they wait for the last beat, spaced out for the first word."""
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    fast, slow = Probe(machine), Probe(machine)
+    row = 2 * SDCLK
+    head = row + 6 + 2 * SDCLK
+    assert fast("sdram", 0, n=8) == head + 16 * SDCLK
+    assert slow("sdram", 0, n=8, gap=20) == head + 4 * SDCLK
+
+
+@pytest.mark.parametrize("replacement", ["lru", "round-robin", "random"])
+def test_replacement_policies_keep_a_working_set_that_fits(replacement: str) -> None:
+    machine = load_machine(F746, {"cache.data.replacement": replacement})
+    probe = Probe(machine)
+    for _ in range(3):
+        for line in range(0, 4096, 32):
+            probe("sdram", line)
+    assert probe.memory.counters()["dcache_misses"] == 128
+
+
+def test_maintenance_writes_dirty_lines_and_forgets_invalidated_ones() -> None:
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    memory = MemorySystem(machine)
+    probe = Probe(machine)
+    probe.memory = memory
+    base = machine.memory["sdram"].base
+    probe("sdram", 0, write=1)
+    probe("sdram", 32)
+    assert memory.maintain(base, 64, clean=True, invalidate=False)[0] == 2
+    assert memory.counters()["dcache_writebacks"] == 1
+    assert memory.maintain(base, 64, clean=True, invalidate=False)[1] == 0  # clean already
+    assert probe("sdram", 0) == 0
+    memory.maintain(base, 64, clean=False, invalidate=True)
+    assert probe("sdram", 0) > 0
+
+
+@pytest.mark.parametrize(("beat", "burst"), [(1, 1), (2, 1), (4, 1), (4, 4)])
+def test_dma_costs_a_beat_at_a_time(beat: int, burst: int) -> None:
+    """SRAM to SRAM on the F4: the controller's 4 cycles a beat; from SDRAM the read of each access comes on top."""
+    machine = quiet(F469)
+    dma = replace(machine.dma["dma2"], beat=beat, burst=burst)
+    memory = MemorySystem(machine)
+    sram, sdram = machine.memory["sram1"].base, machine.memory["sdram"].base
+    assert memory.transfer(dma, sram, sram + 4096, 1024) == 1024 // beat * 4 * L.TICK
+    memory.sync(10_000)
+    read = 5 + (3 + burst * beat // 4 if burst * beat > 4 else 4) * SDCLK
+    ticks = memory.transfer(dma, sdram, sram, 1024)
+    assert ticks == (1024 // beat * 4 + 1024 // (beat * burst) * read + 2 * SDCLK) * L.TICK
