@@ -37,7 +37,8 @@ class System:
         self.operators: dict[int, Cycles] = {}
         self.busy: dict[str, int] = {}
         self._done = {task.id: self.env.event() for task in program.tasks}
-        self._stolen = 0  # core cycles taken by interrupt handlers since last accounted
+        self._stolen = 0  # core cycles taken by the DMA driver since last accounted
+        self._driver_until = 0
 
     def play(self) -> int:
         """Run to the end; returns the cycles."""
@@ -66,7 +67,8 @@ class System:
             start = int(self.env.now)
             yield from self._wait(task)
             cycles["dma_wait"] += int(self.env.now) - start
-            self._stolen = 0  # handlers that ran while the core waited cost nothing more
+            # driver code that ran while the core waited costs nothing more
+            self._stolen = min(self._stolen, max(0, self._driver_until - int(self.env.now)))
             begin = int(self.env.now)
             spent: Cycles = {}
             if isinstance(task, Compute):
@@ -83,7 +85,7 @@ class System:
             self._account(last)["dma_wait"] += int(self.env.now) - start
 
     def _handlers(self) -> Generator[Any, Any, int]:
-        """Spend what interrupt handlers took from the task that just ran."""
+        """Spend what the DMA driver took from the task that just ran."""
         spent = 0
         while self._stolen:
             n, self._stolen = self._stolen, 0
@@ -134,6 +136,7 @@ class System:
         """Core time for the DMA driver: whatever the core runs is delayed by it, and so is the stream."""
         if cycles:
             self._stolen += cycles
+            self._driver_until = max(self._driver_until, int(self.env.now)) + cycles
             yield self.env.timeout(cycles)
 
     def _wait(self, task: Task) -> Generator[Any, Any, None]:
