@@ -63,7 +63,7 @@ def other_digit(data: bytearray, rng: random.Random) -> bytearray:
     """A digit becomes another one, or a few: still well-formed, but it may not add up any more."""
     digits = [i for i, c in enumerate(data) if chr(c).isdigit()]
     at = rng.choice(digits)
-    data[at : at + 1] = rng.choice((b"0", b"3", b"7", b"99", b"9999"))
+    data[at : at + 1] = rng.choice((b"0", b"3", b"7", b"99", b"9999", b"999999"))
     return data
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from mcusim.errors import ProgramError
 from mcusim.machine.description import Dma, Machine, Region
+from mcusim.plan.extent import check_extent
+from mcusim.plan.fields import FieldError
 from mcusim.plan.program import Compute, Maintain, Program, Span, Transfer
 
 __all__ = ["check_program"]
@@ -16,8 +18,8 @@ def check_program(program: Program, machine: Machine) -> None:
 
     Every span lies in regions the machine has (it may run on into a contiguous one); what is written is writable; lanes
     are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
-    stream's maximum units; ids are unique and ``after`` names earlier tasks. Leaves out: whether the tasks compute the
-    right thing, and races.
+    stream's maximum units; operands hold what a task's geometry and rows say; ids are unique and ``after`` names
+    earlier tasks. Leaves out: whether the tasks compute the right thing, and races.
     """
     for buffer in program.header.buffers:
         _regions(buffer.span, machine, f"buffer '{buffer.name}'")
@@ -40,6 +42,10 @@ def check_program(program: Program, machine: Machine) -> None:
 
 def _compute(task: Compute, machine: Machine, where: str) -> None:
     _core(task, where)
+    try:
+        check_extent(task)
+    except FieldError as error:
+        raise ProgramError(f"{where}: {error}") from None
     for operand in task.operands:
         name = f"{where}, operand {operand.role}"
         for region in _regions(operand.span, machine, name):
