@@ -42,15 +42,15 @@ def check_program(program: Program, machine: Machine) -> None:
 
 def _compute(task: Compute, machine: Machine, where: str) -> None:
     _core(task, where)
-    try:
-        check_extent(task)
-    except FieldError as error:
-        raise ProgramError(f"{where}: {error}") from None
     for operand in task.operands:
         name = f"{where}, operand {operand.role}"
         for region in _regions(operand.span, machine, name):
             if operand.access != "r":
                 _writable(region, name)
+    try:
+        check_extent(task)
+    except FieldError as error:
+        raise ProgramError(f"{where}: {error}") from None
 
 
 def _transfer(task: Transfer, machine: Machine, where: str) -> None:
