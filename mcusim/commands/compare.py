@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, fail
+from mcusim.commands.progress import bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def compare(
         models, options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy"), table, base
     )
     overrides = options.overrides(set_)
-    with _progress(len(cases)) as step:
+    with bar("simulating", len(cases)) as step:
         comparison = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
@@ -91,17 +90,3 @@ def _status(rows: Sequence[Result]) -> int:
         return 0
     fail(f"none of {len(rows)} rows ran; the first: {rows[0].does_not_fit or rows[0].unusable}")
     return 1 if any(row.does_not_fit for row in rows) else 2
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[Result], None] | None]:
-    """A progress bar on standard error when that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("simulating", total=total)
-        yield lambda result: bar.advance(task)

@@ -10,6 +10,7 @@ import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, check_writable, fail, write_file
+from mcusim.commands.progress import spinner
 
 if TYPE_CHECKING:
     from mcusim.report import Result
@@ -52,18 +53,19 @@ def run(
     output = Output(json, force)
     from mcusim.study import simulate
 
-    result = simulate(
-        model,
-        machine,
-        policy,
-        kernels,
-        overrides=options.overrides(set_),
-        sram_budget=sram_budget,
-        weights=weights,
-        overlay=options.comma_list(overlay, "--overlay"),
-        allow_unknown=allow_unknown,
-        fidelity=fidelity,
-    )
+    with spinner(f"simulating {model}"):
+        result = simulate(
+            model,
+            machine,
+            policy,
+            kernels,
+            overrides=options.overrides(set_),
+            sram_budget=sram_budget,
+            weights=weights,
+            overlay=options.comma_list(overlay, "--overlay"),
+            allow_unknown=allow_unknown,
+            fidelity=fidelity,
+        )
     return _report(result, output, operators, assumptions)
 
 
@@ -98,9 +100,10 @@ def replay(
     from mcusim.plan import read_program
     from mcusim.study import replay as play
 
-    program = read_program(trace)
-    target = load_machine(machine or program.header.machine, options.overrides(set_))
-    result = play(program, target, fidelity)
+    with spinner(f"playing {trace}"):
+        program = read_program(trace)
+        target = load_machine(machine or program.header.machine, options.overrides(set_))
+        result = play(program, target, fidelity)
     return _report(result, output, operators, assumptions)
 
 

@@ -27,8 +27,10 @@ __all__ = ["compute_cycles", "counts", "inside"]
 
 def inside(out: int, size: int, kernel: int, stride: int, dilation: int, pad: int) -> list[int]:
     """For each output position, how many of the ``kernel`` taps lie inside ``0..size``."""
+    starts = (position * stride - pad for position in range(out))
     return [
-        sum(0 <= position * stride - pad + tap * dilation < size for tap in range(kernel)) for position in range(out)
+        max(0, min(kernel, -(-(size - start) // dilation)) - max(0, -(start // dilation) if start < 0 else 0))
+        for start in starts
     ]
 
 

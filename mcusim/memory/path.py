@@ -60,6 +60,24 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
 
 
 @native
+def cached_fetch(s: State, address: int, bytes_: int, sweeps: int) -> int:
+    """Instruction fetch through the I-cache; returns the stall in ticks."""
+    c = s[L.ICACHE]
+    line = s[c + L.C_LINE]
+    lines = (bytes_ + line - 1) // line
+    stall = 0
+    before = s[L.NOW]
+    for i in range(lines):
+        ticks = cache.fetch_line(s, address + i * line)
+        stall += ticks
+        s[L.NOW] += ticks
+    if lines > s[c + L.C_SETS] * s[c + L.C_WAYS] and sweeps > 1:
+        stall += stall * (sweeps - 1)
+    s[L.NOW] = before + stall
+    return stall
+
+
+@native
 def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed: int) -> int:
     """Instruction fetch of a kernel whose loops sweep ``bytes_`` of code ``sweeps`` times; returns the stall in ticks.
 
@@ -74,19 +92,8 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed:
     r = s[q + L.BLOCK]
     if s[r + L.KIND] == L.TCM:
         return 0
-    c = s[L.ICACHE]
-    stall = 0
-    if c > 0:
-        line = s[c + L.C_LINE]
-        lines = (bytes_ + line - 1) // line
-        before = s[L.NOW]
-        for i in range(lines):
-            ticks = cache.fetch_line(s, address + i * line)
-            stall += ticks
-            s[L.NOW] += ticks
-        if lines > s[c + L.C_SETS] * s[c + L.C_WAYS] and sweeps > 1:
-            stall += stall * (sweeps - 1)
-        s[L.NOW] = before + stall
+    if s[L.ICACHE] > 0:
+        stall = cached_fetch(s, address, bytes_, sweeps)
         s[r + L.STALL] += stall
         return stall
     if s[r + L.KIND] == L.SRAM:

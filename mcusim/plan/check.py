@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from mcusim.errors import ProgramError
 from mcusim.machine.description import Dma, Machine, Region
-from mcusim.plan.extent import check_extent
+from mcusim.plan.extent import check_extent, steps
 from mcusim.plan.fields import FieldError
 from mcusim.plan.program import Compute, Maintain, Program, Span, Transfer
 
 __all__ = ["check_program"]
+
+MOST_STEPS = 10**10  # 20 s at 480 MHz and a MAC a cycle
 
 
 def check_program(program: Program, machine: Machine) -> None:
@@ -19,7 +21,8 @@ def check_program(program: Program, machine: Machine) -> None:
     Every span lies in regions the machine has (it may run on into a contiguous one); what is written is writable; lanes
     are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
     stream's maximum units; operands hold what a task's geometry and rows say; ids are unique and ``after`` names
-    earlier tasks. Leaves out: whether the tasks compute the right thing, and races.
+    earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Leaves out: whether the
+    tasks compute the right thing, and races.
     """
     for buffer in program.header.buffers:
         _regions(buffer.span, machine, f"buffer '{buffer.name}'")
@@ -38,6 +41,9 @@ def check_program(program: Program, machine: Machine) -> None:
         else:
             _core(task, where)
             _regions(task.span, machine, f"{where}, span")
+    work = sum(steps(task) for task in program.tasks if isinstance(task, Compute))
+    if work > MOST_STEPS:
+        raise ProgramError(f"the kernel calls have {work:.1e} loop steps, more than the {MOST_STEPS:.0e} allowed")
 
 
 def _compute(task: Compute, machine: Machine, where: str) -> None:

@@ -7,7 +7,7 @@ from mcusim.plan.fields import FieldError
 from mcusim.plan.placement import PARAMETRIC
 from mcusim.plan.program import Compute, Role
 
-__all__ = ["check_extent"]
+__all__ = ["check_extent", "steps"]
 
 WINDOWED = (*PARAMETRIC, "AVERAGE_POOL_2D", "MAX_POOL_2D")
 LONGEST = 1 << 16  # rows or columns of a tensor
@@ -39,6 +39,13 @@ def check_extent(task: Compute) -> None:
         spans = [operand.span.bytes for operand in task.operands if operand.role == role]
         if spans and sum(spans) < need:
             raise FieldError(f"operand {role} has {sum(spans):,} B, its geometry and rows need {need:,} B")
+
+
+def steps(task: Compute) -> int:
+    """Innermost loop steps of a kernel call (MACs, window elements, or elements)."""
+    g, outputs = task.geometry, task.geometry.batch * task.rows.out_rows * task.geometry.out_w * task.geometry.out_c
+    window = g.kernel_h * g.kernel_w if g.type in WINDOWED else 1
+    return outputs * window * (g.in_c if g.type in ("CONV_2D", "FULLY_CONNECTED") else 1)
 
 
 def _filter_bytes(g: Geometry) -> int:
