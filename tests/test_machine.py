@@ -118,7 +118,7 @@ def test_flash_and_qspi() -> None:
     qspi = load_machine(F469).memory["qspi"].device
     assert isinstance(qspi, Qspi)
     lanes = (qspi.instruction_lines, qspi.address_lines, qspi.data_lines)
-    assert (lanes, qspi.dummy, qspi.cs_high, qspi.fifo) == ((1, 1, 4), 10, 2, 32)
+    assert (lanes, qspi.dummy, qspi.cs_high) == ((1, 1, 4), 10, 2)
 
 
 def test_attributes_follow_the_default_memory_map() -> None:
@@ -203,11 +203,17 @@ def test_machines_compare_by_content_and_pickle(f746: Machine) -> None:
         ("memory.sdram.timing.trcd", 'did you mean "memory.sdram.timing.tRCD"'),
         ("memory.sdram.timing", "is a table of stm32f746g-disco; its keys are memory.sdram.timing.CL,"),
         ("core.clock.value", "has no such key"),
+        ("memory.qspi.fifo", "has no such key"),
         ("", "has no such key"),
     ],
 )
 def test_an_override_must_name_an_existing_key(f746: Machine, key: str, rule: str) -> None:
     assert rule in refusal(f746, key, "1")
+
+
+def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
+    assert "16" in refusal(f746, "dma.dma2.max_units", "15")
+    assert f746.replace("dma.dma2.max_units", "16").dma["dma2"].max_units == 16
 
 
 # Rules

@@ -144,7 +144,6 @@ class Qspi:
     address_bits: int
     dummy: int  # clocks
     cs_high: int  # clocks
-    fifo: int  # bytes prefetched sequentially
     read_overhead: Duration
 
 
