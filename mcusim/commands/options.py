@@ -46,7 +46,9 @@ Overlay = Annotated[
         "--overlay", metavar="LIST", help="What tinyops copies by DMA: some of input,filter,bias,quant. Default: all."
     ),
 ]
-Kernels = Annotated[str, typer.Option("--kernels", metavar="NAME", help="Kernel cost profile.")]
+Kernels = Annotated[
+    str, typer.Option("--kernels", metavar="NAME|FILE", help="Kernel cost profile: a name, or a .toml.")
+]
 Fidelity = Annotated[str, typer.Option("--fidelity", metavar="NAME", help="What stands at the core's place.")]
 AllowUnknown = Annotated[
     bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")

@@ -23,6 +23,10 @@ Other = Annotated[
     str | None,
     typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
 ]
+OtherKernels = Annotated[
+    str | None,
+    typer.Option("--kernels", metavar="NAME|FILE", help="Kernel cost profile. Default: the one the program names."),
+]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
@@ -83,6 +87,7 @@ def replay(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A program written by `mcusim plan`.")],
     machine: Other = None,
     set_: options.Set = None,
+    kernels: OtherKernels = None,
     fidelity: options.Fidelity = "replay",
     operators: Slowest = 10,
     assumptions: Assumptions = False,
@@ -103,7 +108,7 @@ def replay(
     with spinner(f"playing {trace}"):
         program = read_program(trace)
         target = load_machine(machine or program.header.machine, options.overrides(set_))
-        result = play(program, target, fidelity)
+        result = play(program, target, fidelity, kernels)
     return _report(result, output, operators, assumptions)
 
 

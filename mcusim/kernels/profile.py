@@ -7,6 +7,7 @@ memory (no wait states); what loads and stores cost is decided by the machine. L
 
 from __future__ import annotations
 
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from mcusim.kernels.variants import VARIANTS, scratch_bytes
 from mcusim.model.geometry import Geometry
 
 FOLDER = Path(__file__).parent / "profiles"
+LARGEST_FILE = 1 << 20
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "pointwise": ("block", "rest", "sum", "output"),
     "conv": ("block", "rest", "tap", "element", "element_rest", "zero", "pixel", "output"),
@@ -74,17 +76,33 @@ def profile_names() -> list[str]:
 
 @cache
 def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
-    """A shipped profile by name, or one read from a path that ends in ``.toml``. Raises UsageError."""
-    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    """A shipped profile by name, or one read from a path that ends in ``.toml``: a regular file of at most 1 MiB.
+
+    Raises UsageError.
+    """
     if not name.endswith(".toml") and name not in profile_names():
-        near = get_close_matches(name, profile_names(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"no kernel profile named {name!r}{hint} Known: {', '.join(profile_names())}, or a .toml path")
+        near = get_close_matches(name[:80], profile_names(), n=1)
+        hint = f"did you mean {near[0]!r}? known" if near else "known"
+        known = ", ".join(profile_names())
+        raise UsageError(f"no kernel profile named {name!r}; {hint}: {known}; the path of a .toml file works too")
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(_text(path))
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"kernel profile {path}: cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"kernel profile {path}: cannot be read: {reason}") from None
     return _profile(str(path), data)
+
+
+def _text(path: Path) -> str:
+    """The file's text; what is no regular file is not even opened, since a pipe would block."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UsageError(f"kernel profile {path}: not a regular file")
+    with path.open("rb") as file:
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise UsageError(f"kernel profile {path}: larger than {LARGEST_FILE:,} B, no kernel profile is")
+    return data.decode("utf-8")
 
 
 def _profile(where: str, data: Mapping[str, Any]) -> Profile:

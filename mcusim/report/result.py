@@ -118,7 +118,7 @@ def _figures(result: Result) -> dict[str, Any]:
         "energy_mj": energy.energy_mj if energy else None,
         "supply_current_ma": energy.supply_current_ma if energy else None,
         "macs": result.macs,
-        "peak_bytes": dict(run.header.peak_bytes) if run else None,
+        "peak_bytes": dict(sorted(run.header.peak_bytes.items())) if run else None,
         "peak_sram_bytes": sram_bytes(result),
         "memory": memory,
         "cycles_by_cause": dict(run.by_cause) if run else None,

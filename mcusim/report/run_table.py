@@ -63,7 +63,7 @@ def _source(measured: Measured | None) -> list[str]:
 
 def _memory(result: Result, run: Run) -> list[str]:
     rows = []
-    for name, used in run.header.peak_bytes.items():
+    for name, used in sorted(run.header.peak_bytes.items()):
         region = result.machine.memory.get(name)
         share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
         rows.append([name, size(used), share])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcusim.errors import DoesNotFit
+from mcusim.errors import DoesNotFit, ProgramError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
@@ -97,7 +97,7 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             warnings=graph.warnings,
             measured=measured(graph.name, machine.name, chosen.policy),
         )
-    result = replay(program, machine, chosen.fidelity)
+    result = replay(program, machine, chosen.fidelity, chosen.kernels)
     exported = None
     if result.measured is not None and "arena_bytes" in result.measured.figures:
         exported = exported_arena_bytes(graph, load_profile(chosen.kernels))
@@ -111,19 +111,24 @@ def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
     return plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=chosen.options)
 
 
-def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Result:
-    """Play a program on a machine; the model is not needed. Raises ProgramError for one the machine cannot play."""
+def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels: str | None = None) -> Result:
+    """Play a program on a machine; the model is not needed.
+
+    ``kernels`` is a shipped kernel cost profile's name or a path; None is the profile that the program names, which
+    must be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the
+    machine cannot play or that names another profile, UsageError for ``kernels`` that cannot be used.
+    """
     from mcusim.engine import execute
     from mcusim.kernels import load_profile
 
     header = program.header
-    profile = load_profile(header.kernels)
+    profile = load_profile(_shipped_kernels(header.kernels) if kernels is None else kernels)
     run = execute(program, machine, profile, fidelity)
     return Result(
         model=header.model,
         machine=machine,
         policy=header.policy,
-        kernels=header.kernels,
+        kernels=profile.name,
         fidelity=fidelity,
         macs=sum(operator.macs for operator in header.operators),
         run=run,
@@ -132,6 +137,18 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay") -> Resu
         warnings=header.warnings,
         measured=measured(header.model, machine.name, header.policy),
     )
+
+
+def _shipped_kernels(name: str) -> str:
+    from mcusim.kernels import profile_names
+
+    known = profile_names()
+    if name not in known:
+        raise ProgramError(
+            f"the program was written for kernel profile {name[:80]!r}, which is none of {', '.join(known)}; "
+            "name its file with --kernels"
+        )
+    return name
 
 
 def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
