@@ -11,7 +11,7 @@ from machines import ZERO, free_dma, ideal
 
 from mcusim.engine import execute
 from mcusim.engine.run import Run
-from mcusim.errors import UsageError
+from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.kernels.work import compute_cycles
 from mcusim.machine import Machine
@@ -195,3 +195,48 @@ def test_an_unknown_fidelity_is_named() -> None:
     machine = board(1)
     with pytest.raises(UsageError, match="fidelity 'magic' is not known; choose from: replay"):
         execute(ping_pong(machine, 1), machine, load_profile(), fidelity="magic")
+
+
+def test_two_equal_streams_slow_the_core_as_one_would() -> None:
+    """Each of two streams that share the controller runs half the time: together they ask what one asks."""
+    machine = shared(board(4), "sram1")
+    kernel = compute(machine, 9, 0, 1, ())
+    one = [copy(machine, i, 0, (), 4 * TILE) for i in range(60)]
+    two = [replace(task, lane=f"dma2.s{i % 2}") for i, task in enumerate(one)]
+    alone = play(program([*one, replace(kernel, id=99)], machine), machine).by_cause["bus"]
+    pair = play(program([*two, replace(kernel, id=99)], machine), machine).by_cause["bus"]
+    assert alone > 0
+    assert pair == pytest.approx(alone, rel=0.1)
+
+
+def test_a_second_image_costs_as_much_as_the_first() -> None:
+    machine = ideal("stm32f469i-disco")
+    sram, flash = machine.memory["sram1"].base, machine.memory["flash"].base
+    traffic = []
+    for batch in (1, 2):
+        g = Geometry("CONV_2D", batch, 8, 8, 8, 8, 8, 8, 3, 3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1)
+        operands = (
+            Operand("input0", Span("sram1", sram, g.in_bytes), "r"),
+            Operand("filter", Span("flash", flash, 576), "r"),
+            Operand("output", Span("sram1", sram + 4096, g.out_bytes), "w"),
+            Operand("scratch", Span("sram2", machine.memory["sram2"].base, 288), "rw"),
+        )
+        run = play(program([Compute(0, 0, 0, 1, g, Tile(0, 8, 0, 8), operands)], machine), machine)
+        traffic.append({name: (t.core_read, t.core_write) for name, t in run.traffic.items()})
+    assert traffic[1] == {name: (2 * r, 2 * w) for name, (r, w) in traffic[0].items()}
+
+
+@pytest.mark.parametrize("role", ["input0", "output", "filter", "scratch"])
+def test_a_call_without_what_its_kernel_needs_is_refused(role: str) -> None:
+    machine = ideal("stm32f469i-disco")
+    sram, flash = machine.memory["sram1"].base, machine.memory["flash"].base
+    g = Geometry("CONV_2D", 1, 8, 8, 8, 8, 8, 8, 3, 3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1)
+    operands = (
+        Operand("input0", Span("sram1", sram, g.in_bytes), "r"),
+        Operand("filter", Span("flash", flash, 576), "r"),
+        Operand("output", Span("sram1", sram + 4096, g.out_bytes), "w"),
+        Operand("scratch", Span("sram2", machine.memory["sram2"].base, 288), "rw"),
+    )
+    left = tuple(operand for operand in operands if operand.role != role)
+    with pytest.raises(ProgramError, match=f"a CONV_2D call has 0 B of operand {role}; kernel conv needs"):
+        play(program([Compute(0, 0, 0, 1, g, Tile(0, 8, 0, 8), left)], machine), machine)

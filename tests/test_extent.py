@@ -8,13 +8,15 @@ import pytest
 from small_graphs import convolution
 from test_tflite_reader import GOOD
 
+from mcusim.errors import ProgramError
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
+from mcusim.model.geometry import Geometry, whole
 from mcusim.model.graph import Graph
-from mcusim.plan import plan
+from mcusim.plan import check_program, plan
 from mcusim.plan.extent import check_extent
 from mcusim.plan.fields import FieldError
-from mcusim.plan.program import Compute
+from mcusim.plan.program import Compute, Operand, Program, Span
 
 MACHINE = load_machine("stm32f746g-disco")
 
@@ -68,3 +70,20 @@ def test_a_task_without_rows_is_refused() -> None:
     (task,) = calls(CONV, "internal")
     with pytest.raises(FieldError, match="no output row"):
         check_extent(replace(task, rows=replace(task.rows, out_rows=0)))
+
+
+def test_loops_that_no_microcontroller_would_run_are_refused() -> None:
+    """A consistent geometry of two kilobytes can ask for hours: 2**20 outputs of 2**20 window positions each."""
+    (task,) = calls(CONV, "external")
+    edge = 1 << 10
+    sdram = MACHINE.memory["sdram"].base
+    g = Geometry("AVERAGE_POOL_2D", 1, 2 * edge - 1, 2 * edge - 1, 1, edge, edge, 1, kernel_h=edge, kernel_w=edge)
+    operands = (
+        Operand("input0", Span("sdram", sdram, g.in_bytes), "r"),
+        Operand("output", Span("sdram", sdram + g.in_bytes, g.out_bytes), "w"),
+    )
+    huge = replace(task, geometry=g, rows=whole(g), operands=operands)
+    check_extent(huge)
+    header = plan(CONV, MACHINE, "external", kernels=load_profile()).header
+    with pytest.raises(ProgramError, match=r"the kernel calls have 1.1e\+12 loop steps, more than the 1e\+10 allowed"):
+        check_program(Program(header, (huge,)), MACHINE)

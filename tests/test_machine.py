@@ -263,7 +263,7 @@ def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
         ("memory.sdram.timing.refresh", "50 ns", "must be longer than tRC (6 sdclk)"),
         ("memory.sdram.timing.CL", "0 sdclk", "must be more than zero"),
         ("memory.sdram.timing.tWR", "2 hclk", "wrong unit hclk"),
-        ("memory.sdram.timing.tWR", "2 s", "must be at most 1 s or 10**9 clocks"),
+        ("memory.sdram.timing.tWR", "2 s", "must be at most 1 ms or 10,000 clocks"),
         ("memory.sdram.timing.tWR", "-2 ns", "must not be negative"),
         ("memory.qspi.data_lines", "3", "must be one of 1, 2, 4, 8"),
         ("dma.dma2.beat", "3 B", "must be one of 1 B, 2 B, 4 B"),

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import layout as L
 from mcusim.memory import path
-from mcusim.memory.system import MemorySystem
+from mcusim.memory.system import Demand, MemorySystem
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 SDCLK = 2  # core cycles per SDRAM clock on both boards
 ROW = {F469: 1024, F746: 512}
+OVERHEAD = {F469: 5, F746: 6}
 
 
 class Probe:
@@ -32,8 +34,9 @@ class Probe:
 
 
 def quiet(name: str, **keys: str) -> Machine:
-    """The board without SDRAM refresh in the way (a period of a second), SDRAM not cached."""
-    sdram = {"memory.sdram.timing.refresh": "1 s", "memory.sdram.attribute": "uncached"}
+    """The board without SDRAM refresh in the way (a period of a millisecond), SDRAM not cached."""
+    sdram = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.attribute": "uncached"}
+    sdram["memory.sdram.read_overhead"] = f"{OVERHEAD[name]} cycles"
     return load_machine(name, sdram | {key.replace("__", "."): value for key, value in keys.items()})
 
 
@@ -64,8 +67,7 @@ def test_flash_accelerator_hits_and_misses(waits: int) -> None:
 def test_sdram_row_hit_miss_and_closed_row(board: str) -> None:
     machine = quiet(board)
     probe = Probe(machine)
-    overhead = {F469: 5, F746: 6}[board]
-    column = overhead + ({F469: 3, F746: 2}[board] + {F469: 1, F746: 2}[board]) * SDCLK  # CL, beats of a word
+    column = OVERHEAD[board] + ({F469: 3, F746: 2}[board] + {F469: 1, F746: 2}[board]) * SDCLK  # CL, beats of a word
     assert probe("sdram", 0) == 2 * SDCLK + column  # tRCD: no row was open
     probe.pass_time(1000)
     assert probe("sdram", 4) == column  # the row is open
@@ -104,7 +106,7 @@ def test_sdram_write_recovery_holds_the_row() -> None:
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_sdram_refresh_closes_the_rows_and_delays_who_comes_in_it(late: int) -> None:
-    machine = load_machine(F469)
+    machine = load_machine(F469, {"memory.sdram.read_overhead": "5 cycles"})
     probe = Probe(machine)
     probe("sdram", 0)
     period = round(machine.cycles(machine.memory["sdram"].device.timing.refresh, 90_000_000))  # type: ignore[union-attr]
@@ -159,7 +161,7 @@ def test_qspi_command_then_sequential_data() -> None:
 
 
 def test_cache_line_fill_hit_write_back_and_eviction() -> None:
-    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 ms"})
     probe = Probe(machine)
     fill = probe("sdram", 0)
     assert fill > 0
@@ -176,7 +178,7 @@ def test_cache_line_fill_hit_write_back_and_eviction() -> None:
 
 def test_a_line_streams_in_behind_the_critical_word() -> None:
     """Eight word loads of a missed line: at full speed they wait for the last beat, spaced out for the first word."""
-    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 ms"})
     fast, slow = Probe(machine), Probe(machine)
     row = 2 * SDCLK
     head = row + 6 + 2 * SDCLK
@@ -195,7 +197,7 @@ def test_replacement_policies_keep_a_working_set_that_fits(replacement: str) -> 
 
 
 def test_maintenance_writes_dirty_lines_and_forgets_invalidated_ones() -> None:
-    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 s"})
+    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 ms"})
     memory = MemorySystem(machine)
     probe = Probe(machine)
     probe.memory = memory
@@ -222,3 +224,36 @@ def test_dma_costs_a_beat_at_a_time(beat: int, burst: int) -> None:
     read = 5 + (3 + burst * beat // 4 if burst * beat > 4 else 4) * SDCLK
     ticks = memory.transfer(dma, sdram, sram, 1024)
     assert ticks == (1024 // beat * 4 + 1024 // (beat * burst) * read + 2 * SDCLK) * L.TICK
+
+
+def test_a_transfer_pays_each_region_it_really_hits() -> None:
+    """Into the end of DTCM and on into SRAM1: only the bytes behind the border pay SRAM1's write latency."""
+    machine = quiet(F746, memory__sram1__write_latency="100 cycles")
+    memory = MemorySystem(machine)
+    border, size = machine.memory["sram1"].base, 4096
+    times = []
+    for inside in (size, 1024, 0):
+        memory.sync(0)
+        demand = memory.measure(
+            lambda _, n=inside: times.append(memory.transfer(machine.dma["dma2"], border + 8192, border - n, size))
+        )
+        assert demand.get("dtcm", Demand(0, 0, 0, 0, 0, 0)).write_bytes == inside
+        assert demand["sram1"].write_bytes == size - inside
+    in_dtcm, across, in_sram = times
+    assert across - in_dtcm == (in_sram - in_dtcm) * (size - 1024) // size > 0
+
+
+def test_short_cache_lines_are_looked_up_one_by_one() -> None:
+    machine = load_machine(F746, {"cache.data.line": "8 B"})
+    memory = MemorySystem(machine)
+    path.walk(memory.state, machine.memory["sdram"].base, 1024, 4, 0, 0, 0)
+    assert memory.counters()["dcache_misses"] == 128
+
+
+def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
+    machine = load_machine(F469, {"core.clock": "2 GHz", "memory.sdram.timing.CL": "1 ms"})
+    memory = MemorySystem(machine)
+    base = machine.memory["sdram"].base
+    with pytest.raises(UsageError, match="durations are out of scale"):
+        for _ in range(1000):
+            memory.measure(lambda s: path.walk(s, base, 1 << 24, 1, 0, 0, 0))

@@ -18,7 +18,7 @@ from mcusim.machine.loader import replace_all
 from mcusim.model import load_model
 from mcusim.plan import PlanOptions, plan
 
-F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
+F469, F746, L4R5 = "stm32f469i-disco", "stm32f746g-disco", "nucleo-l4r5zi"
 NETWORK = "proxyless-w0.25-r096"
 SLACK = 1.005
 
@@ -44,7 +44,15 @@ def cycles(machine: Machine, policy: str, network: str = NETWORK, **options: Any
         (F746, "external", "cache.data.ways", ["4", "2", "1"]),
         (F746, "tinyops", "cache.data.ways", ["4", "2", "1"]),
         (F746, "external", "cache.data.size", ["64 KiB", "16 KiB", "4 KiB", "2 KiB"]),
-        (F746, "internal", "cache.instruction.size", ["16 KiB", "4 KiB", "1 KiB"]),
+        (F746, "internal", "cache.instruction.size", ["16 KiB", "4 KiB", "1 KiB", "512 B", "0 B"]),
+        (
+            F469,
+            "internal",
+            "memory.flash.accelerator.prefetch_hides",
+            ["6 cycles", "4.5 cycles", "2 cycles", "0 cycles"],
+        ),
+        (F469, "internal", "memory.flash.accelerator.data_lines", ["64", "8", "2", "1"]),
+        (L4R5, "internal", "memory.flash.accelerator.instruction_lines", ["512", "128", "64", "8", "1", "0"]),
         (F469, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
         (F746, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
         (F746, "tinyops", "dma.dma2.burst", ["16", "4", "1"]),
@@ -72,7 +80,7 @@ def test_twice_the_clock_is_less_than_twice_the_speed(board: str) -> None:
     held = {"core.clock": f"{2 * hertz} Hz", "memory.flash.wait_states": "11"}
     for key in ("memory.sdram.read_overhead", "memory.sdram.write_overhead"):
         number, unit = machine.figures[key].text.split()
-        held[key] = f"{2 * int(number)} {unit}"
+        held[key] = f"{2 * float(number)} {unit}"
     slow, fast = cycles(machine, "external") / hertz, cycles(replace_all(machine, held), "external") / (2 * hertz)
     assert fast < slow
     assert fast > slow / 2

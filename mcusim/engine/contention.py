@@ -7,8 +7,8 @@ of one DMA controller do not overlap at all: the highest priority runs, the othe
 
 SimPy sees starts and ends only: when the set of activities changes, every running one is re-timed.
 
-Left out: bursts of accesses (the residual assumes they are spread evenly over the activity), and the feedback of a
-slowed activity asking less per cycle.
+Left out: bursts of accesses (the residual assumes they are spread evenly over the activity), the feedback of a slowed
+activity asking less per cycle, and rows of an SDRAM bank that core and DMA close for each other.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Arbiter:
                     return HELD
                 sharing += other.priority == activity.priority
             elif self._runs(other):
-                factor += activity.wait_per_tick(other)
+                factor += activity.wait_per_tick(other) // self._sharing(other)
         return factor * sharing
 
     def perform(self, activity: Activity) -> Generator[Any, Any, int]:
@@ -95,6 +95,13 @@ class Arbiter:
         self.running.remove(activity)
         self._notify()
         return int(self.env.now - begin) - activity.cycles
+
+    def _sharing(self, activity: Activity) -> int:
+        """How many streams of its controller and priority run: each gets that part of the time."""
+        if not activity.controller:
+            return 1
+        key = (activity.controller, activity.priority)
+        return sum((o.controller, o.priority) == key for o in self.running)
 
     def _runs(self, other: Activity) -> bool:
         return not any(

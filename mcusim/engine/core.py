@@ -43,6 +43,7 @@ class ReplayCore:
 
     def __init__(self, profile: Profile, isa: str, code: int) -> None:
         self.profile, self.isa, self.costs, self.code = profile, isa, profile.core(isa), code
+        self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
         """Play the streams at the task's start, then occupy the core for the cycles that gave."""
@@ -52,7 +53,7 @@ class ReplayCore:
         memory.sync(int(system.env.now))
 
         def action(state: Any) -> None:
-            calls.fetch(state, self.code, g, task.rows, task.tile == 0, self.profile, self.costs, compute)
+            calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
             calls.play(state, g, task.rows, operands, self.profile, self.costs)
 
         demand = memory.measure(action)
@@ -60,7 +61,8 @@ class ReplayCore:
         cycles: Cycles = {"compute": compute, "runtime": self.costs.operator if task.tile == 0 else 0}
         for name, asked in demand.items():
             cause = CAUSE[system.machine.memory[name].kind]
-            cycles[cause] = cycles.get(cause, 0) + -(-asked.stall // TICK)
+            whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
+            cycles[cause] = cycles.get(cause, 0) + whole
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mcusim.errors import ProgramError
 from mcusim.kernels import streams as S
 from mcusim.kernels.profile import CoreCosts, Profile
-from mcusim.kernels.variants import VARIANTS, variant
+from mcusim.kernels.variants import VARIANTS, scratch_bytes, variant
 from mcusim.kernels.work import compute_cycles
 from mcusim.memory import layout as L
 from mcusim.memory import path
@@ -28,6 +29,8 @@ _ROLE = {
     "input0": S.IN, "input1": S.IN2, "filter": S.W, "output": S.OUT,
     "bias": S.BIAS, "multiplier": S.MUL, "shift": S.SHIFT, "scratch": S.SCR,
 }  # fmt: skip
+_SCRATCH = ("conv", "depthwise")
+_WEIGHTED = ("pointwise", "conv", "depthwise", "depthwise_3x3", "depthwise_basic", "fully_connected")
 # outputs per time round the outermost loop that sweeps the whole code
 _PER_SWEEP = {"pointwise": 4, "conv": 4, "depthwise": 4, "depthwise_3x3": 4, "depthwise_basic": 1}
 _PER_SWEEP |= {"fully_connected": 2, "add": 4}
@@ -36,7 +39,10 @@ _PER_SWEEP |= {"fully_connected": 2, "add": 4}
 def play(
     state: Any, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]], profile: Profile, costs: CoreCosts
 ) -> None:
-    """Play the data accesses of a kernel call on the memory state. ``operands``: role -> (address, bytes)."""
+    """Play the data accesses of a kernel call on the memory state. ``operands``: role -> (address, bytes).
+
+    Raises ProgramError if an operand that the kernel needs is missing or its scratch too short.
+    """
     kind = variant(g)
     p = np.full(S.SLOTS, -1, np.int64)
     for role, (address, _) in operands.items():
@@ -46,26 +52,39 @@ def play(
         g.in_h, g.in_w, g.in_c, g.out_w, g.out_c, g.kernel_h, g.kernel_w, g.stride_h, g.stride_w,
         g.dilation_h, g.dilation_w, g.pad_top, g.pad_left,
     )  # fmt: skip
-    p[S.ROW], p[S.ROWS], p[S.IROW] = rows.out_row, rows.out_rows * g.batch, rows.in_row
+    p[S.ROW], p[S.ROWS], p[S.IROW] = rows.out_row, rows.out_rows, rows.in_row
+    p[S.SIZE], p[S.SIZE2], p[S.OUT_SIZE] = (operands.get(r, (0, 0))[1] for r in ("input0", "input1", "output"))
     _gaps(p, g, kind, costs)
-    if p[S.IN] < 0 or p[S.OUT] < 0:
+    _require(g, kind, operands)
+    if kind not in _STREAM or g.type == "MEAN":
+        S.sequential(state, p)
         return
-    if kind in _STREAM and g.type != "MEAN":
+    for _ in range(g.batch):  # images lie behind each other
         _STREAM[kind](state, p)
-        return
-    _sizes(p, g, rows, operands)
-    S.sequential(state, p)
+        p[S.IN] += rows.in_rows * g.in_w * g.in_c
+        p[S.OUT] += rows.out_rows * g.out_w * g.out_c
 
 
-def _sizes(p: Any, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]]) -> None:
-    size = {role: bytes_ for role, (_, bytes_) in operands.items()}
-    p[S.SIZE] = size.get("input0", 0)
-    p[S.SIZE2] = size.get("input1", 0)
-    p[S.OUT_SIZE] = size.get("output", 0)
+def _require(g: Geometry, kind: str, operands: Mapping[str, tuple[int, int]]) -> None:
+    """Raise ProgramError for a call without an operand its kernel reads or writes."""
+    needs = {"input0": 1, "output": 1}
+    if kind in _WEIGHTED:
+        needs["filter"] = 1
+    if kind in _SCRATCH or g.type == "AVERAGE_POOL_2D":
+        needs["scratch"] = scratch_bytes(g)
+    for role, need in needs.items():
+        have = operands.get(role, (0, 0))[1]
+        if have < need:
+            raise ProgramError(f"a {g.type} call has {have:,} B of operand {role}; kernel {kind} needs {need:,} B")
 
 
 def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
-    """Ticks of core work per access in each loop level (accesses per MAC or element as the streams issue them)."""
+    """Ticks of core work per access in each loop level.
+
+    Accesses as the inner loops of CMSIS-NN 5.8.0 issue them, in words unless said: pointwise 4 loads for 16 MACs
+    (bytes: 4 for 4), conv and depthwise 6 for 16 and 8, depthwise 3x3 2 for 4, fully connected 3 for 8, im2col 3 for 4
+    elements (bytes: 2 for 1), requantisation 3 an output.
+    """
     level = {name: cost / 1000 for name, cost in costs.levels[kind].items()}
     gap = {S.G_BLOCK: 0.0, S.G_REST: 0.0, S.G_SUM: 0.0, S.G_COPY: 0.0, S.G_ZERO: 0.0, S.G_OUT: 0.0}
     gap[S.G_OUT] = level.get("output", 0.0) / 3
@@ -89,17 +108,17 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
         p[slot] = round(cycles * L.TICK)
 
 
-def fetch(
-    state: Any, code: int, g: Geometry, rows: Tile, first: bool, profile: Profile, costs: CoreCosts, cycles: int
-) -> int:
-    """Play the instruction fetches of a kernel call whose set starts at address ``code``; stall in ticks."""
+def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, costs: CoreCosts, cycles: int) -> int:
+    """Play the instruction fetches of a call of ``cycles`` whose kernel set starts at ``code``; stall in ticks."""
     kind = variant(g)
     address = code
     for name in VARIANTS[: VARIANTS.index(kind)]:
         address += -(-profile.code[name] // 64) * 64
-    sweeps = _sweeps(g, kind, rows.out_row + rows.out_rows) - _sweeps(g, kind, rows.out_row)
-    executed = int(cycles * costs.bytes_per_cycle)
-    return int(path.fetch(state, address, profile.code[kind], sweeps, int(first), executed))
+    end = rows.out_row + rows.out_rows
+    sweeps = _sweeps(g, kind, end) - _sweeps(g, kind, rows.out_row)
+    before = compute_cycles(g, Tile(0, rows.out_row, 0, 0), costs)
+    begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
+    return int(path.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed))
 
 
 def _sweeps(g: Geometry, kind: str, rows: int) -> int:

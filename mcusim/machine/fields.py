@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 from mcusim import units
@@ -39,8 +40,9 @@ __all__ = [
 Scope = Mapping[str, Any]
 Parser = Callable[[object], Any]
 _INTEGER = re.compile(r"\d+(_\d+)*|0[xX][0-9a-fA-F]+(_[0-9a-fA-F]+)*", re.ASCII)
-SLOWEST_CLOCK, FASTEST_CLOCK = 1_000, 10_000_000_000
+SLOWEST_CLOCK, FASTEST_CLOCK = 100_000, 2_000_000_000
 ADDRESSES = 1 << 32
+LONGEST_TIME, LONGEST_CLOCKS = Fraction(1, 1000), 10_000  # of a duration: an access this long is no access
 
 
 class RejectedError(ValueError):
@@ -243,14 +245,14 @@ def bits(*among: int) -> Field:
 
 
 def duration(*clocks: str, positive: bool = False, default: Default | None = None) -> Field:
-    """A duration in core cycles, seconds or the device's clocks (called ``clocks``); at most 1 s or 10**9 clocks."""
+    """A duration in core cycles, seconds or the device's clocks (called ``clocks``); at most 1 ms or 10,000 clocks."""
 
     def parse(value: object) -> units.Duration:
         length = units.parse_duration(value, clocks)
         if positive and not length.value:
             raise RejectedError("must be more than zero")
-        if length.value > (1 if length.unit == "s" else 10**9):
-            raise RejectedError("must be at most 1 s or 10**9 clocks")
+        if length.value > (LONGEST_TIME if length.unit == "s" else LONGEST_CLOCKS):
+            raise RejectedError(f"must be at most {LONGEST_TIME * 1000} ms or {LONGEST_CLOCKS:,} clocks")
         return length
 
     return Field(parse, default)

@@ -8,11 +8,10 @@ blocks, and the tag arrays of the caches. Times in it are *ticks*: ``TICK`` of t
 from __future__ import annotations
 
 TICK = 256  # ticks per core cycle
-VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams
-VISIT_SHIFT = 5
+VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
 
 # header
-NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, LAST = range(12)
+NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, LAST, SHIFT = range(13)
 HEADER = 16
 
 # range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back)
@@ -22,7 +21,7 @@ RANGE = 4
 # region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
 OVERHEAD_R, OVERHEAD_W, T_CL, T_RCD, T_RP, T_RC, T_RAS, T_WR, T_CLK, T_REFI = range(11, 21)
-BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH = range(21, 27)
+BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH, PREFETCH = range(21, 28)
 # ... dynamic state ...
 BUSY, NEXT_REFRESH, LATCH, LAST_ADDRESS, LAST_WRITE, ACCEL = range(28, 34)
 OPEN = 34  # open row per bank, -1 closed

@@ -54,13 +54,24 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
         return
     end = address + bytes_
     while address < end:
-        stop = min(end, ((address >> L.VISIT_SHIFT) + 1) << L.VISIT_SHIFT)
+        stop = min(end, ((address >> s[L.SHIFT]) + 1) << s[L.SHIFT])
         visit(s, address, (stop - address + size - 1) // size, size, write, gap, inter)
         address = stop
 
 
 @native
-def cached_fetch(s: State, address: int, bytes_: int, sweeps: int) -> int:
+def uncached_line(s: State, r: int, address: int, line: int, n: int) -> int:
+    """Ticks of one line of code read from its memory, counted ``n`` times."""
+    occupied = s[r + L.OCCUPIED]
+    first, last = devices.line(s, r, address, line, 0, max(s[L.NOW], s[r + L.BUSY]))
+    s[r + L.OCCUPIED] = occupied + n * (s[r + L.OCCUPIED] - occupied)
+    s[r + L.READS] += n
+    s[r + L.READ_BYTES] += n * line
+    return (first + last) // 2
+
+
+@native
+def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, executed: int) -> int:
     """Instruction fetch through the I-cache; returns the stall in ticks."""
     c = s[L.ICACHE]
     line = s[c + L.C_LINE]
@@ -71,44 +82,53 @@ def cached_fetch(s: State, address: int, bytes_: int, sweeps: int) -> int:
         ticks = cache.fetch_line(s, address + i * line)
         stall += ticks
         s[L.NOW] += ticks
-    if lines > s[c + L.C_SETS] * s[c + L.C_WAYS] and sweeps > 1:
-        stall += stall * (sweeps - 1)
-    s[L.NOW] = before + stall
+    if lines > s[c + L.C_SETS] * s[c + L.C_WAYS]:
+        again = max(0, min(lines * (sweeps - 1), executed // line - lines))
+        stall += again * uncached_line(s, r, address, line, again)
+        s[L.IMISSES] += again
+    s[L.NOW] = before
     return stall
 
 
 @native
-def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, executed: int) -> int:
-    """Instruction fetch of a kernel whose loops sweep ``bytes_`` of code ``sweeps`` times; returns the stall in ticks.
+def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int) -> int:
+    """Instruction fetch of a kernel call; returns the stall in ticks.
 
-    With an I-cache that holds the code, the first sweep of a call fills it line by line; code that is larger than the
-    I-cache, or than the flash accelerator's instruction lines, misses on every line of every sweep (cyclic LRU). Of a
-    miss the sequential prefetch hides ``prefetch_hides``. Without either, all ``executed`` bytes come from flash.
-    ``cold`` says that the operator starts.
+    ``bytes_`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
+    its operator (the fetches of its tiles then sum to the operator's); ``cold`` says that the operator starts.
+
+    With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
+    sweep (cyclic LRU). Flash with a prefetching accelerator delivers the line behind the current one while that runs:
+    each line executed stalls for what ``prefetch_hides`` leaves of the flash's access, since only jumps are kept in the
+    accelerator's lines (what the prefetch buffer holds is not a miss: ST RM0090 3.5 as remembered, assumed). Without
+    the prefetch every line is kept: code that fits misses once, larger code on every line. With neither, every line
+    comes from flash.
     """
     q = cache.region_of(s, address)
     if q < 0:
         return 0
     r = s[q + L.BLOCK]
-    if s[r + L.KIND] == L.TCM:
+    if s[r + L.KIND] != L.FLASH:
         return 0
+    stall = 0
+    missed = 0
     if s[L.ICACHE] > 0:
-        stall = cached_fetch(s, address, bytes_, sweeps)
-        s[r + L.STALL] += stall
-        return stall
-    if s[r + L.KIND] == L.SRAM:
-        return 0
-    line = 1 << s[r + L.LINE]
-    lines = (bytes_ + line - 1) // line
-    if s[r + L.I_LINES] == 0:
-        missed = executed // line
-    elif lines > s[r + L.I_LINES]:
-        missed = lines * sweeps
+        stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
     else:
-        missed = lines * cold
-    stall = missed * max(0, s[r + L.WAIT] + L.TICK + s[r + L.LATENCY_R] - s[r + L.HIDES])
+        line = s[r + L.LINE]
+        run = (executed >> line) - (begun >> line)
+        lines = (bytes_ + (1 << line) - 1) >> line
+        missed = run
+        if s[r + L.I_LINES] > 0 and not s[r + L.PREFETCH]:
+            missed = min(run, lines * sweeps) if lines > s[r + L.I_LINES] else min(run, lines * cold)
+        if s[r + L.I_LINES] == 0:
+            stall = missed * uncached_line(s, r, address, 1 << line, missed)
+        else:
+            stall = missed * max(0, s[r + L.WAIT] + L.TICK + s[r + L.LATENCY_R] - s[r + L.HIDES])
+            s[r + L.READS] += missed
+            s[r + L.READ_BYTES] += missed << line
+            s[r + L.OCCUPIED] += missed * (s[r + L.WAIT] + L.TICK)
     s[r + L.F_MISSES] += missed
-    s[r + L.READ_BYTES] += missed * line
     s[r + L.STALL] += stall
     s[L.NOW] += stall
     return stall
@@ -119,27 +139,31 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
     """Ticks of one undisturbed memory-to-memory transfer; ``read`` and ``write`` are the controller's ticks a beat.
 
     The two ports alternate (a 16-byte FIFO hides little of single beats): a beat costs the source memory's read, the
-    target memory's write and the controller's own time; a burst shares the source's access.
+    target memory's write and the controller's own time; a burst shares the source's access. Each beat pays the region
+    and the SDRAM row it really hits.
     """
-    qs = cache.region_of(s, source)
-    qt = cache.region_of(s, target)
-    if qs < 0 or qt < 0:
-        return 0
-    rs = s[qs + L.BLOCK]
-    rt = s[qt + L.BLOCK]
     begin = s[L.NOW]
     at = 0
     step = beat * burst
     while at < bytes_:
-        chunk = min(bytes_ - at, max(step, L.VISIT))
+        qs = cache.region_of(s, source + at)
+        qt = cache.region_of(s, target + at)
+        if qs < 0 or qt < 0:
+            break
+        rs = s[qs + L.BLOCK]
+        rt = s[qt + L.BLOCK]
+        chunk = bytes_ - at
+        for address in (source + at, target + at):
+            chunk = min(chunk, (((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]) - address)
         n = (chunk + step - 1) // step
-        own = burst * (read + write)
-        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, own, 0)
-        stall += devices.run(s, rt, target + at, n * burst, beat, 1, own // burst, 0)
-        s[L.NOW] += stall + n * own
+        beats = (chunk + beat - 1) // beat
+        own = read + write
+        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, own * beats // n, 0)
+        stall += devices.run(s, rt, target + at, beats, beat, 1, own, 0)
+        s[L.NOW] += stall + beats * own
         s[rs + L.READS] += n
         s[rs + L.READ_BYTES] += chunk
-        s[rt + L.WRITES] += n * burst
+        s[rt + L.WRITES] += beats
         s[rt + L.WRITE_BYTES] += chunk
         at += chunk
     return s[L.NOW] - begin

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from mcusim.errors import UsageError
 from mcusim.machine.description import Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.memory import cache as _cache
 from mcusim.memory import layout as L
 from mcusim.memory import path
 
 _KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
+LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
 
@@ -39,7 +41,7 @@ class MemorySystem:
     """Caches, devices and their counters for one machine.
 
     ``state`` is the int64 array that native code shares; :meth:`measure` runs something on it and returns what it asked
-    of every region. Left out: anything a device's own text says it leaves out.
+    of every region; it raises UsageError when time runs out of 64 bits. Left out: what each device says it leaves out.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -57,6 +59,8 @@ class MemorySystem:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
         before = self._counters()
         action(self.state)
+        if not 0 <= self.state[L.NOW] < LAST_TICK:
+            raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
         delta = self._counters() - before
         return {
             region.name: Demand(*(int(x) for x in row[: L.STALL - L.READS + 1]))
@@ -133,6 +137,7 @@ class _Builder:
         for k, (base, region, i) in enumerate(ranges):
             attribute = 0 if isinstance(region.device, Tcm) else L.ATTRIBUTES[region.attribute]
             s[range_base + k * L.RANGE :][: L.RANGE] = (base, base + region.size, L.HEADER + i * L.REGION, attribute)
+        s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
         s[L.DCACHE] = self._cache(accel, data)
         s[L.ICACHE] = self._cache(accel + _cache_size(data), instruction)
 
@@ -176,6 +181,7 @@ class _Builder:
         s[r + L.LINE] = _log2(device.line)
         if accelerator is not None:
             s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
+            s[r + L.PREFETCH] = int(accelerator.prefetch)
             s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides) if accelerator.prefetch else 0
 
     def _sdram(self, r: int, device: Sdram) -> None:
