@@ -135,8 +135,10 @@ def _core(where: str, isa: str, table: Mapping[str, Any]) -> CoreCosts:
             level: round(1000 * _number(where, f"{isa}.{kind}.{level}", rows.get(level))) for level in LEVELS[kind]
         }
         basis[kind] = (str(rows.get("basis", default[0])), str(rows.get("source", default[1])))
-    operator = int(_number(where, f"{isa}.operator", table.get("operator")))
-    rate = _number(where, f"{isa}.bytes_per_cycle", table.get("bytes_per_cycle"))
+    runtime = _table(where, table, "runtime", isa)
+    basis["runtime"] = (str(runtime.get("basis", "assumed")), str(runtime.get("source", "")))
+    operator = int(_number(where, f"{isa}.runtime.operator", runtime.get("operator")))
+    rate = _number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
     return CoreCosts(operator, rate, levels, basis)
 
 
