@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "profiles"
 LARGEST_FILE = 1 << 20
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "pointwise": ("block", "rest", "sum", "output"),
-    "conv": ("block", "rest", "tap", "element", "element_rest", "zero", "pixel", "output"),
+    "conv": ("block", "rest", "tap", "element", "element_rest", "zero", "output"),
     "depthwise": ("mac", "tap", "element", "zero", "output"),
     "depthwise_3x3": ("mac", "output"),
     "depthwise_basic": ("mac", "output"),

@@ -81,7 +81,6 @@ def _conv(g: Geometry, rows: int, outputs: int) -> dict[str, int]:
         "element": taps * (g.in_c - odd),
         "element_rest": taps * odd,
         "zero": (pixels * window - taps) * g.in_c * 2,
-        "pixel": pixels,
         "block": outputs * (depth - depth % 4),
         "rest": outputs * (depth % 4),
         "output": outputs,
