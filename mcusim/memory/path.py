@@ -91,6 +91,24 @@ def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, execu
 
 
 @native
+def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int) -> int:
+    """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
+    line = 1 << s[r + L.LINE]
+    lines = (bytes_ + line - 1) >> s[r + L.LINE]
+    if s[r + L.I_LINES] == 0:
+        s[r + L.F_MISSES] += run
+        return run * uncached_line(s, r, address, line, run)
+    missed = run
+    if not s[r + L.PREFETCH]:
+        missed = min(run, lines * (sweeps if lines > s[r + L.I_LINES] else cold))
+    s[r + L.F_MISSES] += missed
+    s[r + L.READS] += missed
+    s[r + L.READ_BYTES] += missed * line
+    s[r + L.OCCUPIED] += missed * (s[r + L.WAIT] + L.TICK)
+    return missed * max(0, s[r + L.WAIT] + L.TICK + s[r + L.LATENCY_R] - s[r + L.HIDES])
+
+
+@native
 def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int) -> int:
     """Instruction fetch of a kernel call; returns the stall in ticks.
 
@@ -110,25 +128,11 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     r = s[q + L.BLOCK]
     if s[r + L.KIND] != L.FLASH:
         return 0
-    stall = 0
-    missed = 0
     if s[L.ICACHE] > 0:
         stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
     else:
-        line = s[r + L.LINE]
-        run = (executed >> line) - (begun >> line)
-        lines = (bytes_ + (1 << line) - 1) >> line
-        missed = run
-        if s[r + L.I_LINES] > 0 and not s[r + L.PREFETCH]:
-            missed = min(run, lines * sweeps) if lines > s[r + L.I_LINES] else min(run, lines * cold)
-        if s[r + L.I_LINES] == 0:
-            stall = missed * uncached_line(s, r, address, 1 << line, missed)
-        else:
-            stall = missed * max(0, s[r + L.WAIT] + L.TICK + s[r + L.LATENCY_R] - s[r + L.HIDES])
-            s[r + L.READS] += missed
-            s[r + L.READ_BYTES] += missed << line
-            s[r + L.OCCUPIED] += missed * (s[r + L.WAIT] + L.TICK)
-    s[r + L.F_MISSES] += missed
+        run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
+        stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run)
     s[r + L.STALL] += stall
     s[L.NOW] += stall
     return stall
