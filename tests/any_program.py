@@ -45,12 +45,15 @@ def buffers(draw: st.DrawFn) -> Buffer:
 @st.composite
 def headers(draw: st.DrawFn) -> Header:
     operators = tuple(OperatorInfo(i, draw(texts), draw(counts)) for i in range(3))
-    memory = MemoryParts(*draw(st.lists(counts, min_size=6, max_size=6)))
+    memory = MemoryParts(*draw(st.lists(counts, min_size=6, max_size=6)), draw(st.none() | counts))
     words = draw(st.lists(texts, min_size=5, max_size=5))
     peak = draw(st.dictionaries(names, counts, max_size=3))
     found = tuple(draw(st.lists(buffers(), max_size=3)))
     notes = tuple(draw(st.lists(texts, max_size=2)))
-    return Header(*words, operators, memory, peak, found, draw(options), notes, draw(st.booleans()))
+    chosen = draw(options) | draw(
+        st.just({}) | st.fixed_dictionaries({"set": st.dictionaries(texts, texts, max_size=2)})
+    )
+    return Header(*words, operators, memory, peak, found, chosen, notes, draw(st.booleans()))
 
 
 @st.composite

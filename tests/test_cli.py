@@ -163,19 +163,6 @@ def test_a_broken_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
-@pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
-def test_plan_then_replay_equals_run(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace = tmp_path / "ds-cnn.jsonl"
-    common = ["--machine", "stm32f469i-disco"]
-    assert main(["plan", "ds-cnn", *common, "--policy", policy, "-o", str(trace)]) == 0
-    capsys.readouterr()
-    assert main(["replay", str(trace), *common, "--json", "-"]) == 0
-    replayed = json_of(capsys)
-    assert main(["run", "ds-cnn", *common, "--policy", policy, "--json", "-"]) == 0
-    run = json_of(capsys)
-    assert {key: replayed[key] for key in run} == run
-
-
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "traces").glob("*.jsonl")), ids=lambda path: path.stem)
 def test_trace_samples_replay(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])["machine"]

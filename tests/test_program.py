@@ -119,6 +119,15 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
     "buffer": (lambda x: x[0]["buffers"][0].pop(), "a buffer must be .*found 6 entries"),
     "buffer ends before it starts": (lambda x: x[0]["buffers"][0].__setitem__(5, 2), "first operator of a buffer"),
     "option": (lambda x: x[0]["options"].update(title={}), "option 'title' must be a string, a number"),
+    "set is a list": (lambda x: x[0]["options"].update(set=["core.clock"]), "expected an object, found a list"),
+    "set to a number": (
+        lambda x: x[0]["options"].update(set={"core.clock": 1}),
+        "option 'set', key 'core.clock', must be a string, found 1",
+    ),
+    "budget": (lambda x: x[0]["options"].update(sram_budget="1"), "option 'sram_budget' must be a whole number"),
+    "no budget": (lambda x: x[0]["options"].update(sram_budget=0), "option 'sram_budget' must be at least 1"),
+    "exported arena": (lambda x: x[0]["memory"].update(arena_exported=None), "arena_exported must be a whole number"),
+    "other memory": (lambda x: x[0]["memory"].update(stack=1), "unknown key 'stack'"),
     "surrogate": (lambda x: x[0].update(model="\ud800"), "model has a lone surrogate"),
     "long text": (lambda x: x[0].update(model="m" * 5000), "model is longer than 4096 characters"),
 }
@@ -166,8 +175,8 @@ def test_lines_that_are_blank_or_cut(tmp_path: Path) -> None:
     path.write_bytes(SAMPLE.read_bytes()[:-9])
     with pytest.raises(ProgramError, match=f"line {len(lines) - 1}: not JSON"):
         read_program(path)
-    path.write_bytes(lines[0].replace(b'"sram_budget": 327680', b'"sram_budget": 1e999'))
-    with pytest.raises(ProgramError, match="option 'sram_budget' is not a finite number"):
+    path.write_bytes(lines[0].replace(b'"factor": 2', b'"factor": 1e999'))
+    with pytest.raises(ProgramError, match="option 'factor' is not a finite number"):
         read_program(path)
 
 

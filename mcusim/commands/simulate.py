@@ -96,18 +96,22 @@ def replay(
 ) -> int:
     """Play a saved program on a machine; the model is not needed.
 
+    Without --machine it is the machine the program was written for, with the keys that `mcusim plan --set` changed;
+    --set changes further ones, or these again. With --machine it is that machine with --set alone.
+
     \b
-    Example:
-      mcusim replay traces/x.jsonl --machine stm32f746g-disco
+    Examples:
+      mcusim replay traces/ds-cnn-internal.jsonl
+      mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
     """
     output = Output(json, force)
-    from mcusim.machine import load_machine
     from mcusim.plan import read_program
     from mcusim.study import replay as play
+    from mcusim.study.simulate import program_machine
 
     with spinner(f"playing {trace}"):
         program = read_program(trace)
-        target = load_machine(machine or program.header.machine, options.overrides(set_))
+        target = program_machine(program, machine, options.overrides(set_))
         result = play(program, target, fidelity, kernels)
     return _report(result, output, operators, assumptions)
 
@@ -139,8 +143,9 @@ def plan(
 
     overlays = options.comma_list(overlay, "--overlay")
     chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay")
-    target = load_machine(machine, options.overrides(set_))
-    program = plan_program(load_model(model, allow_unknown), target, chosen)
+    overrides = options.overrides(set_)
+    target = load_machine(machine, overrides)
+    program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)
     write_file(out, lambda file: write_program(program, file), force)
     print(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators", file=sys.stderr)
     return 0

@@ -1,9 +1,10 @@
 """The arena of a network as a PyTorch export stores it: an explicit PAD before every strided window.
 
-The networks of the TinyOps tables seem to have come that way: with SAME padding inside the convolutions their arenas
-come out 15 to 28 % below Table 2's RAM column; with explicit PADs (symmetric, half the kernel on each side) six of
-eight come out within 2 %, the others 5 and 17 % below (``pytest tests/test_policies.py -k table_2``). The padded copy
-and the tensor it is made of are alive together, right where the tensors are largest.
+That the networks of the TinyOps tables came that way is inferred, the paper does not say it: TinyOps partitions PAD
+like a convolution, and the arenas fit. With SAME padding inside the convolutions the arenas of the eight published
+architectures come out 16 to 28 % below Table 2's RAM column; with explicit PADs (symmetric, half the kernel on each
+side) seven of the eight come out within 5 %, the eighth 17 % below (``mcusim compare --table 2``). The padded copy and
+the tensor it is made of are alive together, right where the tensors are largest.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from __future__ import annotations
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import Block, plan_arena
-from mcusim.plan.placement import ALIGN, QUANTIZED, Costs, sizes
+from mcusim.plan.placement import ALIGN, QUANTIZED, Costs, Sizes, sizes
 
 __all__ = ["exported_arena_bytes"]
 
 
-def exported_arena_bytes(graph: Graph, kernels: Costs) -> int:
+def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None) -> int:
     """Bytes of the TFLM-style arena (activations and scratch planned together, plus the interpreter's data) of
     ``graph`` with a PAD inserted before each CONV_2D or DEPTHWISE_CONV_2D of stride 2 or more that pads.
 
-    Equals ``MemoryParts.arena`` for a graph without such operators. Leaves out: the PADs' own parameters.
+    ``need`` is what :func:`~mcusim.plan.placement.sizes` says of the graph, if that is known already. Equals
+    ``MemoryParts.arena`` for a graph without such operators. Leaves out: the PADs' own parameters.
     """
-    need = sizes(graph, kernels)
+    need = need or sizes(graph, kernels)
     pads = [_padded_bytes(g) for g in need.geometries]
     step, steps = 0, []
     for size in pads:  # a PAD runs one step before its operator

@@ -138,13 +138,25 @@ def span(value: object, what: str) -> Span:
 
 
 def options(value: object) -> Mapping[str, Any]:
-    """An object of strings, whole or finite numbers, true/false/null, and lists of these."""
+    """An object of strings, whole or finite numbers, true/false/null, and lists of these; ``set`` is an object of
+    strings and ``sram_budget`` a number of bytes or null."""
     found = keys(value, (), value if isinstance(value, dict) else ())
     for key, entry in found.items():
         text(key, "a key of options")
+        if key == "set":
+            _overrides(entry)
+            continue
         for v in entry if isinstance(entry, list) else [entry]:
             _scalar(v, key)
+    if found.get("sram_budget") is not None:
+        whole(found["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
     return found
+
+
+def _overrides(value: object) -> None:
+    for key, entry in keys(value, (), value if isinstance(value, dict) else ()).items():
+        text(key, "a key of option 'set'")
+        text(entry, f"option 'set', key {quoted(key)},")
 
 
 def _scalar(value: object, key: str) -> None:

@@ -8,8 +8,11 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``format``: always ``"mcusim-program"``; ``version``: always ``1``
 * ``machine``, ``model``, ``model_sha256``, ``policy``, ``kernels``: what was planned, and for which kernel costs
 * ``random_weights``: true if the weights were made up (zoo)
-* ``options``: what the policy chose or was told; ``title`` describes a sample
-* ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``
+* ``options``: what the policy chose or was told. ``sram_budget`` is the limit asked for in bytes, null for none;
+  ``set`` the machine keys that were changed, ``{"core.clock": "200 MHz"}``, key and value as strings, which a replay
+  on ``machine`` changes too; ``title`` describes a sample
+* ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``; may have
+  ``arena_exported``, the arena with explicit PADs (:mod:`mcusim.plan.exported`)
 * ``peak_bytes``: region -> bytes in use at the peak
 * ``operators``: list of ``[index, type, macs]``; the index is the position in this list
 * ``buffers``: list of ``[name, kind, region, address, bytes, first, last]``, alive while operators ``first`` to
@@ -92,6 +95,7 @@ def _header(h: Header) -> dict[str, Any]:
             "runtime": m.runtime,
             "arena": m.arena,
             "weights": m.weights,
+            **({} if m.arena_exported is None else {"arena_exported": m.arena_exported}),
         },
         "peak_bytes": dict(sorted(h.peak_bytes.items())),
         "operators": [[o.index, o.type, o.macs] for o in h.operators],

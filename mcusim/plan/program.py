@@ -115,7 +115,8 @@ class OperatorInfo:
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
     """Bytes: peak of planned activations, of scratch, overlay buffers, interpreter data; and ``arena``: the TFLM-style
-    arena (planned activations and scratch together, plus runtime)."""
+    arena (planned activations and scratch together, plus runtime). ``arena_exported`` is that arena with explicit PADs
+    (:mod:`mcusim.plan.exported`); None when it is not known."""
 
     activations: int
     scratch: int
@@ -123,6 +124,7 @@ class MemoryParts:
     runtime: int
     arena: int
     weights: int
+    arena_exported: int | None = None
 
 
 @dataclass(frozen=True)

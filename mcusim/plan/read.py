@@ -151,13 +151,13 @@ def _header(value: Any) -> Header:
     found = f.keys(value, HEADER)
     if not isinstance(found["random_weights"], bool):
         raise f.FieldError(f"random_weights must be true or false, found {f.quoted(found['random_weights'])}")
-    memory = f.keys(found["memory"], MEMORY)
+    memory = f.keys(found["memory"], MEMORY, ("arena_exported",))
     peak = found["peak_bytes"]
     operators = tuple(_operator(v, n) for n, v in enumerate(f.items(found["operators"], "operators")))
     return Header(
         **{key: f.text(found[key], key) for key in TEXTS},
         operators=operators,
-        memory=MemoryParts(*(f.whole(memory[key], key, f.ADDRESSES) for key in MEMORY)),
+        memory=MemoryParts(**{key: f.whole(size, key, f.ADDRESSES) for key, size in memory.items()}),
         peak_bytes={f.matching(k, "region"): f.whole(v, k, f.ADDRESSES + 1) for k, v in f.keys(peak, (), peak).items()},
         buffers=tuple(_buffer(v, len(operators)) for v in f.items(found["buffers"], "buffers")),
         options=f.options(found["options"]),

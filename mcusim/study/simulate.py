@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcusim.errors import DoesNotFit, ProgramError
-from mcusim.machine import load_machine
+from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, exported_arena_bytes, plan
+from mcusim.plan import OVERLAYS, PlanOptions, plan
 from mcusim.report import Result, assumptions, energy
 from mcusim.study.published import measured
 from mcusim.units import parse_size
@@ -19,7 +19,16 @@ from mcusim.units import parse_size
 if TYPE_CHECKING:
     from mcusim.plan.program import Program
 
-__all__ = ["DEFAULT_KERNELS", "Settings", "plan_program", "replay", "settings", "simulate", "simulate_row"]
+__all__ = [
+    "DEFAULT_KERNELS",
+    "Settings",
+    "plan_program",
+    "program_machine",
+    "replay",
+    "settings",
+    "simulate",
+    "simulate_row",
+]
 
 DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
@@ -79,7 +88,6 @@ def settings(
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
-    from mcusim.kernels import load_profile
     from mcusim.model import graph_macs
 
     try:
@@ -98,17 +106,41 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             measured=measured(graph.name, machine.name, chosen.policy),
         )
     result = replay(program, machine, chosen.fidelity, chosen.kernels)
-    exported = None
-    if result.measured is not None and "arena_bytes" in result.measured.figures:
-        exported = exported_arena_bytes(graph, load_profile(chosen.kernels))
-    return replace(result, sram_budget=chosen.options.sram_budget, exported_arena=exported)
+    return replace(result, sram_budget=chosen.options.sram_budget)
 
 
-def plan_program(graph: Graph, machine: Machine, chosen: Settings) -> Program:
-    """The program that the policy writes; raises DoesNotFit."""
+def plan_program(
+    graph: Graph, machine: Machine, chosen: Settings, overrides: Mapping[str, str] | None = None
+) -> Program:
+    """The program that the policy writes; raises DoesNotFit.
+
+    ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
+    """
     from mcusim.kernels import load_profile
 
-    return plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=chosen.options)
+    program = plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=chosen.options)
+    if not overrides:
+        return program
+    options = {**program.header.options, "set": dict(sorted(overrides.items()))}
+    return replace(program, header=replace(program.header, options=options))
+
+
+def program_machine(program: Program, machine: str | Path | None, overrides: Mapping[str, str]) -> Machine:
+    """The machine to play ``program`` on.
+
+    ``machine``, when given, with ``overrides`` alone; else the shipped machine that the program was written for, with
+    the keys that were changed for it and ``overrides`` on top. Raises MachineError, and ProgramError when the program
+    was written for a machine that is not shipped: a program does not make anybody open a file.
+    """
+    if machine is not None:
+        return load_machine(machine, overrides)
+    name = program.header.machine
+    if name not in machine_names():
+        raise ProgramError(
+            f"the program was written for machine {name[:80]!r}, which is none of {', '.join(machine_names())}; "
+            "name it, or its TOML file, with --machine"
+        )
+    return load_machine(name, {**program.header.options.get("set", {}), **overrides})
 
 
 def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels: str | None = None) -> Result:
@@ -135,6 +167,7 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels
         energy=energy(run, machine),
         assumptions=assumptions(run, machine),
         warnings=header.warnings,
+        sram_budget=header.options.get("sram_budget"),
         measured=measured(header.model, machine.name, header.policy),
     )
 

@@ -31,5 +31,5 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
         if flash is None:
             raise UsageError(f"machine {machine.name} has no flash for the weights; name a region for them")
         weights = flash.name
-    chosen: dict[str, object] = {"weights": weights, "sram_budget": pool.size}
+    chosen: dict[str, object] = {"weights": weights, "sram_budget": options.sram_budget}
     return whole_program(graph, machine, "internal", kernels, pool, region_pool(machine, weights), chosen)

@@ -49,7 +49,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work)
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
-    said = _chosen(options, weights, pool, chosen)
+    said = _chosen(options, weights, chosen)
     header = heading(graph, "tinyops", kernels, need, layout, placed, said, overlay)
     return Program(header, tuple(pipeline.run().tasks))
 
@@ -87,10 +87,10 @@ def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
     return [Buffer(n, "scratch" if n == "scratch" else "overlay", span, 0, last) for n, span in buffers.items()]
 
 
-def _chosen(options: PlanOptions, weights: str, pool: Pool, chosen: OverlaySizes) -> dict[str, object]:
+def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[str, object]:
     return {
         "weights": weights,
-        "sram_budget": pool.size,
+        "sram_budget": options.sram_budget,
         "overlay": [name for name in OVERLAYS if name in options.overlay],
         "factor": chosen.factor,
         "tile_buffer": chosen.tile,

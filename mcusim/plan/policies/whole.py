@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
+from mcusim.plan.exported import exported_arena_bytes
 from mcusim.plan.layout import Layout, Pool
 from mcusim.plan.operands import whole_operands
 from mcusim.plan.placement import Costs, Placement, Sizes, infos, place, sizes
@@ -44,7 +47,7 @@ def heading(
         policy=policy,
         kernels=kernels.name,
         operators=infos(graph, need.geometries),
-        memory=need.memory(overlay),
+        memory=replace(need.memory(overlay), arena_exported=exported_arena_bytes(graph, kernels, need)),
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),
         options=options,
