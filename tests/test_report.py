@@ -193,12 +193,25 @@ def test_json_of_a_measured_row_has_errors() -> None:
     assert row["measured"]["error_percent"] == pytest.approx({"latency_ms": 25.0, "arena_bytes": -24.0})
 
 
-def test_exported_arena_stands_beside_the_published_one() -> None:
+def test_a_published_arena_is_compared_with_explicit_pads() -> None:
+    """1520 B as planned, 1900 B with PADs, 2000 B published."""
+    header = make_run().header
+    run = make_run(header=replace(header, memory=replace(header.memory, arena_exported=1900)))
     published = Measured("a paper", ("Table 1",), {"arena_bytes": 2000.0})
-    result = make_result(measured=published, exported_arena=1900)
-    assert to_json(result)["exported_arena"] == {"bytes": 1900, "error_percent": pytest.approx(-5.0)}
-    assert "arena with explicit PADs: 1.9 KB, error -5.0%" in compare_table([result])
-    assert "exported_arena" not in to_json(make_result())
+    result = make_result(run=run, measured=published)
+    row = to_json(result)
+    assert (row["memory"]["arena"], row["memory"]["arena_exported"]) == (1520, 1900)
+    assert row["measured"]["error_percent"] == {"arena_bytes": pytest.approx(-5.0)}
+    beside = make_result("external", run=run)
+    assert (result.figure("arena_bytes"), beside.figure("arena_bytes")) == (1900, 1520)
+    text = compare_table([result, beside])
+    assert "1.9    2 -5.0%" in text
+    assert "1.9    -     -" in text
+    assert "arena as planned, without PADs: 1.52 KB, error -24.0%" in text
+    assert "inferred" in text
+    assert "1.9 KB (KB = 1000) measured 2, error -5.0%" in run_table(result)
+    assert "without PADs: 1.5 KB, error -24.0%" in run_table(result)
+    assert "PAD" not in compare_table([beside]) + run_table(beside)
 
 
 def test_sram_bytes_leaves_out_external_memory() -> None:

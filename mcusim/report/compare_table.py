@@ -28,16 +28,18 @@ def compare_table(results: Sequence[Result]) -> str:
     """One line per result, grouped by model and machine, at most 80 columns wide.
 
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
-    policies ``external`` and ``tinyops`` ends with the ratio of their latencies, one with a published arena with the
-    arena of the network as a PyTorch export stores it, with explicit PADs.
+    policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
+    column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
+    :mod:`mcusim.plan.exported`), and the group ends with the arena as planned.
     """
-    lines = _layout([_cells(result) for result in results])
+    exported = {_group(result) for result in results if result.arena_published}
+    lines = _layout([_cells(result, _group(result) in exported) for result in results])
     table, body = lines[:2], iter(lines[2:])
     for _, group in groupby(results, key=_group):
         members = list(group)
         table += ["", _title(members[0])]
         table += [_line(result, next(body)) for result in members]
-        table += _ratio_line(members) + _exported_line(members[0])
+        table += _ratio_line(members) + _planned_line(members)
     return "\n".join([*table, *_footer(results)])
 
 
@@ -64,9 +66,9 @@ def _title(result: Result) -> str:
     return f"{result.model} on {result.machine.name}{budget}"
 
 
-def _cells(result: Result) -> list[str]:
+def _cells(result: Result, exported: bool) -> list[str]:
     measured = result.measured.figures if result.measured else {}
-    arena, published_arena = result.figure("arena_bytes"), measured.get("arena_bytes")
+    arena, published_arena = result.arena(exported), measured.get("arena_bytes")
     return [
         result.policy,
         rounded(result.figure("latency_ms")),
@@ -120,11 +122,12 @@ def _ratio_line(members: Sequence[Result]) -> list[str]:
     return [line]
 
 
-def _exported_line(result: Result) -> list[str]:
-    if result.exported_arena is None:
-        return []
-    arena = rounded(result.exported_arena / 1000)
-    return [f"arena with explicit PADs: {arena} KB, error {percent(result.exported_arena_error)}"]
+def _planned_line(members: Sequence[Result]) -> list[str]:
+    for result in members:
+        arena, error = result.arena(exported=False), result.planned_arena_error
+        if arena is not None and error is not None:
+            return [f"arena as planned, without PADs: {rounded(arena / 1000)} KB, error {percent(error)}"]
+    return []
 
 
 def _footer(results: Sequence[Result]) -> list[str]:
@@ -134,6 +137,9 @@ def _footer(results: Sequence[Result]) -> list[str]:
     sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
     warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
     lines = [*sources, *warnings]
+    if any(result.arena_published and result.fits for result in results):
+        lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
+        lines.append("  that the published networks had these PADs is inferred, not published")
     if any("random weights" in text for result in results for text in result.assumptions):
         lines.append("random weights: zoo networks have the published architecture and seeded random weights")
     return ["", *lines] if lines else []

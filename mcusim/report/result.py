@@ -23,8 +23,7 @@ class Result:
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
-    asked for, in bytes; None when there was none, or when the program came from a file. ``exported_arena`` is the arena
-    in bytes with explicit PADs before strided windows (:mod:`mcusim.plan.exported`), where an arena is published.
+    asked for, in bytes; None when there was none.
     """
 
     model: str
@@ -41,7 +40,6 @@ class Result:
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
-    exported_arena: int | None = None
 
     @property
     def fits(self) -> bool:
@@ -49,19 +47,36 @@ class Result:
         return self.run is not None
 
     def figure(self, name: str) -> float | None:
-        """A simulated figure by the name of its measured counterpart; None when there is no run."""
+        """A simulated figure by the name of its measured counterpart; None when there is no run.
+
+        Where an arena is published, ``arena_bytes`` is that of the network with explicit PADs before padded strided
+        windows: the published networks are inferred to have had them (:mod:`mcusim.plan.exported`). Elsewhere it is
+        the arena as planned.
+        """
         if self.run is None or self.energy is None:
             return None
         if name == "arena_bytes":
-            return self.run.header.memory.arena
+            return self.arena(self.arena_published)
         value: float = getattr(self.energy, name)
         return value
 
+    def arena(self, exported: bool) -> int | None:
+        """Bytes of the arena as planned, or as ``exported``, with explicit PADs; None when there is no run."""
+        if self.run is None:
+            return None
+        memory = self.run.header.memory
+        return memory.arena if not exported or memory.arena_exported is None else memory.arena_exported
+
     @property
-    def exported_arena_error(self) -> float | None:
-        """Error of ``exported_arena`` in percent against the published arena; None when one of the two is missing."""
-        measured = self.measured.figures.get("arena_bytes") if self.measured else None
-        return None if measured is None or self.exported_arena is None else error_percent(self.exported_arena, measured)
+    def arena_published(self) -> bool:
+        """Whether there is a published arena to compare with."""
+        return self.measured is not None and "arena_bytes" in self.measured.figures
+
+    @property
+    def planned_arena_error(self) -> float | None:
+        """Error of the arena as planned against the published one, in percent; None when one of the two is missing."""
+        planned, measured = self.arena(False), self.measured.figures.get("arena_bytes") if self.measured else None
+        return None if planned is None or measured is None else error_percent(planned, measured)
 
     def error_percent(self, name: str) -> float | None:
         """Error of a figure against its published measurement; None when one of the two is missing."""
@@ -82,7 +97,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
 
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit`` or
-    ``unusable``.
+    ``unusable``. ``memory.arena`` is the arena as planned, ``memory.arena_exported`` the one with explicit PADs, which
+    ``measured.error_percent.arena_bytes`` is about.
     """
     row: dict[str, Any] = {
         "model": result.model,
@@ -103,8 +119,6 @@ def to_json(result: Result) -> dict[str, Any]:
         row["unusable"] = result.unusable
     if result.measured is not None:
         row["measured"] = _measured(result, result.measured)
-    if result.exported_arena is not None:
-        row["exported_arena"] = {"bytes": result.exported_arena, "error_percent": result.exported_arena_error}
     return row
 
 

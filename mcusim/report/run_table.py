@@ -70,15 +70,19 @@ def _memory(result: Result, run: Run) -> list[str]:
     memory = run.header.memory
     parts = ("activations", "scratch", "overlay", "runtime", "weights")
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
-    arena = f"  TFLM-style arena {memory.arena / 1000:,.1f} KB (KB = 1000) {_arena_beside(result)}".rstrip()
-    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), arena]
+    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *_arena(result, memory.arena)]
 
 
-def _arena_beside(result: Result) -> str:
+def _arena(result: Result, planned: int) -> list[str]:
     if result.measured is None or "arena_bytes" not in result.measured.figures:
-        return ""
-    measured = result.measured.figures["arena_bytes"] / 1000
-    return f"measured {measured:.0f}, error {percent(result.error_percent('arena_bytes'))}"
+        return [f"  TFLM-style arena {planned / 1000:,.1f} KB (KB = 1000)"]
+    exported, measured = (result.figure("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
+    error = percent(result.error_percent("arena_bytes"))
+    return [
+        f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}",
+        "    with explicit PADs, which the published network is inferred to have had",
+        f"    as planned, without PADs: {planned / 1000:,.1f} KB, error {percent(result.planned_arena_error)}",
+    ]
 
 
 def _causes(run: Run) -> list[str]:
