@@ -73,6 +73,7 @@ class Emitter:
         urgent = kind in URGENT or self.dma.streams < 2
         lane, most = f"{self.dma.name}.s{0 if urgent else 1}", self.dma.max_units * self.dma.beat
         parts, filled = -(-source.bytes // most), list(after)
+        self.schedule.require_room(parts)
         number, done = self.requests, []
         self.requests += 1
         for part in range(parts):

@@ -44,9 +44,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from mcusim.errors import UsageError
 from mcusim.model.geometry import Geometry
 from mcusim.plan.check import check_program
-from mcusim.plan.program import FORMAT, VERSION, Compute, Header, Maintain, Program, Span, Task, Transfer
+from mcusim.plan.program import FILE_BYTES, FORMAT, VERSION, Compute, Header, Maintain, Program, Span, Task, Transfer
 from mcusim.plan.read import read_program
 
 __all__ = ["check_program", "program_lines", "read_program", "write_program"]
@@ -60,12 +61,19 @@ PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 
 
 def write_program(program: Program, file: str | Path | TextIO) -> None:
-    """Write ``program`` to a path (UTF-8) or a text stream; the same program gives the same bytes."""
+    """Write ``program`` to a path (UTF-8) or a text stream; the same program gives the same bytes.
+
+    Raises UsageError, with part of it written, for a program larger than a file may be.
+    """
     if isinstance(file, (str, Path)):
         with Path(file).open("w", encoding="utf-8", newline="\n") as stream:
             write_program(program, stream)
         return
+    written = 0
     for line in program_lines(program):
+        written += len(line) + 1  # all of it ASCII
+        if written > FILE_BYTES:
+            raise UsageError(f"the program is larger than {FILE_BYTES:,} B, the most a program file may have")
         file.write(line + "\n")
 
 

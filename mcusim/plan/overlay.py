@@ -18,7 +18,7 @@ from mcusim.plan.operands import data_inputs, tensor_roles
 from mcusim.plan.placement import QUANTIZED, Sizes
 from mcusim.plan.tiling import PARTITIONED, partition, smallest_factor, tallest
 
-__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies", "jobs"]
+__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies", "jobs", "transfers"]
 
 TWO_INPUTS = ("ADD", "MUL")
 
@@ -119,6 +119,16 @@ def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes
         kept = c if c.filter <= sizes.second else Copies(c.row, c.second_row, 0, c.bias, c.quant)
         made.append(Job(op, g, kept, tiles))
     return made
+
+
+def transfers(jobs: Sequence[Job], most: int) -> int:
+    """DMA transfers that all copies of ``jobs`` take when one moves at most ``most`` bytes."""
+    sizes: list[int] = []
+    for job in jobs:
+        c = job.copies
+        sizes += [c.filter, c.bias, c.quant, c.quant]
+        sizes += [tile.in_rows * row for tile in job.tiles for row in (c.row, c.second_row)]
+    return sum(-(-size // most) for size in sizes)
 
 
 def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:

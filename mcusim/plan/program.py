@@ -17,6 +17,8 @@ from mcusim.model.geometry import Geometry, Tile
 
 FORMAT = "mcusim-program"
 VERSION = 1
+TASKS = 40_000  # the most a program may have
+FILE_BYTES = 16 << 20  # the most a program file may have
 
 Role = Literal[
     "input0", "input1", "inputN", "filter", "bias", "multiplier", "shift", "scratch", "output", "table",

@@ -14,7 +14,9 @@ from mcusim.errors import ProgramError
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.plan import fields as f
 from mcusim.plan.program import (
+    FILE_BYTES,
     FORMAT,
+    TASKS,
     VERSION,
     Buffer,
     BufferKind,
@@ -30,12 +32,10 @@ from mcusim.plan.program import (
     Transfer,
 )  # fmt: skip
 
-__all__ = ["FILE_BYTES", "LINE_BYTES", "TASKS", "read_program"]
+__all__ = ["LINE_BYTES", "read_program"]
 
 Result = TypeVar("Result")
-FILE_BYTES = 16 << 20
 LINE_BYTES = 4 << 20
-TASKS = 40_000
 STREAM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\.s[0-9]{1,2}")
 ROLES = get_args(Role)
 BUFFER_KINDS = get_args(BufferKind)

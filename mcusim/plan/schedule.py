@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mcusim.plan.program import Span, Task
+from mcusim.errors import UsageError
+from mcusim.plan.program import TASKS, Span, Task
 
 __all__ = ["CORE", "Access", "Schedule"]
 
@@ -52,7 +53,11 @@ class Schedule:
         accesses: Iterable[Access] = (),
         after: Iterable[int] = (),
     ) -> int:
-        """Append ``build(id, after)`` to ``lane`` and return its id. ``after`` adds edges to those found by access."""
+        """Append ``build(id, after)`` to ``lane`` and return its id. ``after`` adds edges to those found by access.
+
+        Raises UsageError for more tasks than a program may have.
+        """
+        self.require_room(1)
         task = len(self.tasks)
         accesses = tuple(accesses)
         needed = set(after)
@@ -71,6 +76,14 @@ class Schedule:
             self._record(access, task, lane)
         return task
 
+    def require_room(self, tasks: int) -> None:
+        """Raise UsageError unless a program may have ``tasks`` more."""
+        if len(self.tasks) + tasks > TASKS:
+            raise UsageError(
+                f"the program would have more than {TASKS:,} tasks, the most it may have: its transfers or tiles are "
+                "too small; raise max_units of the DMA or the SRAM budget"
+            )
+
     def _edges(self, lane: str, needed: Iterable[int], clock: dict[str, int]) -> tuple[int, ...]:
         """Tasks of ``needed`` that ``clock`` does not imply; of the core's only the last, the others precede it."""
         edges, core = [], -1
@@ -85,10 +98,9 @@ class Schedule:
         return tuple(sorted([*edges, core])) if core >= 0 else tuple(edges)
 
     def _conflicts(self, access: Access) -> Iterable[int]:
-        span = access.span
-        for r in self._records.get(access.slot, ()):
-            if (r.write or access.write) and r.start < span.end and span.address < r.end:
-                yield r.task
+        start, end, write = access.span.address, access.span.end, access.write
+        found = self._records.get(access.slot, ())
+        return [r.task for r in found if r.start < end and start < r.end and (write or r.write)]
 
     def _record(self, access: Access, task: int, lane: str) -> None:
         """A write hides what it covers; a read hides older reads of its lane that it covers."""

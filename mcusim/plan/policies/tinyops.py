@@ -11,7 +11,7 @@ from mcusim.plan.arena import align_up
 from mcusim.plan.emit import Emitter, controller, line_bytes
 from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
 from mcusim.plan.options import OVERLAYS, PlanOptions
-from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs
+from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs, transfers
 from mcusim.plan.pipeline import Pipeline
 from mcusim.plan.placement import ALIGN, Costs, Placement, Sizes, place, sizes
 from mcusim.plan.policies.external import sdram
@@ -30,8 +30,9 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     the weights. With a data cache, buffers are padded to whole lines and by one line.
 
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.tiling` and :mod:`mcusim.plan.overlay`). Raises DoesNotFit
-    when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA. Leaves out: the
-    firmware's start of an operator's first tile before its producer has finished.
+    when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA, or the program
+    would have too many tasks. Leaves out: the firmware's start of an operator's first tile before its producer has
+    finished.
     """
     need, layout = sizes(graph, kernels), Layout(machine)
     home = sdram(machine, "tinyops")
@@ -47,6 +48,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     _place_scratch(need, buffers, placed)
     work = jobs(graph, need, found, chosen)
     pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work)
+    pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
     said = _chosen(options, weights, chosen)
