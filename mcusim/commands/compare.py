@@ -57,14 +57,16 @@ def compare(
       mcusim compare ds-cnn --policy internal,tinyops --json rows.json
     """
     output = Output(json, force)
+    from mcusim.plan import require_effect
     from mcusim.study.compare import compare_cases
-    from mcusim.study.simulate import settings
+    from mcusim.study.simulate import base_settings
 
     overlays = options.comma_list(overlay, "--overlay")
-    base = settings("internal", kernels, sram_budget, weights, overlays, fidelity)
+    base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
     cases = _cases(
         models, options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy"), table, base
     )
+    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
     overrides = options.overrides(set_)
     with bar("simulating", len(cases)) as step:
         comparison = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)

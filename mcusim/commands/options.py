@@ -35,7 +35,7 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help='Change a machine key: core.clock="200 MHz". Repeatable.'),
 ]
 SramBudget = Annotated[
-    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM, as in "256 KiB".')
+    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM (internal, tinyops): "256 KiB".')
 ]
 Weights = Annotated[
     str | None, typer.Option("--weights", metavar="REGION", help="The region weights are read from (sdram, qspi).")

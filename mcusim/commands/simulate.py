@@ -118,7 +118,7 @@ def replay(
 
 def plan(
     model: options.Model,
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The program, as JSON Lines.")],
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON Lines; - is standard output.")],
     machine: options.Machine = _DEFAULT_MACHINE,
     policy: Policy = "internal",
     set_: options.Set = None,
@@ -135,7 +135,9 @@ def plan(
     Example:
       mcusim plan ds-cnn --policy tinyops -o ds-cnn.jsonl
     """
-    check_writable(out, force)
+    to_stdout = str(out) == "-"
+    if not to_stdout:
+        check_writable(out, force)
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.plan import write_program
@@ -146,6 +148,9 @@ def plan(
     overrides = options.overrides(set_)
     target = load_machine(machine, overrides)
     program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)
+    if to_stdout:
+        write_program(program, sys.stdout)
+        return 0
     write_file(out, lambda file: write_program(program, file), force)
     print(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators", file=sys.stderr)
     return 0

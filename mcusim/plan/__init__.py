@@ -7,7 +7,7 @@ from mcusim.plan.exported import exported_arena_bytes
 from mcusim.plan.jsonl import program_lines, read_program, write_program
 from mcusim.plan.lifetimes import lifetimes, peak_bytes, usage_bytes
 from mcusim.plan.options import OVERLAYS, PlanOptions
-from mcusim.plan.planner import plan, policy_names
+from mcusim.plan.planner import plan, policy_names, require_effect
 from mcusim.plan.program import Program
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "policy_names",
     "program_lines",
     "read_program",
+    "require_effect",
     "usage_bytes",
     "write_program",
 ]

@@ -63,18 +63,16 @@ PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 def write_program(program: Program, file: str | Path | TextIO) -> None:
     """Write ``program`` to a path (UTF-8) or a text stream; the same program gives the same bytes.
 
-    Raises UsageError, with part of it written, for a program larger than a file may be.
+    Raises UsageError, with nothing written to a stream, for a program larger than a file may be.
     """
     if isinstance(file, (str, Path)):
         with Path(file).open("w", encoding="utf-8", newline="\n") as stream:
             write_program(program, stream)
         return
-    written = 0
-    for line in program_lines(program):
-        written += len(line) + 1  # all of it ASCII
-        if written > FILE_BYTES:
-            raise UsageError(f"the program is larger than {FILE_BYTES:,} B, the most a program file may have")
-        file.write(line + "\n")
+    lines = list(program_lines(program))
+    if sum(map(len, lines)) + len(lines) > FILE_BYTES:  # all of it is ASCII
+        raise UsageError(f"the program is larger than {FILE_BYTES:,} B, the most a program file may have")
+    file.writelines(line + "\n" for line in lines)
 
 
 def program_lines(program: Program) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -12,10 +12,11 @@ from mcusim.plan.placement import Costs
 from mcusim.plan.policies import external, internal, tinyops
 from mcusim.plan.program import Program
 
-__all__ = ["plan", "policy_names"]
+__all__ = ["plan", "policy_names", "require_effect"]
 
 Policy = Callable[[Graph, Machine, Costs, PlanOptions], Program]
 _POLICIES: dict[str, Policy] = {"internal": internal.plan, "external": external.plan, "tinyops": tinyops.plan}
+_TAKEN_BY = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",)}
 
 
 def policy_names() -> tuple[str, ...]:
@@ -30,8 +31,23 @@ def plan(graph: Graph, machine: Machine, policy: str, kernels: Costs, options: P
     policy and for options the machine cannot meet, DoesNotFit when a region is too small. Leaves out: choosing the
     order of the operators; they run as stored.
     """
-    if policy not in _POLICIES:
-        raise UsageError(f"no policy '{policy}'; there are {', '.join(_POLICIES)}")
+    _require_known(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
     return _POLICIES[policy](graph, machine, kernels, options or PlanOptions())
+
+
+def require_effect(policies: Collection[str], sram_budget: object = None, overlay: object = None) -> None:
+    """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
+    for policy in policies:
+        _require_known(policy)
+    given = {"sram_budget": sram_budget, "overlay": overlay}
+    for name, takers in _TAKEN_BY.items():
+        if given[name] is not None and not set(policies) & set(takers):
+            option, chosen = name.replace("_", "-"), " or ".join(dict.fromkeys(policies))
+            raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers)}")
+
+
+def _require_known(policy: str) -> None:
+    if policy not in _POLICIES:
+        raise UsageError(f"no policy '{policy}'; there are {', '.join(_POLICIES)}")

@@ -9,16 +9,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mcusim.errors import InputError, ModelError, UsageError
+from mcusim.errors import InputError, ModelError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.plan import require_effect
 from mcusim.report import Result, to_json
 from mcusim.report.compare_table import compare_table, ratio
 from mcusim.report.measured import error_percent
 from mcusim.study.cases import MAY_BE_MISSING, Case, product_cases, tinyops_cases
 from mcusim.study.published import measured
-from mcusim.study.simulate import DEFAULT_KERNELS, settings, simulate_row
+from mcusim.study.simulate import DEFAULT_KERNELS, base_settings, simulate_row
 
 __all__ = ["Comparison", "compare", "compare_cases"]
 
@@ -67,15 +68,18 @@ def compare(
 
     Options are those of :func:`~mcusim.study.simulate.simulate`; machines and policies default to the paper's. A row
     that does not fit, or that a policy cannot plan on a machine, is a row with its reason. Raises
-    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
+    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
+    option that none of the policies takes.
 
     Leaves out what :func:`~mcusim.study.simulate.simulate` leaves out.
     """
-    base = settings("internal", kernels, sram_budget, weights, overlay, fidelity)
+    overlays = None if overlay is None else list(overlay)
+    base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:
         cases = product_cases(models, machines, policies, base)
+    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
     return compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown)
 
 
@@ -96,7 +100,7 @@ def compare_cases(
 
     for name in dict.fromkeys(case.settings.kernels for case in cases):
         load_profile(name)
-    _check_policies(case.settings.policy for case in cases)
+    require_effect([case.settings.policy for case in cases])
     graph = cache(lambda model: load_model(model, allow_unknown))
     machine = cache(lambda name: load_machine(name, overrides))
     loaded = [
@@ -109,14 +113,6 @@ def compare_cases(
         if progress is not None:
             progress(rows[-1])
     return Comparison(tuple(rows))
-
-
-def _check_policies(names: Iterable[str]) -> None:
-    from mcusim.plan import policy_names
-
-    for name in names:
-        if name not in policy_names():
-            raise UsageError(f"no policy {name!r}; there are {', '.join(policy_names())}")
 
 
 def _loaded(model: str | Path | Graph, load: Callable[[str | Path], Graph]) -> Graph | str:

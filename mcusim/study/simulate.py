@@ -11,7 +11,7 @@ from mcusim.errors import DoesNotFit, ProgramError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, plan
+from mcusim.plan import OVERLAYS, PlanOptions, plan, require_effect
 from mcusim.report import Result, assumptions, energy
 from mcusim.study.published import measured
 from mcusim.units import parse_size
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_KERNELS",
     "Settings",
+    "base_settings",
     "plan_program",
     "program_machine",
     "replay",
@@ -80,7 +81,22 @@ def settings(
     overlay: Iterable[str] | None,
     fidelity: str,
 ) -> Settings:
-    """The options of :func:`simulate`, parsed; raises UnitError or UsageError."""
+    """The options of :func:`simulate`, parsed; raises UnitError or UsageError, also for an option without effect."""
+    overlays = None if overlay is None else list(overlay)
+    found = base_settings(kernels, sram_budget, weights, overlays, fidelity, policy)
+    require_effect([policy], sram_budget, overlays)
+    return found
+
+
+def base_settings(
+    kernels: str,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+    policy: str = "internal",
+) -> Settings:
+    """:func:`settings` for several policies, which may each take other options."""
     budget = parse_size(sram_budget) if isinstance(sram_budget, str) else sram_budget
     copied = frozenset(OVERLAYS if overlay is None else overlay)
     return Settings(policy, kernels, PlanOptions(budget, weights, copied), fidelity)
