@@ -63,13 +63,11 @@ def compare(
 
     overlays = options.comma_list(overlay, "--overlay")
     base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
-    cases = _cases(
-        models, options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy"), table, base
-    )
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    cases = _cases(models, machines, policies, table, base)
     require_effect([case.settings.policy for case in cases], sram_budget, overlays)
-    overrides = options.overrides(set_)
     with bar("simulating", len(cases)) as step:
-        comparison = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)
+        comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
 
