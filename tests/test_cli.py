@@ -148,7 +148,7 @@ def test_existing_output_is_refused_and_kept(tmp_path: Path, capsys: pytest.Capt
     assert "--force" in one_error(capsys)
     assert out.read_text(encoding="utf-8") == "mine"
     assert main(["models", "--json", str(out), "--force"]) == 0
-    assert "ds-cnn" in json.loads(out.read_text(encoding="utf-8"))["models"]
+    assert "ds-cnn" in [row["name"] for row in json.loads(out.read_text(encoding="utf-8"))["models"]]
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
     umask = os.umask(0)
     os.umask(umask)

@@ -48,10 +48,9 @@ def models(json: options.Json = None, force: options.Force = False) -> int:
       mcusim models
     """
     output = Output(json, force)
-    from mcusim.model import zoo_names
+    from mcusim.report.zoo_table import zoo_json, zoo_table
 
-    names = list(zoo_names())
-    output.emit(lambda: "\n".join(names), lambda: {"models": names})
+    output.emit(zoo_table, zoo_json)
     return 0
 
 

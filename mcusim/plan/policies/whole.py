@@ -51,6 +51,17 @@ def heading(
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),
         options=options,
-        warnings=graph.warnings,
+        warnings=(*graph.warnings, *_unsigned(graph)),
         random_weights=graph.random_weights,
+    )
+
+
+def _unsigned(graph: Graph) -> tuple[str, ...]:
+    """The warning that a uint8 network carries: kernel sets of int8 do not run it."""
+    found = sum(any(graph.tensors[i].dtype == "uint8" for i in operator.outputs) for operator in graph.operators)
+    if not found:
+        return ()
+    return (
+        f"{found} operators are uint8: costed as int8 kernels, where a board without uint8 ones runs an interpreter's"
+        " reference kernels, several times slower",
     )
