@@ -49,7 +49,7 @@ def test_h743_uses_the_axi_sram() -> None:
 
 def test_memory_parts() -> None:
     header = planned("kws_ref_model", "stm32f746g-disco", "internal").header
-    graph, channels = model("kws_ref_model"), 9 * 64 + 12
+    graph, channels = model("kws_ref_model"), 9 * 64
     assert header.memory.activations == 16_000
     assert header.memory.runtime == 8 * channels + 160 * len(graph.operators)
     assert header.memory.overlay == 0

@@ -62,8 +62,8 @@ def sizes(graph: Graph, kernels: Costs) -> Sizes:
     """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
 
     Runtime is what an interpreter keeps: ``node_bytes`` for each operator with its tensors, ``per_channel_bytes`` for
-    each output channel of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED. Leaves out: the interpreter's own objects,
-    its temporary allocations while it starts, and the stack.
+    each output channel of CONV_2D and DEPTHWISE_CONV_2D (FULLY_CONNECTED has one scale). Leaves out: the interpreter's
+    own objects, its temporary allocations while it starts, and the stack.
     """
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch_bytes(g) for g in geometries)
@@ -71,7 +71,7 @@ def sizes(graph: Graph, kernels: Costs) -> Sizes:
     tensors = [Block(life.bytes, life.first, life.last) for life in lives]
     extra = [Block(size, step, step) for step, size in enumerate(scratch) if size]
     alone = plan_arena(tensors, ALIGN)
-    channels = sum(g.out_c for g in geometries if g.type in PARAMETRIC)
+    channels = sum(g.out_c for g in geometries if g.type in QUANTIZED)
     return Sizes(
         geometries,
         scratch,
