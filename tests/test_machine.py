@@ -297,3 +297,14 @@ def test_overlap_names_both_regions_and_ranges(f746: Machine) -> None:
 def test_neighbours_that_touch_do_not_overlap(f746: Machine) -> None:
     assert f746.replace("memory.sram2.base", "0x2005_0000").memory["sram2"].base == 0x2005_0000
     assert "overlap" in refusal(f746, "memory.sram2.base", "0x2004_BFE0")
+
+
+def test_a_key_that_nothing_uses_is_no_key() -> None:
+    with pytest.raises(MachineError, match=r"power\.sleep.*no such key"):
+        load_machine("stm32f746g-disco", {"power.sleep": "1 mA"})
+
+
+def test_changes_since_the_file_are_kept() -> None:
+    machine = load_machine("stm32f746g-disco", {"core.clock": "200 MHz"})
+    assert load_machine("stm32f746g-disco").changes == {}
+    assert machine.replace("dma.dma2.burst", 1).changes == {"core.clock": "200 MHz", "dma.dma2.burst": "1"}

@@ -38,7 +38,6 @@ def make_machine() -> Machine:
         ("memory.sdram.read_overhead", "calibrated"),
         ("dma.dma2.read_cost", "assumed"),
         ("power.run", "calibrated"),
-        ("power.sleep", "assumed"),
         ("power.sdram_active", "assumed"),
         ("power.qspi_active", "assumed"),
         ("power.dma_active", "assumed"),
@@ -57,7 +56,7 @@ def make_machine() -> Machine:
             "qspi": make_region("qspi", "qspi", 0x9000_0000, 1 << 20),
         },
         dma={},
-        power=Power(5.0, 0.1, 0.01, 0.02, 0.005, 0.004, {"sdram": 1e-9, "sram1": 5e-10}),
+        power=Power(5.0, 0.1, 0.02, 0.005, 0.004, {"sdram": 1e-9, "sram1": 5e-10}),
         figures={key: Figure(key, "1", basis, "test", "bench.toml", 1) for key, basis in figures},  # type: ignore[arg-type]
     )
 
@@ -152,8 +151,24 @@ def test_assumptions_name_what_the_run_used() -> None:
     assert "memory.sdram.read_overhead = 1 (calibrated: test)" in lines
     for part in ("dma.dma2", "sdram_active", "dma_active", "energy_per_byte.sdram", "random weights", "costed as"):
         assert part in text
-    assert "power.sleep" not in text
     assert "qspi" not in text
+
+
+def test_assumptions_name_external_memory_without_energy() -> None:
+    run = make_run(traffic={"qspi": Traffic(core_read=1), "sdram": Traffic(dma_read=1)})
+    machine = make_machine()
+    said = [line for line in assumptions(run, machine) if "not in the energy" in line]
+    assert said == ["power.energy_per_byte has no qspi: its accesses are not in the energy"]
+    nothing = replace(machine.power, sdram_active=0.0, qspi_active=0.0, energy_per_byte={"sdram": 0.0})
+    said = [line for line in assumptions(run, replace(machine, power=nothing)) if "not in the energy" in line]
+    assert [line.partition(":")[0] for line in said] == [
+        "power.sdram_active = 0 A",
+        "power.qspi_active = 0 A",
+        "power.energy_per_byte.sdram = 0 J",
+        "power.energy_per_byte has no qspi",
+    ]
+    idle = assumptions(make_run(), replace(machine, power=nothing))
+    assert not [line for line in idle if "not in the energy" in line]
 
 
 ISSUE_KEYS = {

@@ -191,7 +191,6 @@ class Power:
 
     supply: float  # V
     run: float  # A, core running, external memories idle or off
-    sleep: float  # A, core asleep (WFI)
     sdram_active: float  # A added while SDRAM is initialised and refreshed (a program uses it)
     qspi_active: float  # A added while QSPI is memory-mapped (a program uses it)
     dma_active: float  # A added while a DMA stream transfers
@@ -223,6 +222,7 @@ class Machine:
     power: Power
     figures: Mapping[str, Figure] = field(repr=False)
     path: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
 
     def replace(self, key: str, value: object) -> Machine:

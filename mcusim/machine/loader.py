@@ -43,14 +43,16 @@ def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
     tree = machine._raw
     if not isinstance(tree, Branch):
         raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
+    texts = dict(machine.changes)
     for key, value in changes.items():
         _require_key(machine, key, value)
+        texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
         leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
         tree = with_leaf(tree, tuple(key.split(".")), leaf)
-    return _build(tree, machine.path)
+    return _build(tree, machine.path, texts)
 
 
-def _build(tree: Branch, path: str) -> Machine:
+def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) -> Machine:
     reader = Reader(tree)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
@@ -66,6 +68,7 @@ def _build(tree: Branch, path: str) -> Machine:
         power=parts["power"],
         figures=reader.figures,
         path=path,
+        changes=dict(sorted((changes or {}).items())),
         _raw=tree,
     )
     found = broken(machine)

@@ -178,7 +178,6 @@ DMA: dict[str, Field] = {
 POWER: dict[str, Field | Table | Each] = {
     "supply": voltage(),
     "run": current(),
-    "sleep": current(),
     "sdram_active": current(),
     "qspi_active": current(),
     "dma_active": current(),

@@ -15,8 +15,9 @@ __all__ = ["assumptions"]
 
 
 def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
-    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run rests on, then what the engine and
-    the model say (kernel profile, random weights, warnings), without repetitions.
+    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run rests on, then which external memory's
+    energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
+    warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
     any, a power figure when :func:`~mcusim.report.energy.energy` uses it, cache maintenance when there was some. Core,
@@ -25,6 +26,7 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
     Leaves out figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
     lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
+    lines += _no_energy(run, machine)
     lines += run.assumptions
     if run.header.random_weights:
         lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
@@ -58,7 +60,22 @@ def _power_counts(name: str, rest: str, run: Run, machine: Machine) -> bool:
         return uses(run, machine, "sdram" if name == "sdram_active" else "qspi")
     if name == "dma_active":
         return any(event.kind == "transfer" for event in run.events)
-    return name != "sleep"
+    return True
+
+
+def _no_energy(run: Run, machine: Machine) -> Iterator[str]:
+    """External memories that the run uses and whose current or energy of accesses the power table leaves at nothing."""
+    power = machine.power
+    currents = {"sdram": power.sdram_active, "qspi": power.qspi_active}
+    used = [region for name, region in machine.memory.items() if name in set(_regions(run)) and region.kind in currents]
+    for kind in dict.fromkeys(region.kind for region in used):
+        if not currents[kind]:
+            yield f"power.{kind}_active = 0 A: the memory's current is not in the energy"
+    for region in used:
+        if region.name not in power.energy_per_byte:
+            yield f"power.energy_per_byte has no {region.name}: its accesses are not in the energy"
+        elif not power.energy_per_byte[region.name]:
+            yield f"power.energy_per_byte.{region.name} = 0 J: its accesses are not in the energy"
 
 
 def _regions(run: Run) -> Iterator[str]:
