@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcusim.errors import UsageError
-from mcusim.machine import Machine, load_machine
+from mcusim.machine import Machine, load_machine, replace_all
 from mcusim.memory import layout as L
 from mcusim.memory import path
 from mcusim.memory.system import Demand, MemorySystem
@@ -214,16 +214,17 @@ def test_maintenance_writes_dirty_lines_and_forgets_invalidated_ones() -> None:
 
 @pytest.mark.parametrize(("beat", "burst"), [(1, 1), (2, 1), (4, 1), (4, 4)])
 def test_dma_costs_a_beat_at_a_time(beat: int, burst: int) -> None:
-    """SRAM to SRAM on the F4: the controller's 4 cycles a beat; from SDRAM the read of each access comes on top."""
+    """SRAM to SRAM on the F4: 4 cycles a beat, further beats of a burst 1; from SDRAM the read comes on top."""
     machine = quiet(F469)
     dma = replace(machine.dma["dma2"], beat=beat, burst=burst)
     memory = MemorySystem(machine)
     sram, sdram = machine.memory["sram1"].base, machine.memory["sdram"].base
-    assert memory.transfer(dma, sram, sram + 4096, 1024) == 1024 // beat * 4 * L.TICK
+    own = 1024 // (beat * burst) * (4 + burst - 1)
+    assert memory.transfer(dma, sram, sram + 4096, 1024) == own * L.TICK
     memory.sync(10_000)
     read = 5 + (3 + burst * beat // 4 if burst * beat > 4 else 4) * SDCLK
     ticks = memory.transfer(dma, sdram, sram, 1024)
-    assert ticks == (1024 // beat * 4 + 1024 // (beat * burst) * read + 2 * SDCLK) * L.TICK
+    assert ticks == (own + 1024 // (beat * burst) * read + 2 * SDCLK) * L.TICK
 
 
 def test_a_transfer_pays_each_region_it_really_hits() -> None:
@@ -257,3 +258,26 @@ def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
     with pytest.raises(UsageError, match="durations are out of scale"):
         for _ in range(1000):
             memory.measure(lambda s: path.walk(s, base, 1 << 24, 1, 0, 0, 0))
+
+
+def code_fetch(machine: Machine, bytes_: int, sweeps: int, executed: int) -> int:
+    memory = MemorySystem(machine)
+    return int(path.fetch(memory.state, machine.memory["flash"].base, bytes_, sweeps, 1, 0, executed)) // L.TICK
+
+
+def test_code_that_the_accelerator_holds_misses_once() -> None:
+    """1 KiB in 64 lines of 16 bytes: 64 misses of 6 cycles, less what the prefetch hides, then held lines only."""
+    keys = {"memory__flash__accelerator__line_change": "0 cycles"}
+    assert code_fetch(quiet(F469, **keys), 1024, 10, 10_240) == 64 * (5 + 1 - 4)
+    plain = quiet(F469, **keys, memory__flash__accelerator__prefetch="false")
+    assert code_fetch(plain, 1024, 10, 10_240) == 64 * (5 + 1)
+    assert code_fetch(plain, 1040, 10, 10_400) == 65 * 10 * (5 + 1)  # one line more: every line of every sweep
+    assert code_fetch(quiet(F469, memory__flash__accelerator__line_change="1 cycles"), 1024, 10, 10_240) == 64 * 2 + 576
+
+
+def test_flash_lines_stream_at_the_bus_clock() -> None:
+    """STM32H743: a 32-byte line is 4 beats of a bus at half the core's clock."""
+    machine = load_machine("nucleo-h743zi")
+    fast = replace_all(machine, {"bus.clock": "480 MHz"})
+    stalls = [Probe(m)("flash", 0, n=8, size=4) for m in (machine, fast)]
+    assert stalls[0] == 2 * stalls[1] > 0

@@ -59,7 +59,10 @@ def play(
     if kind not in _STREAM or g.type == "MEAN":
         S.sequential(state, p)
         return
-    for _ in range(g.batch):  # images lie behind each other
+    images = g.batch
+    if kind == "pointwise":  # one matrix over the pixels of all images
+        p[S.ROWS], images = rows.out_rows * images, 1
+    for _ in range(images):  # images lie behind each other
         _STREAM[kind](state, p)
         p[S.IN] += rows.in_rows * g.in_w * g.in_c
         p[S.OUT] += rows.out_rows * g.out_w * g.out_c

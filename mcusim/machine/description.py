@@ -96,6 +96,7 @@ class Accelerator:
     data_lines: int
     prefetch: bool
     prefetch_hides: Duration  # of a missed instruction line, what the sequential prefetch hides on average
+    line_change: Duration  # mean stall when code goes on to another line that the accelerator holds
 
 
 @dataclass(frozen=True, slots=True)

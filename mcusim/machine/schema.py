@@ -74,6 +74,11 @@ _HIDES = Default(
     "cycles a line of code runs while the next one is fetched",
     text=lambda _: "4 cycles",
 )
+_LINE_CHANGE = Default(
+    lambda _: d.Duration(Fraction(0), "cycles"),
+    "as vendors state it: no delay for a line that is held",
+    text=lambda _: "0 cycles",
+)
 _MAPPING = Default(lambda _: "bank-row-column", "FMC address mapping tables of ST RM0385/RM0090, not verified")
 
 CORE: dict[str, Field] = {
@@ -115,6 +120,7 @@ ACCELERATOR: dict[str, Field] = {
     "data_lines": count(0, 4096),
     "prefetch": flag(),
     "prefetch_hides": duration("hclk", default=_HIDES),
+    "line_change": duration("hclk", default=_LINE_CHANGE),
 }
 DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
     "tcm": (d.Tcm, {}),

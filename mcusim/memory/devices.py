@@ -120,7 +120,7 @@ def flash_line(s: State, r: int, address: int) -> int:
         if s[r + L.LATCH] == line:
             return 0
         s[r + L.LATCH] = line
-        s[r + L.OCCUPIED] += s[r + L.WAIT] + L.TICK
+        s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
         return s[r + L.WAIT] + s[r + L.LATENCY_R]
     base = s[r + L.ACCEL]
     place = lines - 1
@@ -137,7 +137,7 @@ def flash_line(s: State, r: int, address: int) -> int:
         s[r + L.A_HITS] += 1
         return 0
     s[r + L.A_MISSES] += 1
-    s[r + L.OCCUPIED] += s[r + L.WAIT] + L.TICK
+    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
     return s[r + L.WAIT] + s[r + L.LATENCY_R]
 
 
@@ -192,9 +192,10 @@ def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) ->
         for _ in range(max(1, bytes_ >> s[r + L.LINE])):
             total += s[r + L.WAIT]
         beats = max(1, bytes_ >> 3)
-        s[r + L.OCCUPIED] += total + beats * L.TICK
-        s[r + L.BUSY] = start + latency + total + (beats - 1) * L.TICK
-        return latency + s[r + L.WAIT], latency + total + (beats - 1) * L.TICK
+        stream = (beats - 1) * s[r + L.BEAT]
+        s[r + L.OCCUPIED] += total + beats * s[r + L.BEAT]
+        s[r + L.BUSY] = start + latency + total + stream
+        return latency + s[r + L.WAIT], latency + total + stream
     ticks = qspi_read(s, r, address, bytes_)
     s[r + L.BUSY] = start + ticks
     return ticks - (bytes_ - 8) * s[r + L.BEAT], ticks

@@ -21,7 +21,7 @@ RANGE = 4
 # region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
 OVERHEAD_R, OVERHEAD_W, T_CL, T_RCD, T_RP, T_RC, T_RAS, T_WR, T_CLK, T_REFI = range(11, 21)
-BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH, PREFETCH = range(21, 28)
+BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH, CHANGE = range(21, 28)
 # ... dynamic state ...
 BUSY, NEXT_REFRESH, LATCH, LAST_ADDRESS, LAST_WRITE, ACCEL = range(28, 34)
 OPEN = 34  # open row per bank, -1 closed

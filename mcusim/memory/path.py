@@ -94,18 +94,18 @@ def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, execu
 def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int) -> int:
     """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
     line = 1 << s[r + L.LINE]
-    lines = (bytes_ + line - 1) >> s[r + L.LINE]
-    if s[r + L.I_LINES] == 0:
+    if s[r + L.I_LINES] < 0:
         s[r + L.F_MISSES] += run
         return run * uncached_line(s, r, address, line, run)
-    missed = run
-    if not s[r + L.PREFETCH]:
-        missed = min(run, lines * (sweeps if lines > s[r + L.I_LINES] else cold))
+    lines = (bytes_ + line - 1) >> s[r + L.LINE]
+    missed = min(run, lines * (sweeps if lines > s[r + L.I_LINES] else cold))
+    access = s[r + L.WAIT] + s[r + L.BEAT]
     s[r + L.F_MISSES] += missed
     s[r + L.READS] += missed
     s[r + L.READ_BYTES] += missed * line
-    s[r + L.OCCUPIED] += missed * (s[r + L.WAIT] + L.TICK)
-    return missed * max(0, s[r + L.WAIT] + L.TICK + s[r + L.LATENCY_R] - s[r + L.HIDES])
+    s[r + L.OCCUPIED] += missed * access
+    held = s[r + L.CHANGE]
+    return missed * max(held, access + s[r + L.LATENCY_R] - s[r + L.HIDES]) + (run - missed) * held
 
 
 @native
@@ -116,11 +116,8 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     its operator (the fetches of its tiles then sum to the operator's); ``cold`` says that the operator starts.
 
     With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
-    sweep (cyclic LRU). Flash with a prefetching accelerator delivers the line behind the current one while that runs:
-    each line executed stalls for what ``prefetch_hides`` leaves of the flash's access, since only jumps are kept in the
-    accelerator's lines (what the prefetch buffer holds is not a miss: ST RM0090 3.5 as remembered, assumed). Without
-    the prefetch every line is kept: code that fits misses once, larger code on every line. With neither, every line
-    comes from flash.
+    sweep (cyclic LRU). A flash accelerator holds lines likewise; the sequential prefetch hides part of a miss, and
+    going on to a line that is held costs ``line_change``. Without either, every line executed comes from flash.
     """
     q = cache.region_of(s, address)
     if q < 0:
@@ -139,12 +136,12 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
 
 
 @native
-def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, read: int, write: int) -> int:
-    """Ticks of one undisturbed memory-to-memory transfer; ``read`` and ``write`` are the controller's ticks a beat.
+def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, own: int, clock: int) -> int:
+    """Ticks of one undisturbed memory-to-memory transfer; ``own`` are the controller's ticks for a beat.
 
     The two ports alternate (a 16-byte FIFO hides little of single beats): a beat costs the source memory's read, the
-    target memory's write and the controller's own time; a burst shares the source's access. Each beat pays the region
-    and the SDRAM row it really hits.
+    target memory's write and the controller's own time; a burst shares the source's access and the arbitration, its
+    further beats take a bus ``clock`` each (ST AN4031). Each beat pays the region and the SDRAM row it really hits.
     """
     begin = s[L.NOW]
     at = 0
@@ -161,10 +158,10 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
             chunk = min(chunk, (((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]) - address)
         n = (chunk + step - 1) // step
         beats = (chunk + beat - 1) // beat
-        own = read + write
-        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, own * beats // n, 0)
-        stall += devices.run(s, rt, target + at, beats, beat, 1, own, 0)
-        s[L.NOW] += stall + beats * own
+        work = n * own + (beats - n) * min(own, clock)
+        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, work // n, 0)
+        stall += devices.run(s, rt, target + at, beats, beat, 1, work // beats, 0)
+        s[L.NOW] += stall + work
         s[rs + L.READS] += n
         s[rs + L.READ_BYTES] += chunk
         s[rt + L.WRITES] += beats

@@ -96,8 +96,9 @@ class MemorySystem:
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
         machine = self.machine
-        read, write = (ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
-        return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, read, write))
+        own = sum(ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
+        clock = round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK)
+        return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
 
     def _counters(self) -> np.ndarray[Any, Any]:
         n = len(self.regions)
@@ -178,11 +179,12 @@ class _Builder:
         hclk = Fraction(machine.core.clock, machine.bus.clock)
         s[r + L.WAIT] = round(device.wait_states * hclk * L.TICK)
         s[r + L.LATENCY_R] = ticks(machine, device.read_latency, machine.bus.clock)
-        s[r + L.LINE] = _log2(device.line)
+        s[r + L.LINE], s[r + L.BEAT] = _log2(device.line), round(hclk * L.TICK)
+        s[r + L.I_LINES] = -1
         if accelerator is not None:
             s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
-            s[r + L.PREFETCH] = int(accelerator.prefetch)
-            s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides) if accelerator.prefetch else 0
+            s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides, machine.bus.clock) * accelerator.prefetch
+            s[r + L.CHANGE] = ticks(machine, accelerator.line_change, machine.bus.clock)
 
     def _sdram(self, r: int, device: Sdram) -> None:
         s, machine, timing, hz = self.state, self.machine, device.timing, device.clock

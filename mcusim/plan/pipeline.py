@@ -1,13 +1,14 @@
 """Order of the tasks of an overlaid program: tiles ahead of the kernel calls, filters and arrays ahead of an operator.
 
 While tile ``t`` is computed, tile ``t+1`` is transferred; while operator ``k`` runs, the filter of ``k+1`` goes into
-the other second buffer; biases, multipliers and shifts follow as soon as their arrays are free. The first tile of an
-operator waits for the last kernel call of the operator that produced it.
+the other second buffer; biases, multipliers and shifts follow as soon as their arrays are free, ahead of the operator's
+second tile, which would otherwise pre-empt what its first needs. The first tile of an operator waits for the last
+kernel call of the operator that produced it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcusim.model.graph import Graph
@@ -59,7 +60,9 @@ class Pipeline:
     def _operator(self, job: Job) -> None:
         held = self._fetch_tile(job, 0)
         for number in range(len(job.tiles)):
-            ahead = self._fetch_tile(job, number + 1) if number + 1 < len(job.tiles) else {}
+            # the second tile is not needed yet, the operator's constants are: tiles pre-empt them, so let them go first
+            first = self._constants(job) if number == 0 else ()
+            ahead = self._fetch_tile(job, number + 1, first) if number + 1 < len(job.tiles) else {}
             self._compute(job, number, held)
             held = ahead
 
@@ -82,8 +85,12 @@ class Pipeline:
         target = Held(buffer, self._at(self.buffers[buffer], 0, source.bytes), ())
         self._ready[index, role] = self.emitter.request(index, 0, kind, source, target)
 
-    def _fetch_tile(self, job: Job, number: int) -> dict[Role, Held]:
-        """Copy the input rows of tile ``number``."""
+    def _constants(self, job: Job) -> list[int]:
+        """Transfers that bring what the operator's kernel reads besides its tiles."""
+        return [task for (op, _), held in self._ready.items() if op == job.operator.index for task in held.filled]
+
+    def _fetch_tile(self, job: Job, number: int, first: Iterable[int] = ()) -> dict[Role, Held]:
+        """Copy the input rows of tile ``number``, after the tasks ``first``."""
         held: dict[Role, Held] = {}
         rows, tensors = job.tiles[number], dict(tensor_roles(self.graph, job.operator))
         for role, kind, buffer in TILES:
@@ -93,7 +100,7 @@ class Pipeline:
             tensor, name = tensors[role], self._next(buffer)
             source = self._at(self.placed.tensors[tensor], rows.in_row * row, rows.in_rows * row)
             target = Held(name, self._at(self.buffers[name], 0, source.bytes), ())
-            after = [self._producer[tensor]] if tensor in self._producer else []
+            after = [*first, *([self._producer[tensor]] if tensor in self._producer else [])]
             if not self.graph.tensors[tensor].constant:
                 after += self.emitter.clean(job.operator.index, number, source)
             held[role] = self.emitter.request(job.operator.index, number, kind, source, target, after)
