@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,51 @@ def test_plan_to_standard_output_is_the_program_and_nothing_else(
     assert main(["plan", "ds-cnn", "--policy", "tinyops", "-o", "-"]) == 0
     assert capsys.readouterr() == ((tmp_path / "x.jsonl").read_text(encoding="utf-8"), "")
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
+
+
+def test_one_item_need_not_be_in_a_list() -> None:
+    graph, machine = mcusim.load_model("ds-cnn"), mcusim.load_machine("stm32f746g-disco")
+    listed = mcusim.compare(["ds-cnn"], ["stm32f746g-disco"], ["internal"])
+    assert mcusim.compare("ds-cnn", "stm32f746g-disco", "internal") == listed
+    assert mcusim.compare(graph, machine, "internal") == listed
+    assert mcusim.compare(Path("ds-cnn"), machine, ("internal",)) == listed
+    one, several = (mcusim.simulate(graph, machine, "tinyops", overlay=copied) for copied in ("input", ["input"]))
+    assert one == several
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"model": None}, "model = None"),
+        ({"machine": 3}, "machine = 3"),
+        ({"policy": None}, "policy = None"),
+        ({"kernels": 1}, "kernels = 1"),
+        ({"fidelity": []}, r"fidelity = \[\]"),
+        ({"weights": 1}, "weights = 1"),
+        ({"overlay": 1}, "overlay = 1"),
+        ({"overlay": [["input"]]}, r"overlay = \['input'\]"),
+        ({"sram_budget": 3.5}, "sram_budget = 3.5"),
+        ({"sram_budget": True}, "sram_budget = True"),
+        ({"overrides": "core.clock=1"}, "overrides = 'core.clock=1'"),
+        ({"overrides": {1: "1"}}, "overrides = 1"),
+    ],
+    ids=str,
+)
+def test_a_wrong_type_from_python_is_one_error_that_names_the_argument(arguments: dict[str, Any], named: str) -> None:
+    given = {"model": "ds-cnn", "machine": "stm32f746g-disco", "policy": "tinyops", **arguments}
+    with pytest.raises(UsageError, match=f"^{named}: must be "):
+        mcusim.simulate(**given)
+    lists = {"model": "models", "machine": "machines", "policy": "policies"}
+    if next(iter(arguments)) in lists:
+        many = {lists.get(name, name): [value] for name, value in given.items()}
+        with pytest.raises(UsageError, match=rf"^{lists[next(iter(arguments))]} = .*: must be "):
+            mcusim.compare(**many)
+    else:
+        named_lists = {lists.get(name, name): value for name, value in given.items()}
+        with pytest.raises(UsageError, match=f"^{named}: must be "):
+            mcusim.compare(**named_lists)
+
+
+def test_a_model_name_is_a_text() -> None:
+    with pytest.raises(UsageError, match="name_or_path = None"):
+        mcusim.load_model(None)  # type: ignore[arg-type]

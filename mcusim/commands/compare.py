@@ -15,7 +15,7 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.report import Result
     from mcusim.study.cases import Case
-    from mcusim.study.simulate import Settings
+    from mcusim.study.settings import Settings
 
 _DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
@@ -59,7 +59,7 @@ def compare(
     output = Output(json, force)
     from mcusim.plan import require_effect
     from mcusim.study.compare import compare_cases
-    from mcusim.study.simulate import base_settings
+    from mcusim.study.settings import base_settings
 
     overlays = options.comma_list(overlay, "--overlay")
     base = base_settings(kernels, sram_budget, weights, overlays, fidelity)

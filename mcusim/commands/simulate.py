@@ -141,7 +141,8 @@ def plan(
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.plan import write_program
-    from mcusim.study.simulate import plan_program, settings
+    from mcusim.study.settings import settings
+    from mcusim.study.simulate import plan_program
 
     overlays = options.comma_list(overlay, "--overlay")
     chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcusim.errors import ModelError
+from mcusim.errors import ModelError, UsageError
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.geometry_of import activation_inputs, constant_inputs, geometry, graph_macs
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
@@ -36,8 +36,10 @@ def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
     """The graph of a ``.tflite`` file or of a zoo network; a file goes before a zoo network of the same name.
 
     ``allow_unknown`` keeps operators the reader does not know, as copies, with a warning on the graph.
-    Raises ModelError (UnsupportedError for what is valid but not supported) naming the file, the place and the value.
+    Raises ModelError (UnsupportedError for what is valid but not supported) naming the file, the place and the value,
+    UsageError for what is neither a text nor a path.
     """
+    _require_name(name_or_path)
     text, path = str(name_or_path), Path(name_or_path)
     name = None if _exists(path, file=True) else parse_name(text)
     if name is not None:
@@ -50,6 +52,12 @@ def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
         f"{pattern} ({example})" if "*" in pattern else pattern for pattern, example in zoo_names().items()
     )
     raise ModelError(f"no model '{text[:200]}': neither a file nor a zoo network; the zoo has {patterns}")
+
+
+def _require_name(value: object) -> None:
+    if not isinstance(value, str | Path):
+        kind = type(value).__name__
+        raise UsageError(f"name_or_path = {repr(value)[:80]}: must be a path or a name, not {kind}")
 
 
 def _exists(path: Path, file: bool = False) -> bool:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from mcusim.report.measured import error_percent, reference
 from mcusim.report.result import Result, sram_bytes
-from mcusim.report.text import kib, percent, rounded, size, wrapped
+from mcusim.report.text import changed, kib, percent, rounded, size, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
@@ -30,17 +30,19 @@ def compare_table(results: Sequence[Result]) -> str:
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
-    :mod:`mcusim.plan.exported`), and the group ends with the arena as planned.
+    :mod:`mcusim.plan.exported`), and the group ends with the arena as planned. Machine keys that were set stand at the
+    end, or in each group when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}
     lines = _layout([_cells(result, _group(result) in exported) for result in results])
     table, body = lines[:2], iter(lines[2:])
+    alike = all(result.machine.changes == results[0].machine.changes for result in results)
     for _, group in groupby(results, key=_group):
         members = list(group)
-        table += ["", _title(members[0])]
+        table += ["", _title(members[0]), *([] if alike else changed(members[0].machine.changes))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
-    return "\n".join([*table, *_footer(results)])
+    return "\n".join([*table, *_footer(results, changed(results[0].machine.changes) if alike and results else [])])
 
 
 def ratio(results: Sequence[Result]) -> Ratio | None:
@@ -57,8 +59,8 @@ def ratio(results: Sequence[Result]) -> Ratio | None:
     return simulated[0] / simulated[1], known[0] / known[1] if len(known) == 2 else None
 
 
-def _group(result: Result) -> tuple[str, str, int | None]:
-    return result.model, result.machine.name, result.sram_budget
+def _group(result: Result) -> tuple[str, str, int | None, tuple[tuple[str, str], ...]]:
+    return result.model, result.machine.name, result.sram_budget, tuple(result.machine.changes.items())
 
 
 def _title(result: Result) -> str:
@@ -130,13 +132,13 @@ def _planned_line(members: Sequence[Result]) -> list[str]:
     return []
 
 
-def _footer(results: Sequence[Result]) -> list[str]:
+def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
     tables: dict[str, list[str]] = {}
     for published in (result.measured for result in results if result.measured):
         tables.setdefault(published.source, []).extend(published.tables)
     sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
     warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
-    lines = [*sources, *warnings]
+    lines = [*changes, *sources, *warnings]
     if any(result.arena_published and result.fits for result in results):
         lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
         lines.append("  that the published networks had these PADs is inferred, not published")

@@ -97,8 +97,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
 
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit`` or
-    ``unusable``. ``memory.arena`` is the arena as planned, ``memory.arena_exported`` the one with explicit PADs, which
-    ``measured.error_percent.arena_bytes`` is about.
+    ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
+    ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     """
     row: dict[str, Any] = {
         "model": result.model,
@@ -108,6 +108,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "fidelity": result.fidelity,
         "fits": result.fits,
         "sram_budget": result.sram_budget,
+        "set": dict(result.machine.changes),
         **_figures(result),
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),

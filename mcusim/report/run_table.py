@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.report.measured import Measured
 from mcusim.report.result import Result
-from mcusim.report.text import columns, percent, rounded, size, wrapped
+from mcusim.report.text import changed, columns, percent, rounded, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -20,7 +20,8 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
     """
     settings = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
-    lines = [f"{result.model} on {result.machine.name}", f"  {settings}", ""]
+    lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
+    lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
         return "\n".join([*lines, *wrapped(str(result.does_not_fit or result.unusable))])
     lines += _summary(result, result.run)

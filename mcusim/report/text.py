@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["columns", "kib", "percent", "rounded", "size", "wrapped"]
+__all__ = ["changed", "columns", "kib", "percent", "rounded", "size", "wrapped"]
 
 
 def size(bytes: int) -> str:
@@ -47,6 +47,11 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> li
         cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append((" " * indent + "  ".join(cells)).rstrip())
     return lines
+
+
+def changed(changes: Mapping[str, str]) -> list[str]:
+    """The machine keys that were set, as one line; no line when none was."""
+    return [f"changed: {', '.join(f'{key} = {value}' for key, value in changes.items())}"] if changes else []
 
 
 def wrapped(text: str, width: int = 80) -> list[str]:

@@ -9,15 +9,14 @@ from pathlib import Path
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.study.simulate import Settings
-from mcusim.units import parse_size
+from mcusim.study.experiment import SRAM_BUDGETS
+from mcusim.study.settings import MACHINE, MODEL, NAME, Settings, many
 
-__all__ = ["MAY_BE_MISSING", "POLICIES", "Case", "product_cases", "tinyops_cases"]
+__all__ = ["POLICIES", "Case", "product_cases", "tinyops_cases"]
 
 POLICIES = ("internal", "external", "tinyops")
 
 _F469, _F746 = "stm32f469i-disco", "stm32f746g-disco"
-_BUDGETS = {_F469: "256 KiB", _F746: "320 KiB"}  # the paper's Table 1
 _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
     2: (
         ("proxyless-w0.25-r160", _F469, "internal"),
@@ -38,7 +37,6 @@ _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
         for policy in POLICIES
     ),
 }
-MAY_BE_MISSING = frozenset({"mcunet-f469", "mcunet-f746"})  # the papers do not give these architectures
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +49,25 @@ class Case:
 
 
 def product_cases(
-    models: Iterable[str | Path | Graph],
-    machines: Iterable[str | Path | Machine] | None,
-    policies: Iterable[str] | None,
+    models: str | Path | Graph | Iterable[str | Path | Graph],
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
+    policies: str | Iterable[str] | None,
     base: Settings,
 ) -> list[Case]:
-    """Every model on every machine (default: both boards of the paper) under every policy (default: all three)."""
-    targets = list(machines if machines is not None else (_F469, _F746))
-    names = list(policies if policies is not None else POLICIES)
-    return [Case(m, t, replace(base, policy=p)) for m in models for t in targets for p in names]
+    """Every model on every machine (default: both boards of the paper) under every policy (default: all three).
+
+    One model, machine or policy need not be in a list. Raises UsageError for an argument of another type.
+    """
+    networks = many("models", models, MODEL)
+    targets = many("machines", machines if machines is not None else (_F469, _F746), MACHINE)
+    names = many("policies", policies if policies is not None else POLICIES, NAME)
+    return [Case(m, t, replace(base, policy=p)) for m in networks for t in targets for p in names]
 
 
 def tinyops_cases(
     table: int = 3,
-    machines: Iterable[str | Path | Machine] | None = None,
-    policies: Iterable[str] | None = None,
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
+    policies: str | Iterable[str] | None = None,
     base: Settings | None = None,
 ) -> list[Case]:
     """The rows of the paper's Table 2 or 3 that have one of ``machines`` and ``policies``; None keeps all.
@@ -75,8 +77,8 @@ def tinyops_cases(
     """
     if table not in _TABLES:
         raise UsageError(f"there is no table {table}; choose one of {', '.join(map(str, sorted(_TABLES)))}")
-    kept_machines = None if machines is None else {str(machine) for machine in machines}
-    kept_policies = None if policies is None else set(policies)
+    kept_machines = None if machines is None else set(map(str, many("machines", machines, MACHINE)))
+    kept_policies = None if policies is None else set(many("policies", policies, NAME))
     cases = [
         Case(model, machine, _settings(base or Settings(), machine, policy))
         for model, machine, policy in _TABLES[table]
@@ -89,5 +91,5 @@ def tinyops_cases(
 
 def _settings(base: Settings, machine: str, policy: str) -> Settings:
     if base.options.sram_budget is None:
-        base = replace(base, options=replace(base.options, sram_budget=parse_size(_BUDGETS[machine])))
+        base = replace(base, options=replace(base.options, sram_budget=SRAM_BUDGETS[machine]))
     return replace(base, policy=policy)

@@ -9,17 +9,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mcusim.errors import InputError, ModelError
-from mcusim.machine import load_machine
+from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
 from mcusim.report import Result, to_json
 from mcusim.report.compare_table import compare_table, ratio
 from mcusim.report.measured import error_percent
-from mcusim.study.cases import MAY_BE_MISSING, Case, product_cases, tinyops_cases
-from mcusim.study.published import measured
-from mcusim.study.simulate import DEFAULT_KERNELS, base_settings, simulate_row
+from mcusim.study.cases import Case, product_cases, tinyops_cases
+from mcusim.study.experiment import measured_row
+from mcusim.study.settings import DEFAULT_KERNELS, base_settings, expect_overrides
+from mcusim.study.simulate import changed, simulate_row
 
 __all__ = ["Comparison", "compare", "compare_cases"]
 
@@ -35,8 +35,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """``rows`` as :func:`~mcusim.report.to_json` gives them, and ``external_over_tinyops`` by model and machine."""
-        groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name))
-        ratios = [_ratio(model, machine, list(rows)) for (model, machine), rows in groups]
+        groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name, row.machine.changes))
+        ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]
         return {"rows": [to_json(row) for row in self.rows], "external_over_tinyops": [r for r in ratios if r]}
 
 
@@ -52,9 +52,9 @@ def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] |
 
 
 def compare(
-    models: Iterable[str | Path | Graph] | None = None,
-    machines: Iterable[str | Path | Machine] | None = None,
-    policies: Iterable[str] | None = None,
+    models: str | Path | Graph | Iterable[str | Path | Graph] | None = None,
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
+    policies: str | Iterable[str] | None = None,
     kernels: str = DEFAULT_KERNELS,
     *,
     overrides: Mapping[str, str] | None = None,
@@ -66,20 +66,20 @@ def compare(
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
-    Options are those of :func:`~mcusim.study.simulate.simulate`; machines and policies default to the paper's. A row
-    that does not fit, or that a policy cannot plan on a machine, is a row with its reason. Raises
-    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
+    Options are those of :func:`~mcusim.study.simulate.simulate`; machines and policies default to the paper's, and one
+    of them need not be in a list. A row that does not fit, or that a policy cannot plan on a machine, is a row with its
+    reason. Raises :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
     option that none of the policies takes.
 
     Leaves out what :func:`~mcusim.study.simulate.simulate` leaves out.
     """
-    overlays = None if overlay is None else list(overlay)
-    base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
+    expect_overrides(overrides)
+    base = base_settings(kernels, sram_budget, weights, overlay, fidelity)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:
         cases = product_cases(models, machines, policies, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
+    require_effect([case.settings.policy for case in cases], sram_budget, overlay)
     return compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown)
 
 
@@ -102,9 +102,13 @@ def compare_cases(
         load_profile(name)
     require_effect([case.settings.policy for case in cases])
     graph = cache(lambda model: load_model(model, allow_unknown))
-    machine = cache(lambda name: load_machine(name, overrides))
+    machine = cache(lambda name: changed(name, overrides))
     loaded = [
-        (case, _loaded(case.model, graph), case.machine if isinstance(case.machine, Machine) else machine(case.machine))
+        (
+            case,
+            case.model if isinstance(case.model, Graph) else graph(case.model),
+            changed(case.machine, overrides) if isinstance(case.machine, Machine) else machine(case.machine),
+        )
         for case in cases
     ]
     rows = []
@@ -115,27 +119,12 @@ def compare_cases(
     return Comparison(tuple(rows))
 
 
-def _loaded(model: str | Path | Graph, load: Callable[[str | Path], Graph]) -> Graph | str:
-    """The graph, or the name of one of the paper's models that cannot be built."""
-    if isinstance(model, Graph):
-        return model
+def _row(case: Case, model: Graph, machine: Machine) -> Result:
     try:
-        return load(model)
-    except InputError:
-        if str(model) in MAY_BE_MISSING:
-            return str(model)
-        raise
-
-
-def _row(case: Case, model: Graph | str, machine: Machine) -> Result:
-    try:
-        if isinstance(model, str):
-            raise ModelError("model not available: the papers do not give its architecture")
         return simulate_row(model, machine, case.settings)
     except InputError as error:
-        name = model if isinstance(model, str) else model.name
         return Result(
-            model=name,
+            model=model.name,
             machine=machine,
             policy=case.settings.policy,
             kernels=case.settings.kernels,
@@ -143,5 +132,5 @@ def _row(case: Case, model: Graph | str, machine: Machine) -> Result:
             macs=None,
             unusable=str(error),
             sram_budget=case.settings.options.sram_budget,
-            measured=measured(name, machine.name, case.settings.policy),
+            measured=measured_row(model, machine, case.settings),
         )

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcusim.errors import DoesNotFit, ProgramError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
+from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, plan, require_effect
+from mcusim.plan import plan
 from mcusim.report import Result, assumptions, energy
-from mcusim.study.published import measured
-from mcusim.units import parse_size
+from mcusim.study.experiment import measured_program, measured_row
+from mcusim.study.settings import DEFAULT_KERNELS, MACHINE, MODEL, Settings, expect, expect_overrides, settings
 
 if TYPE_CHECKING:
     from mcusim.plan.program import Program
 
-__all__ = [
-    "DEFAULT_KERNELS",
-    "Settings",
-    "base_settings",
-    "plan_program",
-    "program_machine",
-    "replay",
-    "settings",
-    "simulate",
-    "simulate_row",
-]
-
-DEFAULT_KERNELS = "cmsis-2021-gcc9"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a row is computed with, besides model and machine."""
-
-    policy: str = "internal"
-    kernels: str = DEFAULT_KERNELS
-    options: PlanOptions = field(default_factory=PlanOptions)
-    fidelity: str = "replay"
+__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
 
 
 def simulate(
@@ -69,37 +48,11 @@ def simulate(
 
     Leaves out what its parts leave out; ``Result.assumptions`` lists the figures it rests on.
     """
+    expect("model", model, MODEL)
+    expect("machine", machine, MACHINE)
+    expect_overrides(overrides)
     chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity)
-    return simulate_row(_graph(model, allow_unknown), _machine(machine, overrides or {}), chosen)
-
-
-def settings(
-    policy: str,
-    kernels: str,
-    sram_budget: int | str | None,
-    weights: str | None,
-    overlay: Iterable[str] | None,
-    fidelity: str,
-) -> Settings:
-    """The options of :func:`simulate`, parsed; raises UnitError or UsageError, also for an option without effect."""
-    overlays = None if overlay is None else list(overlay)
-    found = base_settings(kernels, sram_budget, weights, overlays, fidelity, policy)
-    require_effect([policy], sram_budget, overlays)
-    return found
-
-
-def base_settings(
-    kernels: str,
-    sram_budget: int | str | None,
-    weights: str | None,
-    overlay: Iterable[str] | None,
-    fidelity: str,
-    policy: str = "internal",
-) -> Settings:
-    """:func:`settings` for several policies, which may each take other options."""
-    budget = parse_size(sram_budget) if isinstance(sram_budget, str) else sram_budget
-    copied = frozenset(OVERLAYS if overlay is None else overlay)
-    return Settings(policy, kernels, PlanOptions(budget, weights, copied), fidelity)
+    return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
 
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
@@ -119,10 +72,11 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             does_not_fit=reason,
             sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
-            measured=measured(graph.name, machine.name, chosen.policy),
+            measured=measured_row(graph, machine, chosen),
         )
-    result = replay(program, machine, chosen.fidelity, chosen.kernels)
-    return replace(result, sram_budget=chosen.options.sram_budget)
+    result = _play(program, machine, chosen.fidelity, chosen.kernels)
+    known = measured_row(graph, machine, chosen, program)
+    return replace(result, sram_budget=chosen.options.sram_budget, measured=known)
 
 
 def plan_program(
@@ -166,11 +120,17 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels
     must be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the
     machine cannot play or that names another profile, UsageError for ``kernels`` that cannot be used.
     """
+    chosen = _shipped_kernels(program.header.kernels) if kernels is None else kernels
+    result = _play(program, machine, fidelity, chosen)
+    return replace(result, measured=measured_program(program, machine, chosen, fidelity))
+
+
+def _play(program: Program, machine: Machine, fidelity: str, kernels: str) -> Result:
     from mcusim.engine import execute
     from mcusim.kernels import load_profile
 
     header = program.header
-    profile = load_profile(_shipped_kernels(header.kernels) if kernels is None else kernels)
+    profile = load_profile(kernels)
     run = execute(program, machine, profile, fidelity)
     return Result(
         model=header.model,
@@ -184,7 +144,6 @@ def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels
         assumptions=assumptions(run, machine),
         warnings=header.warnings,
         sram_budget=header.options.get("sram_budget"),
-        measured=measured(header.model, machine.name, header.policy),
     )
 
 
@@ -208,9 +167,8 @@ def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
     return load_model(model, allow_unknown)
 
 
-def _machine(machine: str | Path | Machine, overrides: Mapping[str, str]) -> Machine:
+def changed(machine: str | Path | Machine, overrides: Mapping[str, str] | None) -> Machine:
+    """The machine with ``overrides`` applied, all at once. Raises MachineError."""
     if not isinstance(machine, Machine):
         return load_machine(machine, overrides)
-    for key, value in overrides.items():
-        machine = machine.replace(key, value)
-    return machine
+    return replace_all(machine, overrides) if overrides else machine

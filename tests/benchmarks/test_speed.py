@@ -11,7 +11,8 @@ import pytest
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
-from mcusim.study.simulate import Settings, simulate_row
+from mcusim.study.settings import Settings
+from mcusim.study.simulate import simulate_row
 
 
 def best_of(count: int, graph: Graph, machine: str, policy: str) -> float:

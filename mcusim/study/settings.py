@@ -1,0 +1,116 @@
+"""What a row is computed with besides model and machine, and the check of arguments that come from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan import OVERLAYS, PlanOptions, require_effect
+from mcusim.units import parse_size
+
+__all__ = [
+    "DEFAULT_KERNELS",
+    "MACHINE",
+    "MODEL",
+    "NAME",
+    "Kinds",
+    "Settings",
+    "base_settings",
+    "expect",
+    "expect_overrides",
+    "many",
+    "settings",
+]
+
+DEFAULT_KERNELS = "cmsis-2021-gcc9"
+
+Kinds = tuple[tuple[type, ...], str]
+MODEL: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
+MACHINE: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
+NAME: Kinds = (str,), "a text"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a row is computed with, besides model and machine."""
+
+    policy: str = "internal"
+    kernels: str = DEFAULT_KERNELS
+    options: PlanOptions = field(default_factory=PlanOptions)
+    fidelity: str = "replay"
+
+
+def expect(argument: str, value: object, kinds: Kinds) -> None:
+    """Raise UsageError naming ``argument`` when ``value`` is none of ``kinds``."""
+    types, wanted = kinds
+    if not isinstance(value, types):
+        raise UsageError(f"{argument} = {repr(value)[:80]}: must be {wanted}, not {type(value).__name__}")
+
+
+def many(argument: str, value: Any, kinds: Kinds) -> list[Any]:
+    """``value`` as a list: one item of ``kinds`` alone, or an iterable of such. Raises UsageError."""
+    if isinstance(value, kinds[0]):
+        return [value]
+    if not isinstance(value, Iterable):
+        expect(argument, value, (kinds[0], f"{kinds[1]}, or several"))
+    items = list(value)
+    for item in items:
+        expect(argument, item, kinds)
+    return items
+
+
+def expect_overrides(overrides: object) -> None:
+    """Raise UsageError unless ``overrides`` is None or a mapping from machine keys."""
+    if overrides is not None:
+        expect("overrides", overrides, ((Mapping,), "a mapping of machine keys to values"))
+        many("overrides", overrides, ((str,), "a mapping whose keys are machine keys"))
+
+
+def settings(
+    policy: str,
+    kernels: str,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+) -> Settings:
+    """The options of :func:`~mcusim.study.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
+    option without effect."""
+    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy)
+    require_effect([policy], sram_budget, overlay)
+    return found
+
+
+def base_settings(
+    kernels: str,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+    policy: str = "internal",
+) -> Settings:
+    """:func:`settings` for several policies, which may each take other options."""
+    for argument, value in (("policy", policy), ("kernels", kernels), ("fidelity", fidelity)):
+        expect(argument, value, NAME)
+    if weights is not None:
+        expect("weights", weights, ((str,), "the name of a region or None"))
+    copied = OVERLAYS if overlay is None else many("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
+    return Settings(policy, kernels, PlanOptions(_budget(sram_budget), weights, frozenset(copied)), fidelity)
+
+
+def _budget(sram_budget: object) -> int | None:
+    if sram_budget is None:
+        return None
+    if isinstance(sram_budget, str):
+        return parse_size(sram_budget)
+    wanted = 'whole bytes, text with a unit ("256 KiB") or None'
+    if isinstance(sram_budget, bool):
+        raise UsageError(f"sram_budget = {sram_budget}: must be {wanted}, not bool")
+    expect("sram_budget", sram_budget, ((Integral,), wanted))
+    return int(sram_budget)  # type: ignore[call-overload,no-any-return]
