@@ -30,5 +30,9 @@ def native(function: F) -> F:
     described = signature(function)
     arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
     result = _TYPES[str(described.return_annotation)]
-    compiled: Any = njit(result(*arguments), **_options)(function)
-    return cast(F, compiled)
+    compile_: Any = njit
+    typed = result(*arguments)
+    try:
+        return cast(F, compile_(typed, **_options)(function))
+    except RuntimeError:  # no folder to keep compiled code in: neither the package's nor the user's can be written
+        return cast(F, compile_(typed, **{**_options, "cache": False})(function))
