@@ -141,7 +141,8 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
 
     The two ports alternate (a 16-byte FIFO hides little of single beats): a beat costs the source memory's read, the
     target memory's write and the controller's own time; a burst shares the source's access and the arbitration, its
-    further beats take a bus ``clock`` each (ST AN4031). Each beat pays the region and the SDRAM row it really hits.
+    further beats take a bus ``clock`` each (ST AN4031). Each beat pays the region and the SDRAM row it really hits. A
+    burst that crosses a 32-byte line counts as two.
     """
     begin = s[L.NOW]
     at = 0
