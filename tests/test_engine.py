@@ -240,3 +240,26 @@ def test_a_call_without_what_its_kernel_needs_is_refused(role: str) -> None:
     left = tuple(operand for operand in operands if operand.role != role)
     with pytest.raises(ProgramError, match=f"a CONV_2D call has 0 B of operand {role}; kernel conv needs"):
         play(program([Compute(0, 0, 0, 1, g, Tile(0, 8, 0, 8), left)], machine), machine)
+
+
+def test_a_second_image_lies_behind_the_first() -> None:
+    """Two images across the border of two regions: each region is read and written for its own image."""
+    machine = shared(shared(ideal("stm32f469i-disco"), "sram1"), "sram2")
+    g = Geometry("CONV_2D", 2, 8, 8, 8, 8, 8, 8, 3, 3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1)
+    border = machine.memory["sram2"].base
+    far = machine.memory["sdram"].base
+    moved = {}
+    for role in ("input0", "output"):
+        at = {"input0": far, "output": far + 4096} | {role: border - 512}
+        operands = (
+            Operand("input0", Span("sram1" if role == "input0" else "sdram", at["input0"], g.in_bytes), "r"),
+            Operand("filter", Span("flash", machine.memory["flash"].base, 576), "r"),
+            Operand("output", Span("sram1" if role == "output" else "sdram", at["output"], g.out_bytes), "w"),
+            Operand("scratch", Span("ccm", machine.memory["ccm"].base, 288), "rw"),
+        )
+        run = play(program([Compute(0, 0, 0, 1, g, Tile(0, 8, 0, 8), operands)], machine), machine)
+        moved[role] = [run.traffic[name] for name in ("sram1", "sram2")]
+    first, second = moved["input0"]
+    assert first.core_read == second.core_read > 512
+    first, second = moved["output"]
+    assert first.core_write == second.core_write == 512

@@ -2,7 +2,7 @@
 
 The array is: a header, one block per region (parameters, counters, dynamic state), the address ranges that map to the
 blocks, and the tag arrays of the caches. Times in it are *ticks*: ``TICK`` of them make a core cycle, so that a
-108 MHz memory beside a 200 MHz core keeps its ratio to 0.4 %.
+108 MHz memory beside a 200 MHz core keeps its ratio to half a tick a clock.
 """
 
 from __future__ import annotations

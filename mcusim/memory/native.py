@@ -2,8 +2,7 @@
 
 Each is compiled once, for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64), and
 kept on disk; left to itself numba would compile a copy for every mix of integer types it is called with.
-``_nrt=False``: no function here allocates, and without it every call counts references to the array, which takes more
-than half of the time.
+``_nrt=False``: no function here allocates, and without it every call counts references to the array.
 """
 
 from __future__ import annotations
