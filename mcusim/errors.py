@@ -9,6 +9,7 @@
     │   ├── ModelError              a model file
     │   │   └── UnsupportedError    operators (or types) the reader does not know
     │   ├── ProgramError            a program (trace) file
+    │   ├── ImageError              an ELF file, or one that does not fit the machine's memory map
     │   └── UsageError              options that contradict each other or name nothing
     └── Verdict                     a valid input with a negative answer     exit status 1
         └── DoesNotFit              a region is too small for what the plan needs
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 __all__ = [
     "DoesNotFit",
+    "ImageError",
     "InputError",
     "MachineError",
     "McusimError",
@@ -58,6 +60,10 @@ class UnsupportedError(ModelError):
 
 class ProgramError(InputError):
     """A program file that is malformed; the text names file, line number and reason."""
+
+
+class ImageError(InputError):
+    """An ELF file that cannot be run on a machine; the text names file, segment or symbol, value and what to do."""
 
 
 class UsageError(InputError):
