@@ -61,3 +61,15 @@ uint32_t crc32(const void *data, uint32_t bytes) {
 }
 
 uint32_t lcg(uint32_t *state) { return *state = 1664525u * *state + 1013904223u; }
+
+/* The compiler calls these two for large initialisers and structure copies. */
+void *memset(void *to, int value, unsigned bytes) {
+    for (char *at = to; bytes--;) *at++ = (char)value;
+    return to;
+}
+
+void *memcpy(void *to, const void *from, unsigned bytes) {
+    const char *source = from;
+    for (char *at = to; bytes--;) *at++ = *source++;
+    return to;
+}
