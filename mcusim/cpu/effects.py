@@ -22,10 +22,10 @@ _CORE = 0xFFFF
 _COMPARE = {"cmp", "cmn", "tst", "teq"}
 _CARRY = {"adc", "sbc", "rrx"}
 _PARTIAL = {"movt", "bfi", "bfc"}  # the destination keeps some of its bits
-_TWO_SOURCES = set(
-    ["add", "addw", "adc", "sub", "subw", "sbc", "rsb", "and", "orr", "orn", "bic", "eor", "lsl", "lsr", "asr", "ror"]
+_TWO_SOURCES = frozenset(
+    ("add", "addw", "adc", "sub", "subw", "sbc", "rsb", "and", "orr", "orn", "bic", "eor", "lsl", "lsr", "asr", "ror")
 )
-_THROUGH_SHIFTER = set(["uxtab", "uxtah", "sxtab", "sxtah", "uxtab16", "sxtab16", "pkhbt", "pkhtb", "bfi"])
+_THROUGH_SHIFTER = frozenset(("uxtab", "uxtah", "sxtab", "sxtah", "uxtab16", "sxtab16", "pkhbt", "pkhtb", "bfi"))
 
 
 @dataclass(slots=True)

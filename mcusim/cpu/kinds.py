@@ -56,29 +56,11 @@ KINDS |= {f"smul{halves}": Kind.MULTIPLY for halves in _HALVES}
 KINDS |= {f"smla{halves}": Kind.MAC for halves in _HALVES}
 KINDS |= {f"smlal{halves}": Kind.MAC_LONG for halves in _HALVES}
 
-FLAG_SETTING = {
-    f"{name}s": name
-    for name in [
-        "adc",
-        "add",
-        "and",
-        "asr",
-        "bic",
-        "eor",
-        "lsl",
-        "lsr",
-        "mov",
-        "mul",
-        "mvn",
-        "orn",
-        "orr",
-        "ror",
-        "rrx",
-        "rsb",
-        "sbc",
-        "sub",
-    ]
-}
+_MAY_SET_FLAGS = (
+    *("adc", "add", "and", "asr", "bic", "eor", "lsl", "lsr", "mov", "mul", "mvn", "orn", "orr", "ror", "rrx", "rsb"),
+    *("sbc", "sub"),
+)
+FLAG_SETTING = {f"{name}s": name for name in _MAY_SET_FLAGS}
 
 
 def _size(name: str) -> int:
