@@ -13,7 +13,7 @@ LABEL, OBJECT, FUNCTION = 0, 1, 2
 
 @dataclass(frozen=True)
 class DataSegment:
-    """``data`` used at ``address`` and loaded to ``load_address`` (there too when None); zeroes up to ``memory_size``."""
+    """``data`` used at ``address``, loaded to ``load_address`` (None: there); zeroes up to ``memory_size``."""
 
     address: int
     data: bytes = b""
@@ -33,11 +33,14 @@ class ElfSymbol:
     section: int | None = None
 
 
+Symbols = Mapping[str, int | ElfSymbol] | Iterable[tuple[str, int | ElfSymbol]]
+
+
 def write_elf(
     path: Path,
     code: bytes,
     address: int,
-    symbols: Mapping[str, int | ElfSymbol] | Iterable[tuple[str, int | ElfSymbol]] = (),
+    symbols: Symbols = (),
     entry: int | None = None,
     data_segments: Iterable[DataSegment] = (),
     sections: Mapping[str, bytes] | None = None,
@@ -54,9 +57,7 @@ def write_elf(
     return path
 
 
-def _symbols(
-    symbols: Mapping[str, int | ElfSymbol] | Iterable[tuple[str, int | ElfSymbol]],
-) -> list[tuple[str, ElfSymbol]]:
+def _symbols(symbols: Symbols) -> list[tuple[str, ElfSymbol]]:
     pairs = symbols.items() if isinstance(symbols, Mapping) else symbols
     return [(name, s if isinstance(s, ElfSymbol) else ElfSymbol(s | 1)) for name, s in pairs]
 
@@ -106,22 +107,12 @@ def _elf(loads: list[DataSegment], symbols: list[tuple[str, ElfSymbol]], entry: 
     headers.append((names.add(".shstrtab"), 3, 0, 0, header_size + len(body), len(names.content), 0, 0, 1, 0))
     body += names.content
     body += b"\0" * (-(header_size + len(body)) % 4)
-    head = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack(
-        "<HHIIIIIHHHHHH", 2, 40, 1, entry, 52, header_size + len(body), 0x0500_0200, 52, 32, len(loads), 40,
-        len(headers), len(headers) - 1,
-    )  # fmt: skip
-    programs = b"".join(
-        struct.pack(
-            "<8I",
-            1,
-            offset,
-            s.address,
-            s.address if s.load_address is None else s.load_address,
-            len(s.data),
-            s.memory_size,
-            s.flags,
-            4,
-        )  # fmt: skip
-        for s, offset in zip(loads, offsets, strict=True)
-    )
+    numbers = (2, 40, 1, entry, 52, header_size + len(body), 0x0500_0200, 52, 32, len(loads), 40)
+    head = b"\x7fELF\x01\x01\x01" + bytes(9)
+    head += struct.pack("<HHIIIIIHHHHHH", *numbers, len(headers), len(headers) - 1)
+    programs = b""
+    for load, offset in zip(loads, offsets, strict=True):
+        to = load.address if load.load_address is None else load.load_address
+        row = (1, offset, load.address, to, len(load.data), load.memory_size, load.flags, 4)
+        programs += struct.pack("<8I", *row)
     return head + programs + body + b"".join(struct.pack("<10I", *header) for header in headers)

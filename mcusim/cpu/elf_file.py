@@ -28,7 +28,7 @@ _NOT_ELF = {
     b"!<arch>\n": "a static library: link it into a program first",
     b":": "Intel HEX: give the ELF file it was made from",
     b"S0": "Motorola S-records: give the ELF file they were made from",
-    b"": "no ELF file (which begins with 7F 45 4C 46): give the linker's output, not a .bin made from it",
+    b"": "no ELF file, which begins with 7F 45 4C 46: give the linker's output, not a .bin of it",
 }
 _TYPES = {
     1: "relocatable (an object file): link it first",
@@ -40,7 +40,7 @@ _NOBITS, _COMPRESSED = 8, 0x800
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A PT_LOAD program header. ``load_address`` is where the programmer puts it, ``address`` where the program uses it.
+    """A PT_LOAD program header: written to ``load_address`` when flashed, at ``address`` for the running program.
 
     ``memory_size`` in bytes is at least ``len(data)``; the rest is zero once the program runs.
     """

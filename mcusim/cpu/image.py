@@ -1,4 +1,4 @@
-"""A program as a core can run it: the segments, symbols and source lines of an ELF file, and where they go on a machine."""
+"""A program as a core can run it: segments, symbols and source lines of an ELF file, and their place on a machine."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class Image:
 def load_image(path: str | Path) -> Image:
     """The ELF executable at ``path`` (32-bit little-endian Arm). Raises ImageError when its headers cannot be believed.
 
-    Damaged symbols and debug sections cost the names and lines only, and leave a text in ``warnings``. Left out: dynamic
-    linking, relocation, thread-local storage.
+    Damaged symbols and debug sections cost the names and lines only, and leave a text in ``warnings``. Left out:
+    dynamic linking, relocation, thread-local storage.
     """
     elf = read_elf(path)
     return Image(elf.path, elf.entry, elf.segments, read_symbols(elf), elf.warnings, elf)
@@ -127,8 +127,8 @@ def _outside(image: Image, machine: Machine, placement: Placement) -> str:
         for region in machine.memory.values()
         for base in (region.base, *region.aliases)
     )
+    where = span(placement.address, placement.memory_size)
     return (
-        f"{image.path}: {segment} of {placement.memory_size:,} B, {use} {span(placement.address, placement.memory_size)},"
-        f" is not inside the memory of {machine.name}: {regions}; link it for this machine, or choose the machine it was"
-        " linked for"
+        f"{image.path}: {segment} of {placement.memory_size:,} B, {use} {where}, is not inside the memory of {machine.name}: {regions};"
+        " link it for this machine, or choose the machine it was linked for"
     )

@@ -54,8 +54,8 @@ def start(image: Image, machine: Machine) -> Start:
     pc = image.entry & ~1
     if not _runs(image, pc):
         raise ImageError(
-            f"{image.path}: no vector table was found, and the entry point {show_address(image.entry)} is in no executable"
-            " segment; link it with --entry=<function> or with its vector table first"
+            f"{image.path}: no vector table was found, and the entry point {show_address(image.entry)} is in no"
+            " executable segment; link it with --entry=<function> or with its vector table first"
         )
     return Start("entry", pc, stack_top(image, machine))
 
@@ -108,9 +108,7 @@ def stack_top(image: Image, machine: Machine) -> int:
         key=lambda r: (-r.size, r.base),
     )
     if not regions:
-        raise ImageError(
-            f"{image.path}: {machine.name} has no writable on-chip memory for a stack; define the symbol _estack"
-        )
+        raise ImageError(f"{image.path}: {machine.name} has no writable on-chip memory for a stack; define _estack")
     free = (r for r in regions if not any(s.address < r.end and r.end - _ROOM < s.end for s in image.segments))
     return next(free, regions[0]).end & ~7
 
@@ -118,8 +116,8 @@ def stack_top(image: Image, machine: Machine) -> int:
 def stack_limit(image: Image, sp: int) -> int | None:
     """The lowest address a stack that begins at ``sp`` may reach, or None when the image does not tell.
 
-    What a linker script calls the limit of the stack; else the end of static data (its symbol, or the end of the nearest
-    writable segment below): linker scripts of ST reserve ``_Min_Stack_Size`` bytes, but the stack may grow on to there.
+    What a linker script calls the limit of the stack; else the end of static data (its symbol, or the end of the
+    nearest writable segment below): linker scripts of ST reserve ``_Min_Stack_Size`` bytes, but the stack may grow on.
     Only without either is it ``sp`` less the reserved size. Left out: a heap in between.
     """
     limits = _values(image, _STACK_LIMITS)

@@ -67,7 +67,7 @@ class SymbolTable:
         return min(found, key=lambda symbol: (1, 0, 0)[min(symbol.binding, 2)]) if found else None
 
     def named(self, name: str) -> Symbol:
-        """As :meth:`get`; raises ImageError, with names like it, when there is none or when several local ones differ."""
+        """As :meth:`get`. Raises ImageError, with names like it, when none has it or several local ones differ."""
         symbol = self.get(name)
         if symbol is None:
             raise ImageError(f"{self._path}: {self._unknown(name)}")
