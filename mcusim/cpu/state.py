@@ -1,0 +1,62 @@
+"""Slots of the emulator's native state: one int64 array for the core, one record per block, one per access.
+
+The native hooks read and write them; Python fills the tables when a block is met for the first time and reads the
+counters at the end. Times are ticks (``mcusim.memory.layout.TICK`` to a cycle).
+"""
+
+from __future__ import annotations
+
+# the core: control ...
+STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT, ISA, RESERVED, RETURN = range(8)
+# ... accounting ...
+INSTRUCTIONS, WARM, PREVIOUS, CONSUMED, CURSOR, CURSOR_END, SLOW, TAKEN, LOST, BLOCKS_RUN = range(8, 18)
+READY_BASE, LAST_BANK, LAST_REGION, LAST_AT = range(18, 22)
+# ... faults and limits ...
+FAULT, FAULT_ADDRESS, FAULT_PC, FAULT_SIZE, FAULT_WRITE, STACK_LIMIT, GUARD_END, STACK_LOW, FPU = range(22, 31)
+CODE_LOW, CODE_HIGH, CODE_WRITTEN = range(31, 34)
+# ... system registers ...
+CYCLE_BASE, TICK_BASE, TICK_LEFT, CONSOLE_USED, CONSOLE_SIZE, MPU_CHANGED, RESET_ASKED = range(34, 41)
+D_CACHE, I_CACHE, PERIPHERALS = range(41, 44)  # offsets of the caches in the memory state; listed peripheral values
+MAINTENANCE = 44  # ticks of the core for a cache maintenance operation by address
+SYSTEM_TICKS = 45  # ticks spent in maintenance operations
+DEVICE_FAULTS = 46  # an unaligned access to Device memory faults
+TRAP_UNALIGNED = 47  # CCR.UNALIGN_TRP
+LISTED = 48  # number of peripheral blocks
+COUNT_READ, CCSIDR_D, CCSIDR_I = 51, 52, 53
+CALL_DEPTH, ENTERED = 49, 50  # ENTERED: the block entered last
+REGISTERS = 64  # r0 to r15 and xPSR at a fault
+MPU_REGION = 84  # RNR
+MPU_RBAR, MPU_RASR = 88, 104  # 16 regions each
+RING, RING_SIZE, RING_AT = 128, 16, 60  # the last taken branches: from, to
+SHADOW, SHADOW_DEPTH, SHADOW_ENTRY = 192, 256, 4  # call stack: return address, edge, ticks at the call, stack pointer
+CORE = SHADOW + SHADOW_DEPTH * SHADOW_ENTRY
+
+# why the core stopped
+RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH = range(7)
+
+# fault codes
+NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK, NO_FPU, READ_ONLY, NOT_EXECUTABLE = range(9)
+
+# a block
+ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END, FLAGS, KIND, FALL, TARGET = range(10)
+READY_MASK, NEEDS_MASK, EARLY, LAST_PC = range(10, 14)
+READY, READIES = 14, 6  # packed: register << 32 | ticks
+NEEDS, NEEDED = 20, 10
+RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS, ENTRY = range(30, 35)
+BLOCK = 36
+
+# block flags
+CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY = 1, 2, 4
+
+# how a block ends
+FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)
+
+# an access (divides have a record too, behind the block's accesses)
+WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC, MADE, STALLED, PENALTY = range(9)
+ACCESS = 10
+
+# access flags
+ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK = 1, 2, 4, 8, 16
+
+# a call edge: key (block << 32 | callee), calls, inclusive ticks
+EDGE = 3

@@ -1,0 +1,66 @@
+"""What a pipeline model says of one basic block; the native hooks add what is known only when it runs.
+
+Static here: issue cycles, hazards inside the block, what goes over to the next block. Dynamic (added by the hooks):
+memory stalls, fetch stalls, branch refill or misprediction, the operand-dependent part of a divide, unaligned accesses,
+banks that collide, the store buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mcusim.cpu.instruction import Instruction
+
+__all__ = ["CAUSES", "AccessTiming", "Pipeline", "Stall", "Timing"]
+
+# why an instruction issues later than the one before it allows, as profiles name it
+CAUSES = ("load-use", "address", "latency", "multi-cycle", "alignment", "structural")
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """``cycles`` that instruction number ``index`` of the block costs beyond its issue slot, for ``cause``."""
+
+    index: int
+    cause: str
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTiming:
+    """One access of the block (all instructions' ``accesses`` in order); cycles count from the block's entry."""
+
+    at: int
+    extra: int = 0  # added when the access is made: a conditional instruction whose failing costs less than its passing
+    paired: bool = False  # M7: issued in the same cycle as the access before it; the same bank costs a cycle more
+    follows: bool = False  # M4: pipelined behind the access before it; another memory costs a cycle more
+    younger: bool = False  # M7: in the second issue slot
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """``at[i]``: issue cycle of instruction i; ``cycles``: entry to where the next block could issue, branch not taken.
+
+    ``ready``: register bit -> cycles past the block's end until a plain ALU instruction may read it (only those > 0);
+    ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it).
+    ``flags_early``: the flags of the closing conditional branch were set three or more cycles before it.
+    """
+
+    at: tuple[int, ...]
+    cycles: int
+    accesses: tuple[AccessTiming, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    ready: Mapping[int, int] = field(default_factory=dict)
+    needs: Mapping[int, int] = field(default_factory=dict)
+    flags_early: bool = False
+
+
+class Pipeline(Protocol):
+    """A core's static timing."""
+
+    name: str
+
+    def schedule(self, block: Sequence[Instruction]) -> Timing:
+        """Time one block of consecutive instructions, the first entered with nothing in flight."""
