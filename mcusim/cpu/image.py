@@ -129,6 +129,6 @@ def _outside(image: Image, machine: Machine, placement: Placement) -> str:
     )
     where = span(placement.address, placement.memory_size)
     return (
-        f"{image.path}: {segment} of {placement.memory_size:,} B, {use} {where}, is not inside the memory of {machine.name}: {regions};"
-        " link it for this machine, or choose the machine it was linked for"
+        f"{image.path}: {segment} of {placement.memory_size:,} B, {use} {where}, is not inside the memory of"
+        f" {machine.name}: {regions}; link it for this machine, or choose the machine it was linked for"
     )
