@@ -113,8 +113,11 @@ def test_flash_and_qspi() -> None:
     assert all(isinstance(device, Flash) for device in flash.values())
     waits = {name: device.wait_states for name, device in flash.items() if isinstance(device, Flash)}
     assert waits == dict(zip(BOARDS, (7, 7, 4, 5, 5, 5), strict=True))
-    accelerated = {name for name, device in flash.items() if isinstance(device, Flash) and device.accelerator}
-    assert accelerated == {F469, "nucleo-l4r5zi"}
+    accelerators = {name: d.accelerator for name, d in flash.items() if isinstance(d, Flash) and d.accelerator}
+    on_the_alias = {name for name, accelerator in accelerators.items() if accelerator.serves == "aliases"}
+    assert accelerators.keys() - on_the_alias == {F469, "nucleo-l4r5zi"}
+    assert on_the_alias == {F746, "nucleo-f746zg", "nucleo-f767zi"}
+    assert all(accelerators[name].unified for name in on_the_alias)
     qspi = load_machine(F469).memory["qspi"].device
     assert isinstance(qspi, Qspi)
     lanes = (qspi.instruction_lines, qspi.address_lines, qspi.data_lines)

@@ -90,10 +90,17 @@ class Sram:
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """Flash read cache (ST's ART): ``instruction_lines`` and ``data_lines`` of one flash line each, LRU."""
+    """Flash read cache (ST's ART): ``instruction_lines`` and ``data_lines`` of one flash line each, LRU.
+
+    With ``serves`` ``aliases`` the region's aliases are a port of their own, which has the accelerator, neither caches
+    nor ``read_latency``; the region at its base has none (STM32F7: ITCM and AXI). ``unified``: data reads use the
+    instruction lines.
+    """
 
     instruction_lines: int
     data_lines: int
+    serves: Literal["region", "aliases"]
+    unified: bool
     prefetch: bool
     prefetch_hides: Duration  # of a missed instruction line, what the sequential prefetch hides on average
     line_change: Duration  # mean stall when code goes on to another line that the accelerator holds
@@ -106,7 +113,7 @@ class Flash:
     wait_states: int
     line: int  # bytes read at once
     read_latency: Duration  # bus path beyond the wait states
-    accelerator: Accelerator | None  # None: this port has none (F7 AXI port)
+    accelerator: Accelerator | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +171,12 @@ class Region:
     dma: bool  # can the DMA reach it
     writable: bool
     device: Device
+
+    @property
+    def alias_port(self) -> bool:
+        """Are the aliases a port of their own, with the accelerator that the region at its base lacks."""
+        accelerator = self.device.accelerator if isinstance(self.device, Flash) else None
+        return accelerator is not None and accelerator.serves == "aliases"
 
     @property
     def end(self) -> int:

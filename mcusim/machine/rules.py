@@ -90,6 +90,16 @@ def _flash_line(machine: Machine) -> Broken:
             yield f"memory.{region.name}.size", f"must be a multiple of the flash line ({region.device.line} B)"
 
 
+def _accelerator(machine: Machine) -> Broken:
+    for region in machine.memory.values():
+        accelerator = region.device.accelerator if isinstance(region.device, Flash) else None
+        table = f"memory.{region.name}.accelerator"
+        if accelerator is not None and region.alias_port and not region.aliases:
+            yield f"{table}.serves", f"memory.{region.name} has no aliases to serve"
+        if accelerator is not None and accelerator.unified and accelerator.data_lines:
+            yield f"{table}.data_lines", "must be 0: unified lines hold code and data"
+
+
 def _sdram_capacity(machine: Machine) -> Broken:
     for region, device in _sdrams(machine):
         capacity = device.width // 8 * device.banks * device.rows * device.columns
@@ -140,6 +150,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _cache_geometry,
     _bus_clock,
     _flash_line,
+    _accelerator,
     _sdram_capacity,
     _sdram_timing,
     _energy_names,

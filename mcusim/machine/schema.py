@@ -79,6 +79,8 @@ _LINE_CHANGE = Default(
     "as vendors state it: no delay for a line that is held",
     text=lambda _: "0 cycles",
 )
+_SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
+_UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
 _MAPPING = Default(lambda _: "bank-row-column", "FMC address mapping tables of ST RM0385/RM0090, not verified")
 
 CORE: dict[str, Field] = {
@@ -118,6 +120,8 @@ TIMING: dict[str, Field] = {
 ACCELERATOR: dict[str, Field] = {
     "instruction_lines": count(0, 4096),
     "data_lines": count(0, 4096),
+    "serves": choice("region", "aliases", default=_SERVES),
+    "unified": flag(_UNIFIED),
     "prefetch": flag(),
     "prefetch_hides": duration("hclk", default=_HIDES),
     "line_change": duration("hclk", default=_LINE_CHANGE),

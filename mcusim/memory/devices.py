@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcusim.memory import accelerator
 from mcusim.memory import layout as L
 from mcusim.memory.native import native
 
@@ -116,6 +117,8 @@ def flash_line(s: State, r: int, address: int) -> int:
     """Ticks for a data read through the accelerator's data lines (LRU), or through the one-line read latch."""
     line = address >> s[r + L.LINE]
     lines = s[r + L.A_LINES]
+    if s[r + L.UNIFIED]:
+        return accelerator.read(s, r, line)
     if lines == 0:
         if s[r + L.LATCH] == line:
             return 0

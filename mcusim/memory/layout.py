@@ -1,7 +1,8 @@
 """Where everything lives in the one int64 state array that the native memory functions share.
 
-The array is: a header, one block per region (parameters, counters, dynamic state), the address ranges that map to the
-blocks, and the tag arrays of the caches. Times in it are *ticks*: ``TICK`` of them make a core cycle, so that a
+The array is: a header, one block per region (parameters, counters, dynamic state; a second one where the aliases are a
+port of their own), the address ranges that map to the blocks, the accelerators' lines, the tag arrays of the caches,
+and room for the ranges of a running program. Times in it are *ticks*: ``TICK`` of them make a core cycle, so that a
 108 MHz memory beside a 200 MHz core keeps its ratio to half a tick a clock.
 """
 
@@ -12,11 +13,28 @@ VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed s
 
 # header
 NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, LAST, SHIFT = range(13)
-HEADER = 16
+# ... of the emulated core: log2 of the bytes its bus moves at once, the caches' places whether they are on or off,
+BUS, DATA_AT, CODE_AT, ROOM = range(13, 17)
+# the code that costs nothing now (from, to, its region's block, the counter of its hits), where the last block ended,
+# when the core came to its last line, where a hit is counted that nobody asks for,
+CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT, CODE_END, CODE_SINCE, UNCOUNTED = range(17, 24)
+# when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
+FILLED = 24
+DATA_FILLS, CODE_FILL = 32, 48
+# linefill buffer: line number (-1 none), word that came first, its arrival, ticks from word to word, the last's arrival
+F_LINE, F_WORD, F_FIRST, F_STEP, F_LAST = range(5)
+FILL = 8
+WORD = 3  # log2 of the bytes of a word of a linefill
+# range record last found, by a hash of the address
+FOUND = 64
+FOUNDS = 64
+HEADER = FOUND + FOUNDS
 
-# range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back)
-LOW, HIGH, BLOCK, ATTRIBUTE = range(4)
-RANGE = 4
+# range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags
+LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = range(5)
+RANGE = 8
+MAX_RANGES = 256
+DEVICE, EXECUTE, READ, WRITE, ALLOCATE = 1, 2, 4, 8, 16  # flags; ALLOCATE: a write miss of write-back memory fills
 
 # region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
@@ -30,8 +48,13 @@ ACTIVATED = 50  # time of the last ACTIVATE per bank
 READS, WRITES, READ_BYTES, WRITE_BYTES, OCCUPIED, STALL, ROW_MISSES, REFRESHES, A_HITS, A_MISSES, F_MISSES = range(
     66, 77
 )
-REGION = 80
-COUNTERS = slice(READS, F_MISSES + 1)
+# of the emulated core: lines of code it came to, ticks it stalled for them, found in the accelerator, by its prefetch
+FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = range(77, 81)
+COUNTERS = slice(READS, F_PREFETCHED + 1)
+# accelerator: place of its instruction lines, do data reads share them, does it prefetch; line the core is in, line
+# prefetched, when it is there, count of look-ups
+I_ACCEL, UNIFIED, PREFETCHES, CURRENT, PREFETCH, PREFETCHED_AT, I_CLOCK = range(81, 88)
+REGION = 88
 MAX_BANKS = 16
 
 # cache block: geometry, then per line: tag (-1 empty), age, dirty
@@ -41,3 +64,8 @@ LRU, ROUND_ROBIN, RANDOM = range(3)
 
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"uncached": 0, "write-through": 1, "write-back": 2}
+
+# instruction lines of an accelerator: first line of each hash bucket, then per line: number (-1 empty), age, next
+BUCKETS = 256
+I_TAG, I_AGE, I_NEXT = range(3)
+I_LINE = 3

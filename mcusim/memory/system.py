@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from mcusim.errors import UsageError
-from mcusim.machine.description import Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
+from mcusim.machine.description import Dma, Machine
 from mcusim.memory import cache as _cache
 from mcusim.memory import layout as L
 from mcusim.memory import path
+from mcusim.memory.builder import Builder, ticks
+from mcusim.memory.ranges import Range, install
 
-_KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
+COUNTERS = (
+    "reads",
+    "writes",
+    "read_bytes",
+    "write_bytes",
+    "occupied",
+    "stall",
+    "row_misses",
+    "refreshes",
+    "data_hits",
+    "data_misses",
+    "fetch_misses",
+    "fetches",
+    "fetch_stall",
+    "fetch_hits",
+    "fetch_prefetched",
+)
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
@@ -47,13 +64,14 @@ class MemorySystem:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.regions = list(machine.memory.values())
-        build = _Builder(machine)
+        build = Builder(machine)
         self.state = build.state
         self.first_block = L.HEADER
+        self.blocks = build.blocks
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
-        path.sync(self.state, cycle * L.TICK, self.first_block, len(self.regions))
+        path.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, Demand]:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
@@ -103,131 +121,26 @@ class MemorySystem:
     def _counters(self) -> np.ndarray[Any, Any]:
         n = len(self.regions)
         blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
-        return blocks[:, L.COUNTERS].copy()
+        counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
+        for i, region in enumerate(self.regions):
+            if region.alias_port:
+                counters[i] += self.state[self.blocks[region.name, True] :][L.COUNTERS]
+        return counters
 
+    def by_region(self) -> dict[str, dict[str, int]]:
+        """Every counter of every region since the start, an alias's port included; ``occupied`` and stalls in ticks.
 
-def ticks(machine: Machine, duration: Duration, device_hz: int | None = None) -> int:
-    """A duration in ticks, rounded to the nearest."""
-    return round(machine.cycles(duration, device_hz) * L.TICK)
+        ``stall`` holds ``fetch_stall``; ``reads`` holds the reads of code that went to the memory.
+        """
+        rows = zip(self.regions, self._counters(), strict=True)
+        return {region.name: dict(zip(COUNTERS, map(int, row), strict=True)) for region, row in rows}
 
+    def install_ranges(self, ranges: Sequence[Range]) -> None:
+        """Let the emulated core see ``ranges`` instead of the machine's own; see :func:`ranges.install`."""
+        install(self.state, ranges, self.blocks)
 
-def clocks(machine: Machine, duration: Duration, device_hz: int) -> int:
-    """A duration rounded up to whole device clocks (as a controller's register would be set), in ticks."""
-    cycles = machine.cycles(duration, device_hz)
-    whole = ceil(cycles * device_hz / machine.core.clock)
-    return round(Fraction(whole * machine.core.clock, device_hz) * L.TICK)
-
-
-class _Builder:
-    """Lays out and fills the state array."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        regions = list(machine.memory.values())
-        ranges = [(base, r, i) for i, r in enumerate(regions) for base in (r.base, *r.aliases)]
-        range_base = L.HEADER + len(regions) * L.REGION
-        accel = range_base + len(ranges) * L.RANGE
-        lines = sum(_data_lines(r) for r in regions)
-        data, instruction = machine.data_cache, machine.instruction_cache
-        self.state = s = np.zeros(accel + lines + _cache_size(data) + _cache_size(instruction), np.int64)
-        s[L.RANGES], s[L.RANGE_BASE], s[L.LAST], s[L.SEED] = len(ranges), range_base, range_base, 0xACE1
-        for i, region in enumerate(regions):
-            self._region(L.HEADER + i * L.REGION, region, accel)
-            s[accel : accel + _data_lines(region)] = -1
-            accel += _data_lines(region)
-        for k, (base, region, i) in enumerate(ranges):
-            attribute = 0 if isinstance(region.device, Tcm) else L.ATTRIBUTES[region.attribute]
-            s[range_base + k * L.RANGE :][: L.RANGE] = (base, base + region.size, L.HEADER + i * L.REGION, attribute)
-        s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
-        s[L.DCACHE] = self._cache(accel, data)
-        s[L.ICACHE] = self._cache(accel + _cache_size(data), instruction)
-
-    def _cache(self, at: int, cache: Cache | None) -> int:
-        if cache is None or cache.size == 0:
-            return 0
+    def enable_caches(self, data: bool, instruction: bool) -> None:
+        """Switch the caches that the machine has on or off, as a program does; what they hold stays."""
         s = self.state
-        s[at + L.C_SETS], s[at + L.C_WAYS] = cache.size // (cache.ways * cache.line), cache.ways
-        s[at + L.C_SHIFT] = _log2(cache.line)
-        s[at + L.C_LINE], s[at + L.C_WRITEBACK] = cache.line, int(cache.policy == "write-back")
-        s[at + L.C_REPLACE] = {"lru": L.LRU, "round-robin": L.ROUND_ROBIN, "random": L.RANDOM}[cache.replacement]
-        records = s[at + L.CACHE : at + _cache_size(cache)].reshape(-1, 3)
-        records[:] = (-1, 0, 0)
-        return at
-
-    def _region(self, r: int, region: Region, accel: int) -> None:
-        s, device = self.state, region.device
-        s[r + L.KIND] = _KIND[type(device)]
-        s[r + L.ACCEL], s[r + L.LAST_ADDRESS], s[r + L.LATCH] = accel, -1, -1
-        if isinstance(device, Sram):
-            self._sram(r, device)
-        elif isinstance(device, Flash):
-            self._flash(r, device)
-        elif isinstance(device, Sdram):
-            self._sdram(r, device)
-        elif isinstance(device, Qspi):
-            self._qspi(r, device)
-
-    def _sram(self, r: int, device: Sram) -> None:
-        s, machine = self.state, self.machine
-        s[r + L.LATENCY_R] = ticks(machine, device.read_latency, device.clock)
-        s[r + L.LATENCY_W] = ticks(machine, device.write_latency, device.clock)
-        s[r + L.BEAT] = round(Fraction(machine.core.clock, device.clock) * L.TICK)
-        s[r + L.WIDTH] = _log2(device.width // 8)
-
-    def _flash(self, r: int, device: Flash) -> None:
-        s, machine, accelerator = self.state, self.machine, device.accelerator
-        hclk = Fraction(machine.core.clock, machine.bus.clock)
-        s[r + L.WAIT] = round(device.wait_states * hclk * L.TICK)
-        s[r + L.LATENCY_R] = ticks(machine, device.read_latency, machine.bus.clock)
-        s[r + L.LINE], s[r + L.BEAT] = _log2(device.line), round(hclk * L.TICK)
-        s[r + L.I_LINES] = -1
-        if accelerator is not None:
-            s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
-            s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides, machine.bus.clock) * accelerator.prefetch
-            s[r + L.CHANGE] = ticks(machine, accelerator.line_change, machine.bus.clock)
-
-    def _sdram(self, r: int, device: Sdram) -> None:
-        s, machine, timing, hz = self.state, self.machine, device.timing, device.clock
-        s[r + L.WIDTH], s[r + L.BANKS] = _log2(device.width // 8), device.banks
-        row, s[r + L.ROW_MASK] = _log2(device.columns * device.width // 8), device.rows - 1
-        above = device.mapping == "bank-row-column"
-        s[r + L.BANK_SHIFT] = row + (_log2(device.rows) if above else 0)
-        s[r + L.ROW_SHIFT] = row + (0 if above else _log2(device.banks))
-        s[r + L.T_CLK] = round(Fraction(machine.core.clock, hz) * L.TICK)
-        for slot, name in ((L.T_CL, "CL"), (L.T_RCD, "tRCD"), (L.T_RP, "tRP"), (L.T_RC, "tRC"), (L.T_RAS, "tRAS")):
-            s[r + slot] = clocks(machine, getattr(timing, name), hz)
-        s[r + L.T_WR] = clocks(machine, timing.tWR, hz)
-        s[r + L.T_REFI] = ticks(machine, timing.refresh, hz)
-        s[r + L.NEXT_REFRESH] = s[r + L.T_REFI]
-        s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, hz)
-        s[r + L.OVERHEAD_W] = ticks(machine, device.write_overhead, hz)
-        s[r + L.FIFO] = device.write_fifo
-        s[r + L.OPEN : r + L.OPEN + L.MAX_BANKS] = -1
-        s[r + L.ACTIVATED : r + L.ACTIVATED + L.MAX_BANKS] = -(1 << 40)
-        s[r + L.LAST_WRITE] = -(1 << 40)
-
-    def _qspi(self, r: int, device: Qspi) -> None:
-        s, machine = self.state, self.machine
-        clock = Fraction(machine.core.clock, device.clock) * L.TICK
-        opcode = Fraction(8, device.instruction_lines) if device.instruction_lines else 0
-        command = opcode + Fraction(device.address_bits, device.address_lines)
-        s[r + L.COMMAND] = round((ceil(command) + device.dummy) * clock)
-        s[r + L.BEAT] = round(Fraction(8, device.data_lines) * clock)
-        s[r + L.CS_HIGH] = round(device.cs_high * clock)
-        s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, device.clock)
-
-
-def _log2(n: int) -> int:
-    """Exact logarithm of a power of two (the machine's rules allow no other here)."""
-    return n.bit_length() - 1
-
-
-def _data_lines(region: Region) -> int:
-    device = region.device
-    if isinstance(device, Flash) and device.accelerator is not None:
-        return device.accelerator.data_lines
-    return 0
-
-
-def _cache_size(cache: Cache | None) -> int:
-    return 0 if cache is None or cache.size == 0 else L.CACHE + cache.size // cache.line * 3
+        s[L.DCACHE], s[L.ICACHE] = int(data) * s[L.DATA_AT], int(instruction) * s[L.CODE_AT]
+        s[L.CODE_LOW] = s[L.CODE_HIGH] = 0

@@ -1,0 +1,130 @@
+"""The code the emulated core executes, a basic block at a time: TCM, instruction cache, flash accelerator, bus.
+
+Left out: fetches down a path that is not taken, instructions across two blocks' lines fetched again, and what a fetch
+and a data access on the same bus take from each other beyond the memory's own occupation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory import accelerator, cache, devices, linefill
+from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
+from mcusim.memory.native import native
+
+State = Any
+
+
+@native
+def remember(s: State, low: int, high: int, counter: int) -> None:
+    """Code between these addresses costs nothing until other code is fetched; ``counter`` counts its hits."""
+    s[L.CODE_LOW], s[L.CODE_HIGH], s[L.CODE_COUNT] = low, high, counter
+
+
+@native
+def cached_code(s: State, q: int, address: int, stop: int, work: int) -> int:
+    """Code inside one line of the instruction cache; returns the wait in ticks.
+
+    The prefetch unit's queue (Arm DDI0489F 1.2.3: 4 x 64 bit) is a line: in sequence the next line is asked for when
+    the core comes to the one before.
+    """
+    c = s[L.ICACHE]
+    tag = address >> s[c + L.C_SHIFT]
+    f = L.CODE_FILL
+    record = cache.find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[L.IHITS] += 1
+        if s[c + L.C_REPLACE] == L.LRU:
+            s[record + 1] = s[c + L.C_CLOCK]
+        if s[f + L.F_LINE] != tag or s[L.NOW] >= s[f + L.F_LAST]:
+            remember(s, tag << s[c + L.C_SHIFT], (tag + 1) << s[c + L.C_SHIFT], L.IHITS)
+            return 0
+    else:
+        s[L.IMISSES] += 1
+        linefill.replace(s, c, tag)
+        r = s[q + L.BLOCK]
+        asked = s[L.CODE_SINCE] if address == s[L.CODE_END] else s[L.NOW]
+        linefill.begin(s, f, c, r, address, max(asked, s[r + L.BUSY], s[f + L.F_LAST]))
+    first = linefill.arrival(s, f, c, address) - s[L.NOW]
+    last = linefill.arrival(s, f, c, stop - 1) - s[L.NOW] - work
+    return max(0, first, last)
+
+
+@native
+def code(s: State, q: int, address: int, stop: int, work: int) -> int:
+    """Code past the cache, inside one flash line or 32 bytes; returns the wait in ticks."""
+    r = s[q + L.BLOCK]
+    if s[r + L.KIND] == L.TCM:
+        remember(s, s[q + L.LOW], s[q + L.HIGH], L.UNCOUNTED)
+        return 0
+    if s[r + L.KIND] == L.FLASH:
+        line = address >> s[r + L.LINE]
+        if s[r + L.I_LINES] < 0:
+            return devices.flash_line(s, r, address)
+        remember(s, line << s[r + L.LINE], (line + 1) << s[r + L.LINE], r + L.F_HITS)
+        return accelerator.fetch(s, r, line)
+    words = ((stop - 1) >> s[L.BUS]) - (address >> s[L.BUS]) + 1
+    s[r + L.READS] += words
+    s[r + L.READ_BYTES] += words << s[L.BUS]
+    return devices.run(s, r, address, words, 1 << s[L.BUS], 0, work // words, 0)
+
+
+@native
+def line_end(s: State, r: int, address: int, through: int) -> int:
+    """End of the line that is fetched at once at ``address``: of the cache, of the flash, or 32 bytes."""
+    if s[r + L.KIND] == L.TCM:
+        return 1 << 32
+    shift = 5
+    if through:
+        shift = s[s[L.ICACHE] + L.C_SHIFT]
+    elif s[r + L.KIND] == L.FLASH:
+        shift = s[r + L.LINE]
+    return ((address >> shift) + 1) << shift
+
+
+@native
+def fetch_lines(s: State, address: int, size: int, work: int) -> int:
+    """``fetch`` line by line."""
+    begin = s[L.NOW]
+    stall = 0
+    end = address + size
+    while address < end:
+        q = find(s, address)
+        if q < 0:
+            break
+        r = s[q + L.BLOCK]
+        through = int(s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0)
+        stop = min(end, s[q + L.HIGH], line_end(s, r, address, through))
+        part = work * (stop - address) // size
+        s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
+        s[L.CODE_BLOCK] = r
+        wait = cached_code(s, q, address, stop, part) if through else code(s, q, address, stop, part)
+        s[r + L.FETCHES] += 1
+        s[r + L.FETCH_STALL] += wait
+        s[r + L.STALL] += wait
+        stall += wait
+        s[L.CODE_SINCE] = s[L.NOW] + wait
+        s[L.NOW] += wait + part
+        address = stop
+        s[L.CODE_END] = stop
+    s[L.NOW] = begin + stall
+    return stall
+
+
+@native
+def fetch(s: State, address: int, size: int, work: int) -> int:
+    """The ``size`` bytes of code of one basic block at ``address``; returns the stall in ticks.
+
+    ``work``: ticks the block takes to execute without stalls, spread evenly over its bytes: while the core works
+    through one line the next one is on its way. ``s[NOW]`` is when the block begins; the caller adds ``work`` itself.
+    """
+    if s[L.CODE_LOW] <= address and address + size <= s[L.CODE_HIGH]:
+        s[s[L.CODE_BLOCK] + L.FETCHES] += 1
+        s[s[L.CODE_COUNT]] += 1
+        if address != s[L.CODE_END]:
+            s[L.CODE_SINCE] = s[L.NOW]
+        s[L.CODE_END] = address + size
+        return 0
+    return fetch_lines(s, address, size, work)

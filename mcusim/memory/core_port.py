@@ -1,0 +1,177 @@
+"""What the emulated core asks of the memory system: one load, one store, the code of one basic block.
+
+The caller has set ``s[NOW]`` to the moment of the access; each function adds its stall to ``s[NOW]`` and to the
+region's counters and returns it, in ticks beyond an ideal load, store or fetch. ``find`` gives the range record of an
+address, whose flags say what the access may do; the others do not check them.
+
+Data cache: a read miss waits for the word it asks for, a write miss of write-back memory fills behind the store buffer
+and waits only for a linefill buffer, other writes are posted to the memory. A dirty line that is displaced is written
+when the fill is done. An access across two lines, uncached across two bus words, is two.
+
+Left out: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
+of different memories at once, speculative loads, bus errors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory import cache, devices, linefill
+from mcusim.memory import layout as L
+from mcusim.memory.code_port import fetch
+from mcusim.memory.lookup import find
+from mcusim.memory.native import native
+
+__all__ = ["fetch", "find", "load", "second", "store"]
+
+State = Any
+
+
+@native
+def bus(s: State, r: int, address: int, size: int, write: int) -> int:
+    """One access inside one bus word, past the cache; returns the stall in ticks."""
+    if write:
+        s[r + L.WRITES] += 1
+        s[r + L.WRITE_BYTES] += size
+    else:
+        s[r + L.READS] += 1
+        s[r + L.READ_BYTES] += size
+    kind = s[r + L.KIND]
+    if kind == L.TCM:
+        return 0
+    if kind == L.SRAM:  # one posted write at a time; who comes before it is done waits
+        wait = max(0, s[r + L.BUSY] - s[L.NOW])
+        s[r + L.OCCUPIED] += s[r + L.BEAT]
+        if write:
+            s[r + L.BUSY] = s[L.NOW] + wait + s[r + L.LATENCY_W]
+            return wait
+        return wait + s[r + L.LATENCY_R]
+    return devices.run(s, r, address, 1, size, write, 0, 0)
+
+
+@native
+def uncached(s: State, r: int, address: int, size: int, write: int) -> int:
+    """An access past the cache, two where it spans two bus words; returns the stall in ticks."""
+    end = address + size
+    cut = ((end - 1) >> s[L.BUS]) << s[L.BUS]
+    if cut <= address:
+        return bus(s, r, address, size, write)
+    stall = bus(s, r, address, cut - address, write)
+    s[L.NOW] += stall
+    more = bus(s, r, cut, end - cut, write)
+    s[L.NOW] -= stall
+    return stall + more
+
+
+@native
+def evict(s: State, c: int, line: int, start: int) -> None:
+    """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
+    bytes_ = s[c + L.C_LINE]
+    r = s[find(s, line * bytes_) + L.BLOCK]
+    devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
+    s[r + L.WRITES] += 1
+    s[r + L.WRITE_BYTES] += bytes_
+    s[L.WRITEBACKS] += 1
+
+
+@native
+def miss(s: State, q: int, address: int, write: int) -> int:
+    """Fill the line of ``address`` into the data cache; returns the stall in ticks."""
+    c = s[L.DCACHE]
+    r = s[q + L.BLOCK]
+    now = s[L.NOW]
+    tag = address >> s[c + L.C_SHIFT]
+    s[L.MISSES] += 1
+    f = linefill.free(s)
+    unbuffered = max(now, s[f + L.F_LAST])
+    dirty = linefill.replace(s, c, tag)
+    last = linefill.begin(s, f, c, r, address, max(unbuffered, s[r + L.BUSY]))
+    if dirty >= 0:
+        evict(s, c, dirty, last)
+    if write:
+        return unbuffered - now
+    return s[f + L.F_FIRST] - now
+
+
+@native
+def cached(s: State, q: int, address: int, size: int, write: int) -> int:
+    """An access inside one line of a cached region; returns the stall in ticks."""
+    c = s[L.DCACHE]
+    tag = address >> s[c + L.C_SHIFT]
+    record = cache.find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    back = s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1
+    if record >= 0:
+        s[L.HITS] += 1
+        if s[c + L.C_REPLACE] == L.LRU:
+            s[record + 1] = s[c + L.C_CLOCK]
+        if not write:
+            return 0 if s[L.NOW] >= s[L.FILLED] else linefill.wait(s, c, address + size - 1)
+        if back:
+            s[record + 2] = 1
+            return 0
+    elif not write:
+        return miss(s, q, address, 0)
+    elif back and s[q + L.FLAGS] & L.ALLOCATE:
+        stall = miss(s, q, address, 1)
+        s[cache.find(s, c, tag) + 2] = 1
+        return stall
+    return bus(s, s[q + L.BLOCK], address, size, 1)
+
+
+@native
+def access(s: State, q: int, address: int, size: int, write: int) -> int:
+    """Any access to data; returns the stall in ticks."""
+    r = s[q + L.BLOCK]
+    c = s[L.DCACHE]
+    if s[q + L.ATTRIBUTE] == 0 or c == 0:
+        stall = uncached(s, r, address, size, write)
+    else:
+        cut = ((address + size - 1) >> s[c + L.C_SHIFT]) << s[c + L.C_SHIFT]
+        if cut <= address:
+            stall = cached(s, q, address, size, write)
+        else:
+            stall = cached(s, q, address, cut - address, write)
+            s[L.NOW] += stall
+            more = cached(s, q, cut, address + size - cut, write)
+            s[L.NOW] -= stall
+            stall += more
+    s[r + L.STALL] += stall
+    s[L.NOW] += stall
+    return stall
+
+
+@native
+def load(s: State, q: int, address: int, size: int) -> int:
+    """A load of ``size`` bytes (1, 2, 4 or 8) from range record ``q``; returns the stall in ticks."""
+    return access(s, q, address, size, 0)
+
+
+@native
+def store(s: State, q: int, address: int, size: int) -> int:
+    """A store of ``size`` bytes (1, 2, 4 or 8) to range record ``q``; returns the stall in ticks."""
+    return access(s, q, address, size, 1)
+
+
+@native
+def second(s: State, q: int, address: int, write: int) -> int:
+    """The second word of a doubleword that a 64-bit bus moves in one access (LDRD, STRD, VLDR and VSTR of a double).
+
+    Cached it is an access like any; uncached it costs its beats only. Returns the stall in ticks.
+    """
+    r = s[q + L.BLOCK]
+    kind = s[r + L.KIND]
+    plain = s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0
+    if not plain or kind != L.SDRAM or address & 7 != 4:
+        return access(s, q, address, 4, write)
+    beats = max(1, 4 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
+    s[r + L.OCCUPIED] += beats
+    s[r + L.BUSY] += beats
+    if write:
+        s[r + L.LAST_WRITE] += beats
+        s[r + L.WRITE_BYTES] += 4
+        return 0
+    s[r + L.READ_BYTES] += 4
+    s[r + L.STALL] += beats
+    s[L.NOW] += beats
+    return beats

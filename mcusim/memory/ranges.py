@@ -1,0 +1,60 @@
+"""The address ranges of a running program: where each leads, how it is cached, what is allowed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from mcusim.errors import UsageError
+from mcusim.memory import layout as L
+
+__all__ = ["Range", "install"]
+
+Access = Literal["none", "ro", "rw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Addresses ``low`` to below ``high`` of the machine's region ``region``.
+
+    ``alias``: they are one of the region's aliases. ``attribute``: 0 uncached, 1 write-through, 2 write-back.
+    ``allocate``: a write miss of write-back memory fills a line. ``device``: Device or Strongly-ordered memory.
+    """
+
+    low: int
+    high: int
+    region: str
+    alias: bool = False
+    attribute: int = 0
+    allocate: bool = True
+    device: bool = False
+    executable: bool = True
+    access: Access = "rw"
+
+    @property
+    def flags(self) -> int:
+        """The flags of :mod:`mcusim.memory.layout`."""
+        allowed = {"none": 0, "ro": L.READ, "rw": L.READ | L.WRITE}[self.access]
+        return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate
+
+
+def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int]) -> None:
+    """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
+
+    Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches hold stays there.
+    """
+    ordered = sorted(ranges, key=lambda one: one.low)
+    if not 0 < len(ordered) <= L.MAX_RANGES:
+        raise UsageError(f"{len(ordered)} address ranges: at least one and at most {L.MAX_RANGES} can be told apart")
+    for below, above in pairwise(ordered):
+        if above.low < below.high:
+            raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
+    base = int(state[L.ROOM])
+    for k, one in enumerate(ordered):
+        block = blocks[one.region, one.alias]
+        state[base + k * L.RANGE :][:5] = (one.low, one.high, block, one.attribute, one.flags)
+    state[L.RANGE_BASE], state[L.RANGES], state[L.LAST] = base, len(ordered), base
+    state[L.FOUND : L.FOUND + L.FOUNDS] = base
+    state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
