@@ -1,7 +1,7 @@
 """The line number programs of DWARF 2 to 5 (section ``.debug_line``).
 
 A reader of its own: pyelftools builds an object for every row and believes the counts in the headers, so that a damaged
-table costs minutes or gigabytes. Here every step takes at least one byte of the section and the rows are limited.
+table costs minutes or gigabytes. Here every step takes at least one byte of the section, and steps are limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcusim.cpu.elf_file import readable_name
 __all__ = ["LineReader", "Row"]
 
 MOST_ROWS = 1_000_000
-MOST_FILES = 100_000
+MOST_STEPS = 4_000_000  # opcodes, names and units
 _MASK = 0xFFFF_FFFF
 _LONGEST_PATH = 1024
 _PATH, _DIRECTORY = 1, 2  # DW_LNCT_path, DW_LNCT_directory_index
@@ -38,24 +38,21 @@ class _Cursor:
 
     def leb(self) -> int:
         """Unsigned LEB128, kept to 32 bits."""
-        value = shift = 0
-        while True:
-            byte = self.fixed(1)
-            if shift < 35:
-                value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value & _MASK
+        return self._leb()[0] & _MASK
 
     def signed_leb(self) -> int:
-        value = shift = 0
-        while True:
+        value, bits = self._leb()
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    def _leb(self) -> tuple[int, int]:
+        """The value and how many bits it was written in."""
+        value = 0
+        for shift in range(0, 70, 7):
             byte = self.fixed(1)
-            if shift < 35:
-                value |= (byte & 0x7F) << shift
-            shift += 7
+            value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return value - (1 << shift) if byte & 0x40 and shift <= 35 else value
+                return value, shift + 7
+        raise ValueError("a number of more than 64 bits")
 
     def text(self) -> str:
         found = self.data.find(b"\0", self.at, self.end)
@@ -124,7 +121,7 @@ class LineReader:
     sequences: list[list[Row]] = field(default_factory=list)
     rows: int = 0
     _known: dict[str, int] = field(default_factory=dict)
-    _files: int = 0
+    _steps: int = 0
 
     def read(self, data: bytes) -> str:
         """Reads all units and returns what was wrong with the first bad one, or an empty text."""
@@ -136,6 +133,7 @@ class LineReader:
             unit = _Cursor(data, at + 4, at + 4 + length)
             at = unit.end
             try:
+                self._step()
                 version = unit.fixed(2)
                 if not 2 <= version <= 5:
                     raise ValueError(f"DWARF version {version}")
@@ -174,12 +172,13 @@ class LineReader:
         directories = [""]
         while name := head.text():
             directories.append(name)
+            self._step()
         files = [self.path("")]  # no file 0
         while name := head.text():
             directory = head.leb()
             head.leb(), head.leb()  # time and length
             files.append(self.path(_join(directories, directory, name)))
-            self._count_file()
+            self._step()
         return files
 
     def _tables(self, head: _Cursor) -> list[int]:
@@ -197,13 +196,13 @@ class LineReader:
             values = {content: self._form(head, form) for content, form in formats}
             name, directory = values.get(_PATH, ""), values.get(_DIRECTORY, 0)
             found.append((name if isinstance(name, str) else "", directory if isinstance(directory, int) else 0))
-            self._count_file()
+            self._step()
         return found
 
-    def _count_file(self) -> None:
-        self._files += 1
-        if self._files > MOST_FILES:
-            raise _TooMany(f"more than {MOST_FILES:,} file names")
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _TooMany(f"more than {MOST_STEPS:,} opcodes and names")
 
     def _form(self, head: _Cursor, form: int) -> str | int:
         sizes = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}  # data1, data2, data4, data8, data16
@@ -226,6 +225,7 @@ class LineReader:
         while unit.at < unit.end:
             opcode = data[unit.at]
             unit.at += 1
+            self._step()
             if opcode >= base:
                 steps, lines = divmod(opcode - base, span)
                 state.address = (state.address + steps * scale) & _MASK

@@ -21,7 +21,7 @@ __all__ = ["LARGEST_FILE", "ElfFile", "Section", "Segment", "read_elf", "readabl
 
 LARGEST_FILE = 128 << 20
 LARGEST_SECTION = 64 << 20  # unpacked
-MOST_SEGMENTS = 1024
+MOST_SEGMENTS = 128
 _HEADER, _PROGRAM, _SECTION = 52, 32, 40
 _ADDRESSES = 1 << 32
 _NOT_ELF = {
@@ -244,12 +244,14 @@ def _segment(data: bytes, index: int, raw: Any, sections: tuple[Section, ...], s
 
 def _headers_in_front(offset: int, size: int, sections: tuple[Section, ...]) -> int:
     """Bytes of a segment that are the file's own headers: linkers let the first page begin with them."""
+    if offset:
+        return 0
     starts = [
         section.offset
         for section in sections
-        if section.allocated and section.kind != _NOBITS and offset <= section.offset < offset + size
+        if section.allocated and section.kind != _NOBITS and section.offset < size
     ]
-    return min(starts) if offset == 0 and starts and min(starts) >= _HEADER else 0
+    return min(starts) if starts and min(starts) >= _HEADER else 0
 
 
 def _sections(data: bytes, header: Any, warnings: list[str]) -> tuple[Section, ...]:
