@@ -44,7 +44,8 @@ class Timing:
     """``at[i]``: issue cycle of instruction i; ``cycles``: entry to where the next block could issue, branch not taken.
 
     ``ready``: register bit -> cycles past the block's end until a plain ALU instruction may read it (only those > 0);
-    ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it).
+    ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it);
+    a model may count both from one cycle earlier, for readers that come before the ALU: only differences matter.
     ``flags_early``: the flags of the closing conditional branch were set three or more cycles before it.
     """
 
