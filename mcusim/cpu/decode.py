@@ -160,4 +160,5 @@ def _instruction(
         branches=bool(done.writes >> PC & 1),
         target=done.target,
         double="f64" in suffix or any(access.size == 8 for access in done.accesses),
+        indexed=done.indexed,
     )

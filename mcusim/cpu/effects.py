@@ -40,6 +40,7 @@ class Effects:
     writeback: int = 0
     accesses: tuple[Access, ...] = ()
     target: int | None = None
+    indexed: bool = False
 
 
 def _alu(name: str, operands: Operands) -> Effects:
@@ -79,7 +80,7 @@ def _accumulate_long(name: str, operands: Operands) -> Effects:
 def _addressed(operands: Operands) -> Effects:
     address = operands.base | operands.index
     back = operands.base if operands.writeback else 0
-    return Effects(reads=address, writes=back, address_reads=address, writeback=back)
+    return Effects(address, back, address, writeback=back, indexed=operands.index != 0)
 
 
 def _load(name: str, operands: Operands) -> Effects:
