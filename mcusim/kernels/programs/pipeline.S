@@ -9,7 +9,7 @@
    ``first`` and ``second`` are two addresses to load from and store to, 64 writable bytes each, aligned to 64; 0 stands
    for a buffer in .bss. p_udiv and p_sdiv take their operands there instead. Bodies start at a multiple of 16 bytes.
 
-   In the units: r1 = first, r2 = second, r3 = 3, r4 = 0, r7 = 7; r5, r6, r8 to r12 and lr are free, 0 at the start;
+   In the units: r1 = first, r2 = second, r3 = 3, r4 = 0, r7 = 7; r5, r6, r8 to r12 and lr are free and 0 at the start, lr apart.
    A body's own first instruction is counted too: CMP r4, r4 in ``flagged`` ones (Z and C set, as the units want them),
    NOP in those at a halfword. IT is counted as an instruction, and so is one whose condition fails. */
     .file "pipeline.S" /* else the linker names the temporary object file */
