@@ -21,6 +21,7 @@ MAINTENANCE = 44  # ticks of the core for a cache maintenance operation by addre
 SYSTEM_TICKS = 45  # ticks spent in maintenance operations
 DEVICE_FAULTS = 46  # an unaligned access to Device memory faults
 TRAP_UNALIGNED = 47  # CCR.UNALIGN_TRP
+PERIPHERAL_WRITTEN = 54
 LISTED = 48  # number of peripheral blocks
 COUNT_READ, CCSIDR_D, CCSIDR_I = 51, 52, 53
 CALL_DEPTH, ENTERED = 49, 50  # ENTERED: the block entered last
@@ -56,7 +57,7 @@ WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC, MADE, STALLED, PENALTY = range(9)
 ACCESS = 10
 
 # access flags
-ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK = 1, 2, 4, 8, 16
+ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND = 1, 2, 4, 8, 16, 32  # SECOND: word of a doubleword
 
 # a call edge: key (block << 32 | callee), calls, inclusive ticks
 EDGE = 3

@@ -1,0 +1,168 @@
+"""Native accounting of loads and stores: when the access happens, what it costs, and whether the core would fault it.
+
+A block's accesses come in the order the decoder foresaw; ``CURSOR`` walks along them. Where conditional accesses make
+the order uncertain the hook gives the exact PC instead.
+
+Left out: loads that overtake a miss they do not depend on (a load miss stops the core), exclusive monitors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.cpu import state as C
+from mcusim.cpu.store_buffer import load_extra, store_stall
+from mcusim.memory import core_port
+from mcusim.memory import layout as L
+from mcusim.memory.native import native
+
+State = Any
+
+PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
+PERIPHERAL, RAM = 0x40000000, 0x60000000
+
+
+@native
+def fault(c: State, code: int, address: int, size: int, write: int, pc: int) -> None:
+    """Note the first fault; the core stops before the next block."""
+    if c[C.FAULT] == C.NO_FAULT:
+        c[C.FAULT] = code
+        c[C.FAULT_ADDRESS] = address
+        c[C.FAULT_SIZE] = size
+        c[C.FAULT_WRITE] = write
+        c[C.FAULT_PC] = pc
+        c[C.STOP] = C.FAULTED
+
+
+@native
+def seek(c: State, a: State, pc: int) -> None:
+    """Move the cursor to the first access of the instruction at ``pc``, unless it stands in it already."""
+    e = c[C.CURSOR]
+    while e < c[C.CURSOR_END] and a[e * C.ACCESS + C.PC] != pc:
+        e += 1
+    if e < c[C.CURSOR_END]:
+        c[C.CURSOR] = e
+
+
+@native
+def reach(c: State, s: State, a: State, size: int, write: int) -> int:
+    """Advance the clock to the access at the cursor and return the offset of its record, or -1 when it is another."""
+    e = c[C.CURSOR]
+    if e >= c[C.CURSOR_END]:
+        c[C.LOST] += 1
+        return -1
+    r = e * C.ACCESS
+    if a[r + C.WRITE] != write or a[r + C.BYTES] != size:
+        c[C.LOST] += 1
+        return -1
+    c[C.CURSOR] = e + 1
+    at = a[r + C.AT]
+    if at > c[C.CONSUMED]:
+        s[L.NOW] += at - c[C.CONSUMED]
+        c[C.CONSUMED] = at
+    s[L.NOW] += a[r + C.EXTRA]
+    a[r + C.PENALTY] += a[r + C.EXTRA]
+    a[r + C.MADE] += 1
+    return r
+
+
+@native
+def peripheral(c: State, a: State, listed: State, r: int, address: int, size: int, write: int) -> None:
+    """An access outside every memory: one to a peripheral block that the machine file does not list is a fault.
+
+    ``listed`` holds first address and end of each block.
+    """
+    for i in range(c[C.LISTED]):
+        if listed[2 * i] <= address and address + size <= listed[2 * i + 1]:
+            if write:
+                c[C.PERIPHERAL_WRITTEN] = 1  # what a read shall find is put back before the next block
+                c[C.STOP] = C.FLUSH
+            return
+    fault(c, C.NO_PERIPHERAL, address, size, write, a[r + C.PC] if r >= 0 else 0)
+
+
+@native
+def unaligned_parts(address: int, size: int) -> int:
+    """Bus accesses that an unaligned one is split into (Cortex-M4: bytes and aligned halfwords; DDI0439 3.4)."""
+    if size == 2:
+        return 2
+    return 2 if address & 1 == 0 else 3
+
+
+@native
+def together(c: State, s: State, q: int, r: int, flags: int, address: int) -> int:
+    """Ticks that the accesses around this one cost it: M7 banks that collide, M4 pipelining across memories."""
+    extra = 0
+    bank = (address >> 2) & 1
+    if flags & C.PAIRED and bank == c[C.LAST_BANK]:
+        extra = L.TICK
+    region = s[q + L.BLOCK]
+    if flags & C.FOLLOWS and region != c[C.LAST_REGION]:
+        extra = L.TICK
+    c[C.LAST_BANK] = bank
+    c[C.LAST_REGION] = region
+    return extra
+
+
+@native
+def stack(c: State, flags: int, address: int, size: int, pc: int) -> None:
+    """High-water mark of the stack, and its overflow: below the limit, or into the guard at its lowest bytes."""
+    if flags & C.BY_STACK and address < c[C.STACK_LOW]:
+        c[C.STACK_LOW] = address
+        if address < c[C.STACK_LIMIT]:
+            fault(c, C.STACK, address, size, 1, pc)
+    if c[C.STACK_LIMIT] <= address < c[C.GUARD_END]:
+        fault(c, C.STACK, address, size, 1, pc)
+
+
+@native
+def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, write: int, flags: int, pc: int) -> int:
+    """Ticks an unaligned access costs more; faults where the architecture does."""
+    if flags & C.ALIGNED and address & 3:
+        fault(c, C.UNALIGNED, address, size, write, pc)
+        return 0
+    if size == 8 and address & 3 == 0:
+        return 0
+    if c[C.TRAP_UNALIGNED]:
+        fault(c, C.UNALIGNED, address, size, write, pc)
+        return 0
+    if s[q + L.FLAGS] & L.DEVICE and c[C.DEVICE_FAULTS]:
+        fault(c, C.UNALIGNED_DEVICE, address, size, write, pc)
+        return 0
+    if c[C.ISA] == 4:
+        return (unaligned_parts(address, size) - 1) * L.TICK
+    if write:
+        return 0
+    younger = 1 if flags & C.YOUNGER else 0
+    return load_extra(younger) * L.TICK
+
+
+@native
+def ordinary(c: State, s: State, a: State, b: State, q: int, r: int, address: int, size: int, write: int) -> None:
+    """A load or store of a memory region (range record ``q``); ``r`` is the access record or -1."""
+    flags = 0
+    pc = 0
+    if r >= 0:
+        flags = a[r + C.ACCESS_FLAGS]
+        pc = a[r + C.PC]
+    extra = together(c, s, q, r, flags, address)
+    if address & (size - 1):
+        extra += misaligned(c, s, b, q, address, size, write, flags, pc)
+    allowed = s[q + L.FLAGS]
+    if allowed & (L.WRITE if write else L.READ) == 0:
+        fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
+    if write:
+        stack(c, flags, address, size, pc)
+        if c[C.CODE_LOW] < address + size and address < c[C.CODE_HIGH]:
+            c[C.CODE_WRITTEN] = 1
+            c[C.STOP] = C.FLUSH
+        if c[C.ISA] == 7:
+            extra += store_stall(b, s[L.NOW], address, size)
+        s[L.NOW] += extra
+        stall = core_port.second(s, q, address, 1) if flags & C.SECOND else core_port.store(s, q, address, size)
+    else:
+        s[L.NOW] += extra
+        stall = core_port.second(s, q, address, 0) if flags & C.SECOND else core_port.load(s, q, address, size)
+    if r >= 0:
+        a[r + C.STALLED] += stall
+        a[r + C.PENALTY] += extra

@@ -1,0 +1,332 @@
+"""The emulated core: a Cortex-M that runs a program on a machine's memory system and counts its cycles.
+
+    emulator = Emulator(load_machine("stm32f746g-disco"))
+    emulator.load(load_image("app.elf"))
+    stop = emulator.run()
+    print(emulator.cycles, stop.kind)
+
+Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Left out: interrupts
+and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu import branch, system_registers
+from mcusim.cpu import state as C
+from mcusim.cpu.attributes import memory_ranges, unaligned_device_faults
+from mcusim.cpu.cortex_m4 import CortexM4
+from mcusim.cpu.cortex_m7 import CortexM7
+from mcusim.cpu.decode import Decoder
+from mcusim.cpu.faults import Stop
+from mcusim.cpu.image import Image, check_placements
+from mcusim.cpu.instruction import Instruction
+from mcusim.cpu.semihosting import Semihosting
+from mcusim.cpu.start import stack_limit
+from mcusim.cpu.start import start as start_of
+from mcusim.cpu.stopping import explain_error, explain_fault, settle
+from mcusim.cpu.tables import Tables
+from mcusim.cpu.timing import Pipeline
+from mcusim.cpu.unicorn_core import NO_ERROR, RETURN, UnicornCore
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
+from mcusim.memory.builder import ticks
+from mcusim.memory.system import MemorySystem
+
+__all__ = ["Emulator"]
+
+FOREVER = 1 << 60
+SLICE = 4_000_000  # instructions between two looks at the keyboard: about a tenth of a second
+GUARD = 32  # bytes at the lowest end of a stack that nothing may be written to
+CONSOLE = 1 << 16
+CALL_EDGES = 1 << 14
+
+
+class Emulator:
+    """One core on one machine.
+
+    ``output`` gets what the program prints (ITM port 0 and semihosting), as bytes. ``caches`` False leaves the caches
+    off until the program enables them, as after a reset; True is how the machine file has them.
+    """
+
+    def __init__(self, machine: Machine, output: Callable[[bytes], object] | None = None, caches: bool = True) -> None:
+        self.machine = machine
+        self.memory = MemorySystem(machine)
+        self.core = UnicornCore(machine)
+        self.pipeline: Pipeline = CortexM4() if machine.core.isa == "cortex-m4" else CortexM7()
+        self.tables = Tables(wide_bus=machine.core.isa == "cortex-m7")
+        self.image: Image | None = None
+        self._output = output or (lambda _: None)
+        self._decoder = Decoder()
+        self._host = Semihosting(self, machine.core.clock, self._output)
+        self.state = np.zeros(C.CORE, np.int64)
+        self._branches = np.zeros(branch.BRANCH_STATE, np.int64)
+        self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
+        self._console = np.zeros(CONSOLE, np.int64)
+        self._peripherals = np.zeros(2 * max(1, len(machine.peripherals)), np.int64)
+        self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
+        self._watched: set[int] = set()
+        self._reset(caches)
+        self.core.share(self._arrays())
+        self.core.attach()
+
+    def _reset(self, caches: bool) -> None:
+        c, s, machine = self.state, self.memory.state, self.machine
+        c[C.ISA] = 4 if machine.core.isa == "cortex-m4" else 7
+        c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = RETURN, -1, -1
+        c[C.STACK_LOW] = c[C.CODE_LOW] = FOREVER
+        c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
+        c[C.CONSOLE_SIZE] = CONSOLE
+        c[C.DEVICE_FAULTS] = unaligned_device_faults(machine.core.isa)
+        if machine.data_cache is not None:
+            c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
+        branch.reset(self._branches)
+        self.calls[0], self.calls[2::3], self.calls[3::3] = CALL_EDGES - 1, 0, 0
+        system_registers.prepare(machine, self._ppb, c, caches)
+        if not caches:
+            s[L.DCACHE] = s[L.ICACHE] = 0
+        self._map_peripherals()
+        self.memory.install_ranges(memory_ranges(machine, None))
+
+    def _map_peripherals(self) -> None:
+        pages: dict[int, Any] = {}
+        for i, block in enumerate(self.machine.peripherals.values()):
+            self._peripherals[2 * i : 2 * i + 2] = block.base, block.base + block.size
+            for page in range(block.base // 4096, -(-(block.base + block.size) // 4096)):
+                if page not in pages:
+                    pages[page] = self.core.map(page * 4096, 4096)
+        self.state[C.LISTED] = len(self.machine.peripherals)
+        self._restore_peripherals()
+
+    def _restore_peripherals(self) -> None:
+        for block in self.machine.peripherals.values():
+            for offset, value in block.reads.items():
+                self.write(block.base + offset, value.to_bytes(4, "little"))
+
+    def _arrays(self) -> dict[str, Any]:
+        return {
+            "core": self.state,
+            "memory": self.memory.state,
+            "table": self.tables.table,
+            "blocks": self.tables.blocks,
+            "accesses": self.tables.accesses,
+            "branches": self._branches,
+            "calls": self.calls,
+            "ppb": self._ppb,
+            "console": self._console,
+            "peripherals": self._peripherals,
+        }
+
+    # what a caller sees and sets
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles since the start."""
+        return int(self.memory.state[L.NOW]) // L.TICK
+
+    @property
+    def instructions(self) -> int:
+        """Instructions issued, those inside IT blocks whose condition failed included."""
+        return int(self.state[C.INSTRUCTIONS])
+
+    @property
+    def unforeseen(self) -> int:
+        """Accesses that came in another order than decoding foresaw; their time within the block is not exact."""
+        return int(self.state[C.LOST])
+
+    def branch_counts(self) -> dict[str, int]:
+        """Branches executed, taken, and on a Cortex-M7 mispredicted."""
+        names = (("branches", branch.BRANCHES), ("taken", branch.TAKEN), ("mispredicted", branch.MISPREDICTED))
+        return {name: int(self._branches[slot]) for name, slot in names}
+
+    def read(self, address: int, size: int) -> bytes:
+        """``size`` bytes of guest memory. Raises UsageError when they are not all in mapped memory."""
+        return bytes(self._view(address, size))
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put ``data`` into guest memory (flash too), past the caches. Raises UsageError as :meth:`read`."""
+        self._view(address, len(data))[:] = np.frombuffer(data, np.uint8)
+
+    def _view(self, address: int, size: int) -> Any:
+        view = self.core.bytes_at(address, size)
+        if view is None:
+            raise UsageError(
+                f"{size:,} B at {address:#010x} are not all in the memory of {self.machine.name};"
+                " `mcusim machines` shows what it has"
+            )
+        return view
+
+    def load(self, image: Image, as_started: bool = False) -> None:
+        """Put an image into memory. ``as_started``: data and .bss as start-up code would leave them, FPU on.
+
+        Raises ImageError when a segment lies outside the machine's memory.
+        """
+        for place in check_placements(image, self.machine, as_started):
+            self.write(place.address, place.data)
+        self.image = image
+        if as_started:
+            self.state[C.FPU] = 1
+
+    def begin(self) -> None:
+        """Set PC and SP as at the program's reset vector, or at its entry point. Raises ImageError for a bad one."""
+        if self.image is None:
+            raise UsageError("no image is loaded: call load() first")
+        found = start_of(self.image, self.machine)
+        self.core["pc"] = found.pc | 1
+        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0)
+        if found.kind == "entry":
+            self.state[C.FPU] = 1
+        self.core["lr"] = RETURN | 1
+
+    def set_stack(self, top: int, limit: int) -> None:
+        """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked)."""
+        self.core["sp"] = top
+        self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit else 0
+        self.state[C.STACK_LOW] = top
+
+    def call(self, address: int, arguments: Sequence[int] = ()) -> None:
+        """Prepare a call by the AAPCS: four words in registers, the rest on the stack; :meth:`run` then runs it.
+
+        The stack must have been set. The function's result is in ``registers()["r0"]`` afterwards.
+        """
+        words = [value & 0xFFFF_FFFF for value in arguments]
+        for i, value in enumerate(words[:4]):
+            self.core[f"r{i}"] = value
+        rest = b"".join(value.to_bytes(4, "little") for value in words[4:])
+        if rest:
+            sp = (self.core["sp"] - len(rest)) & ~7
+            self.write(sp, rest)
+            self.core["sp"] = sp
+        self.core["lr"] = RETURN | 1
+        self.core["pc"] = address | 1
+        self.state[C.PREVIOUS] = self.state[C.ENTERED] = -1
+
+    def registers(self) -> dict[str, int]:
+        """r0 to r12, sp, lr, pc and xpsr."""
+        return self.core.registers()
+
+    # running
+
+    def run(self, max_instructions: int | None = None, progress: Callable[[int], object] | None = None) -> Stop:
+        """Run to the program's end, a fault, or ``max_instructions`` more. ``progress`` gets the count now and then."""
+        return self._run(FOREVER, max_instructions, progress)
+
+    def run_until(self, cycle: int, max_instructions: int | None = None) -> Stop:
+        """Run up to the first block that would begin at or after ``cycle``; a run may be cut anywhere so."""
+        return self._run(cycle * L.TICK, max_instructions, None)
+
+    def _run(self, horizon: int, limit: int | None, progress: Callable[[int], object] | None) -> Stop:
+        c = self.state
+        last = FOREVER if limit is None else self.instructions + limit
+        c[C.HORIZON] = horizon
+        pc = self.core["pc"]
+        while True:
+            c[C.LIMIT] = min(last, self.instructions + SLICE)
+            c[C.STOP] = C.RUNNING
+            error = self.core.run(pc)
+            stop = self._after(error, last)
+            self._flush_console()
+            if progress is not None:
+                progress(self.instructions)
+            if stop is not None:
+                return stop
+            pc = self.core["pc"]
+
+    def _after(self, error: int, last: int) -> Stop | None:
+        """What the stop means; None: go on."""
+        c = self.state
+        reason = int(c[C.STOP])
+        if c[C.FAULT] != C.NO_FAULT:
+            return Stop("fault", fault=explain_fault(self))
+        if error != NO_ERROR:
+            return self._exception(error)
+        if reason == C.UNKNOWN:
+            return self._learn(int(c[C.STOP_ADDRESS]), int(c[C.STOP_SIZE]))
+        if reason == C.AT_LIMIT:
+            return Stop("limit") if self.instructions >= last else None
+        if reason == C.FLUSH:
+            return self._flush()
+        if reason == C.AT_HORIZON:
+            return Stop("horizon")
+        if reason == C.RETURNED:
+            return Stop("returned")
+        settle(self, self.core["pc"])
+        return Stop("idle")
+
+    def _exception(self, error: int) -> Stop | None:
+        """A semihosting call is answered; any other exception ends the run."""
+        pc = self.core["pc"]
+        code = self.core.bytes_at(pc, 2)
+        if code is None or bytes(code) != b"\xab\xbe":
+            return Stop("fault", fault=explain_error(self, error))
+        answer = self._host.call(self.core["r0"], self.core["r1"])
+        if self._host.status is not None:
+            settle(self, pc + 2)
+            return Stop("exit", self._host.status)
+        if answer is None:
+            return Stop("fault", fault=explain_error(self, error))
+        self.core["r0"] = answer
+        self.core["pc"] = pc + 2 | 1
+        return None
+
+    def _flush(self) -> Stop | None:
+        c = self.state
+        if c[C.RESET_ASKED]:
+            return Stop("reset")
+        if c[C.PERIPHERAL_WRITTEN]:
+            c[C.PERIPHERAL_WRITTEN] = 0
+            self._restore_peripherals()
+        if c[C.MPU_CHANGED]:
+            c[C.MPU_CHANGED] = 0
+            self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu(self._ppb, c)))
+            c[C.CODE_WRITTEN] = 1
+        if c[C.CODE_WRITTEN]:
+            self.forget_code()
+        return None
+
+    def forget_code(self) -> None:
+        """Decode again what runs next: code in memory has changed."""
+        self.state[C.CODE_WRITTEN] = 0
+        self.state[C.CODE_LOW], self.state[C.CODE_HIGH] = FOREVER, 0
+        self.tables.forget()
+        self.core.share(self._arrays())
+
+    def _watch(self, instruction: Instruction, record: int, end: int) -> None:
+        """Hook a divide: how long it takes depends on its operands (their registers are in its last halfwords)."""
+        code = self.read(instruction.address, 4)
+        signed = code[0] & 0xF0 == 0x90  # SDIV 0xFB9n, UDIV 0xFBBn
+        self.core.watch_divide(instruction.address, end, code[0] & 15, code[2] & 15, signed, record)
+        self._watched.add(instruction.address)
+
+    def _flush_console(self) -> None:
+        used = int(self.state[C.CONSOLE_USED])
+        if used:
+            self._output(self._console[:used].astype(np.uint8).tobytes())
+            self.state[C.CONSOLE_USED] = 0
+
+    def _learn(self, address: int, size: int) -> Stop | None:
+        """Decode and time a block met for the first time."""
+        c, s = self.state, self.memory.state
+        found = int(find(s, address))
+        if found >= 0 and not s[found + L.FLAGS] & L.EXECUTE:
+            c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_PC] = C.NOT_EXECUTABLE, address, address
+            return Stop("fault", fault=explain_fault(self, self.registers()))
+        xpsr = self.core["xpsr"]
+        it_state = (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3)
+        instructions = self._decoder.decode(self.read(address, size), address, it_state)
+        block = self.tables.add(instructions, self.pipeline.schedule(instructions))
+        if found >= 0 and s[found + L.FLAGS] & L.WRITE:
+            c[C.CODE_LOW], c[C.CODE_HIGH] = min(c[C.CODE_LOW], address), max(c[C.CODE_HIGH], address + size)
+        for instruction, record in block.divides:
+            if c[C.ISA] == 4 and instruction.address not in self._watched:
+                self._watch(instruction, record, address + size)
+        if self.tables.moved:
+            self.tables.moved = False
+            self.core.share(self._arrays())
+        return None

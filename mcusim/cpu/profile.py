@@ -1,0 +1,151 @@
+"""Where the cycles went: by cause, region, function, source line and call.
+
+Every tick the core spent is charged to one instruction: its issue, the stalls of its own access, for a block's first
+instruction the fetch, for its last the branch. The parts sum to the whole.
+
+Left out: instructions of a block that broke off in a fault are counted with their block's first instruction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcusim.cpu import state as C
+from mcusim.cpu.tables import Block
+from mcusim.memory import layout as L
+
+if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+
+__all__ = ["CallCost", "InstructionCost", "Profile", "profile"]
+
+
+@dataclass(slots=True)
+class InstructionCost:
+    """One address: times issued, cycles in all, of these waiting for data, for code, and for the pipeline."""
+
+    issued: int = 0
+    cycles: float = 0.0
+    data: float = 0.0
+    fetch: float = 0.0
+    pipeline: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """A call site: instruction address, callee address, calls that returned, cycles between call and return."""
+
+    site: int
+    callee: int
+    calls: int
+    cycles: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``causes`` sums to ``cycles``; ``instructions`` by address."""
+
+    cycles: float
+    issued: int
+    causes: dict[str, float]
+    instructions: dict[int, InstructionCost]
+    calls: tuple[CallCost, ...]
+    branches: dict[str, int]
+    counters: dict[str, int]
+    regions: dict[str, dict[str, int]]  # of MemorySystem.by_region: those that were used
+    stack_used: int
+    blocks: int
+    unforeseen: int
+    text: dict[int, str] = field(repr=False)
+
+
+def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
+    """What the emulator has counted so far. ``stack_top``: where the stack began, for its high-water mark."""
+    costs: dict[int, InstructionCost] = defaultdict(InstructionCost)
+    causes: dict[str, float] = defaultdict(float)
+    text: dict[int, str] = {}
+    for block in emulator.tables.known:
+        record = emulator.tables.blocks[block.index * C.BLOCK : (block.index + 1) * C.BLOCK]
+        _block(block, record, costs, causes)
+        text.update((i.address, i.text) for i in block.instructions)
+    _accesses(emulator, costs, causes)
+    c = emulator.state
+    if c[C.SYSTEM_TICKS]:
+        causes["cache maintenance"] = int(c[C.SYSTEM_TICKS]) / L.TICK
+    _by_region(emulator, causes)
+    low = int(c[C.STACK_LOW])
+    return Profile(
+        cycles=int(emulator.memory.state[L.NOW]) / L.TICK,
+        issued=emulator.instructions,
+        causes={name: cycles for name, cycles in causes.items() if cycles},
+        instructions=dict(sorted(costs.items())),
+        calls=tuple(_calls(emulator)),
+        branches=emulator.branch_counts(),
+        counters=emulator.memory.counters(),
+        regions={name: row for name, row in emulator.memory.by_region().items() if any(row.values())},
+        stack_used=max(0, stack_top - low) if stack_top else 0,
+        blocks=len(emulator.tables.known),
+        unforeseen=emulator.unforeseen,
+        text=text,
+    )
+
+
+def _block(block: Block, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
+    runs = int(record[C.RUNS])
+    timing = block.timing
+    ends = (*timing.at[1:], timing.cycles)
+    stalled = 0
+    for stall in timing.stalls:
+        causes[stall.cause] += stall.cycles * runs
+        costs[block.instructions[stall.index].address].pipeline += stall.cycles * runs
+        stalled += stall.cycles
+    causes["issue"] += (timing.cycles - stalled) * runs
+    for instruction, begin, end in zip(block.instructions, timing.at, ends, strict=True):
+        cost = costs[instruction.address]
+        cost.issued += runs
+        cost.cycles += (end - begin) * runs
+    first, last = costs[block.instructions[0].address], costs[block.instructions[-1].address]
+    first.cycles += timing.at[0] * runs
+    fetch, branch, carry = (int(record[slot]) / L.TICK for slot in (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS))
+    first.cycles += fetch + carry
+    first.fetch += fetch
+    first.pipeline += carry
+    last.cycles += branch
+    last.pipeline += branch
+    causes["fetch"] += fetch
+    causes["branch"] += branch
+    causes["latency"] += carry
+
+
+def _accesses(emulator: Emulator, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
+    size = emulator.tables.records
+    for record in emulator.tables.accesses[: size * C.ACCESS].reshape(-1, C.ACCESS):
+        stalled, penalty = int(record[C.STALLED]) / L.TICK, int(record[C.PENALTY]) / L.TICK
+        if stalled or penalty:
+            cost = costs[int(record[C.PC])]
+            cost.cycles += stalled + penalty
+            cost.data += stalled
+            cost.pipeline += penalty
+            causes["data"] += stalled
+            causes["multi-cycle" if record[C.BYTES] == 0 else "load/store unit"] += penalty
+
+
+def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
+    """Split the waits for data and code by the memory waited for."""
+    for name, region in emulator.memory.by_region().items():
+        fetch = region["fetch_stall"] / L.TICK
+        data = region["stall"] / L.TICK - fetch
+        for what, cycles in (("data", data), ("fetch", fetch)):
+            if cycles:
+                causes[f"{what} {name}"] = cycles
+                causes[what] -= cycles
+
+
+def _calls(emulator: Emulator) -> Iterable[CallCost]:
+    for key, calls, ticks in emulator.calls[1:].reshape(-1, C.EDGE):
+        if key >= 0 and calls:
+            block = emulator.tables.known[int(key) >> 32]
+            yield CallCost(block.instructions[-1].address, int(key) & 0xFFFF_FFFF, int(calls), int(ticks) / L.TICK)

@@ -1,0 +1,89 @@
+"""Finds Unicorn's flag that skips the state restore under load and store hooks, and proves that it works.
+
+Unicorn 2.1 restores the state of the accessing instruction before it calls a load or store hook. That costs half the
+speed, and inside an IT block it leaves the IT bits set, so that instructions of the next block vanish. The flag
+``skip_sync_pc_on_exit`` of its private state switches the restore off; its offset is found by what it does: setting the
+PC from outside sets it, starting the core clears it. If it is not found, or the proof fails, the hooks work without:
+slower, and clearing the IT bits themselves (which blocks with conditional accesses need in any case).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn.arm_const import (
+    UC_ARM_REG_LR,
+    UC_ARM_REG_PC,
+    UC_ARM_REG_R0,
+    UC_ARM_REG_R2,
+    UC_ARM_REG_R6,
+    UC_ARM_REG_R7,
+    UC_CPU_ARM_CORTEX_M7,
+)
+
+__all__ = ["skip_flag_offset"]
+
+_CODE, _DATA = 0x0800_0000, 0x2000_0000
+_SPAN = 16_000  # bytes of the private state that are looked at
+# cmp r0,#0; itte eq; ldreq r1,[r2]; ldreq r3,[r2]; movne r4,#1; bx lr; nop | mov.w r6,#7; mov.w r7,#8; nop
+_PROGRAM = bytes.fromhex("002806bf11681368012470 4700bf4ff007064ff0080700bf".replace(" ", ""))
+
+
+def _core() -> Uc:
+    uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+    uc.ctl_set_cpu_model(UC_CPU_ARM_CORTEX_M7)
+    uc.mem_map(_CODE, 0x1000)
+    uc.mem_map(_DATA, 0x1000)
+    uc.mem_write(_CODE, _PROGRAM)
+    uc.reg_write(UC_ARM_REG_R2, _DATA)
+    uc.reg_write(UC_ARM_REG_LR, _CODE + 0x0F)
+    return uc
+
+
+def _candidates() -> list[int]:
+    """Bytes that are 0 after a run and 1 after the PC was set from outside."""
+    uc = _core()
+
+    def snapshot() -> Any:
+        return np.frombuffer(ctypes.string_at(uc._uch.value, _SPAN), np.uint8).copy()
+
+    uc.emu_start(_CODE | 1, _CODE + 2)
+    before = snapshot()
+    uc.reg_write(UC_ARM_REG_PC, _CODE)
+    during = snapshot()
+    uc.emu_start(_CODE | 1, _CODE + 2)
+    after = snapshot()
+    return [int(i) for i in np.nonzero((before == 0) & (during == 1) & (after == 0))[0]]
+
+
+def survives(offset: int | None) -> bool:
+    """Whether code behind an IT block with hooked loads runs right, the flag at ``offset`` set before every block."""
+    uc = _core()
+    uc.hook_add(UC_HOOK_MEM_READ, lambda *_: None)
+    if offset is not None:
+        flag = ctypes.c_uint8.from_address(uc._uch.value + offset)
+
+        def on_block(*_: object) -> None:
+            flag.value = 1
+
+        uc.hook_add(UC_HOOK_BLOCK, on_block)
+    uc.reg_write(UC_ARM_REG_R0, 0)
+    try:
+        uc.emu_start(_CODE | 1, _CODE + len(_PROGRAM) - 2)
+    except UcError:
+        return False
+    return bool(uc.reg_read(UC_ARM_REG_R6) == 7 and uc.reg_read(UC_ARM_REG_R7) == 8)
+
+
+@cache
+def skip_flag_offset() -> int | None:
+    """Byte offset of the flag in Unicorn's private state, or None: work without it.
+
+    ``quit_request`` behaves likewise and stands before it: the flag is the last such byte.
+    """
+    found = _candidates()
+    return found[-1] if found and survives(found[-1]) else None

@@ -1,0 +1,90 @@
+"""Arm semihosting: what BKPT 0xAB asks of the host. Output and exit codes; no files of the host are opened.
+
+Operation numbers and structures: Arm, "Semihosting for AArch32 and AArch64", 2.0. Left out: input and files (an open
+of anything but the console ``:tt`` fails), the command line beyond an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["Semihosting"]
+
+OPEN, CLOSE, WRITEC, WRITE0, WRITE, READ = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+ISTTY, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0C, 0x10, 0x11, 0x13, 0x15, 0x16
+EXIT, EXIT_EXTENDED, ELAPSED, TICKFREQ = 0x18, 0x20, 0x30, 0x31
+APPLICATION_EXIT = 0x20026
+LONGEST = 1 << 16  # bytes of one write
+FAILED = 0xFFFF_FFFF
+
+
+class _Host(Protocol):
+    def read(self, address: int, size: int) -> bytes: ...
+    def write(self, address: int, data: bytes) -> None: ...
+    @property
+    def cycles(self) -> int: ...
+
+
+class Semihosting:
+    """Answers calls; ``output`` gets what the program writes. ``status`` is set once it exits."""
+
+    def __init__(self, host: _Host, clock: int, output: Callable[[bytes], object]) -> None:
+        self._host, self._clock, self._output = host, clock, output
+        self.status: int | None = None
+
+    def call(self, operation: int, parameter: int) -> int | None:
+        """Carry out one call and return r0, or None for an operation that is not known."""
+        if operation == WRITEC:
+            self._output(self._host.read(parameter, 1))
+            return operation
+        if operation == WRITE0:
+            self._output(self._text(parameter))
+            return operation
+        if operation in (EXIT, EXIT_EXTENDED):
+            return self._exit(operation, parameter)
+        if operation in (WRITE, OPEN, READ, FLEN, CLOSE, ISTTY):
+            return self._file(operation, parameter)
+        if operation == CMDLINE:
+            self._host.write(parameter + 4, bytes(4))
+            return FAILED
+        if operation == ELAPSED:
+            self._host.write(parameter, self._host.cycles.to_bytes(8, "little"))
+            return 0
+        hundredths = self._host.cycles * 100 // self._clock
+        answers = {CLOCK: hundredths, TIME: hundredths // 100, TICKFREQ: self._clock, ERRNO: 0}
+        return answers.get(operation)
+
+    def _words(self, address: int, count: int) -> list[int]:
+        data = self._host.read(address, 4 * count)
+        return [int.from_bytes(data[i : i + 4], "little") for i in range(0, 4 * count, 4)]
+
+    def _text(self, address: int) -> bytes:
+        found = bytearray()
+        while len(found) < LONGEST:
+            byte = self._host.read(address + len(found), 1)
+            if byte == b"\0":
+                break
+            found += byte
+        return bytes(found)
+
+    def _exit(self, operation: int, parameter: int) -> int:
+        if operation == EXIT_EXTENDED:
+            reason, code = self._words(parameter, 2)
+        else:
+            reason, code = parameter, 0
+        self.status = code & 0xFF if reason == APPLICATION_EXIT else 1
+        return 0
+
+    def _file(self, operation: int, parameter: int) -> int:
+        if operation == OPEN:
+            name, _, size = self._words(parameter, 3)
+            return 1 if self._host.read(name, min(size, 3)) == b":tt" else FAILED
+        if operation == WRITE:
+            _, data, size = self._words(parameter, 3)
+            taken = min(size, LONGEST)
+            self._output(self._host.read(data, taken))
+            return size - taken
+        if operation == READ:  # nothing is ever there to read
+            return self._words(parameter, 3)[2]
+        return 1 if operation == ISTTY else 0

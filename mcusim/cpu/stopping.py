@@ -1,0 +1,113 @@
+"""From what the core left behind to a fault that is explained.
+
+Left out: the fault status registers (CFSR, BFAR) that a handler would read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from unicorn import unicorn_const as uc
+
+from mcusim.cpu import state as C
+from mcusim.cpu.faults import Fault, describe
+from mcusim.cpu.peripherals import name_of
+from mcusim.memory import layout as L
+
+if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+
+__all__ = ["explain_error", "explain_fault", "settle"]
+
+_ACCESS = {
+    uc.UC_ERR_READ_UNMAPPED: "load",
+    uc.UC_ERR_WRITE_UNMAPPED: "store",
+    uc.UC_ERR_FETCH_UNMAPPED: "fetch",
+}
+BREAKPOINT, SUPERVISOR_CALL = 0xBE, 0xDF
+
+
+def _branches(state: Any) -> tuple[tuple[int, int], ...]:
+    """The last taken branches, oldest first."""
+    at = int(state[C.RING_AT])
+    order = ((at + k) % C.RING_SIZE for k in range(C.RING_SIZE))
+    pairs = ((int(state[C.RING + 2 * k]), int(state[C.RING + 2 * k + 1])) for k in order)
+    return tuple(pair for pair in pairs if pair != (0, 0))
+
+
+def explain_fault(emulator: Emulator, registers: Mapping[str, int] | None = None) -> Fault:
+    """The fault that a hook noted. ``registers``: given when the block did not run, else those of the hook."""
+    c = emulator.state
+    code, address, pc = int(c[C.FAULT]), int(c[C.FAULT_ADDRESS]), int(c[C.FAULT_PC])
+    if registers is None:
+        settle(emulator, pc)
+        names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
+        registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)}
+    block = name_of(emulator.machine, address)
+    kind, text = describe(code, address, int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE]), int(c[C.STACK_LIMIT]), block)
+    return Fault(kind, text, pc, address, registers, _branches(c))
+
+
+def explain_error(emulator: Emulator, error: int) -> Fault:
+    """The fault that Unicorn stopped at; the core's registers are those of the faulting instruction."""
+    registers = emulator.registers()
+    pc = registers["pc"]
+    settle(emulator, pc)
+    kind, text, address = _error(emulator, error, pc)
+    return Fault(kind, text, pc, address, registers, _branches(emulator.state))
+
+
+def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:
+    if error in _ACCESS:
+        return _unmapped(emulator, _ACCESS[error], pc)
+    previous = emulator.core.bytes_at(pc - 2, 2)
+    if error == uc.UC_ERR_EXCEPTION and previous is not None and previous[1] == SUPERVISOR_CALL:
+        return "exception", f"SVC {previous[0]}: exceptions are not taken here", None
+    code = emulator.core.bytes_at(pc, 2)
+    if code is not None and code[1] == BREAKPOINT:
+        if code[0] == 0xAB:
+            return "semihosting", f"semihosting operation {emulator.registers()['r0']:#x} is not known", None
+        return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
+    if emulator.registers()["xpsr"] & 1 << 24 == 0:
+        return "invalid state", "a branch to an even address asks for Arm state, which Cortex-M does not have", pc
+    word = emulator.core.bytes_at(pc, 4)
+    shown = "" if word is None else f" {bytes(word[1::-1]).hex()} {bytes(word[:1:-1]).hex()}"
+    return "undefined instruction", f"the halfwords{shown} are no instruction of this core", None
+
+
+def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | None]:
+    if what == "fetch":
+        where = name_of(emulator.machine, pc)
+        shown = f" ({where})" if where else ""
+        return "bus fault", f"the core went to {pc:#010x}{shown}, where {emulator.machine.name} has no memory", pc
+    address = emulator.core.fault_address
+    if address is None:
+        return "bus fault", f"a {what} where {emulator.machine.name} has no memory", None
+    where = name_of(emulator.machine, address)
+    if where and address < 0x6000_0000:
+        return (
+            "no such peripheral",
+            f"a {what} at {address:#010x} ({where}): the machine lists no such peripheral; add one as"
+            " [peripherals.<name>] with base, size and reads",
+            address,
+        )
+    return "bus fault", f"a {what} at {address:#010x}, where {emulator.machine.name} has no memory", address
+
+
+def settle(emulator: Emulator, pc: int) -> None:
+    """Take back what a block that broke off at ``pc`` was charged for its instructions from there on."""
+    c, s = emulator.state, emulator.memory.state
+    record = int(c[C.PREVIOUS])
+    if record < 0:
+        return
+    block = emulator.tables.known[record // C.BLOCK]
+    blocks = emulator.tables.blocks
+    blocks[record + C.RUNS] -= 1  # as if it had been another, shorter block
+    rest = [i for i, instruction in enumerate(block.instructions) if instruction.address >= pc]
+    c[C.PREVIOUS] = -1
+    c[C.INSTRUCTIONS] -= len(rest)
+    reached = block.timing.at[rest[0]] if rest else block.timing.cycles
+    ticks = max(reached * L.TICK, int(c[C.CONSUMED]))
+    s[L.NOW] += ticks - int(c[C.CONSUMED])
+    blocks[record + C.CARRY_TICKS] += ticks

@@ -1,0 +1,148 @@
+"""Unicorn's Cortex-M with this package's native hooks on it: memory, registers, starting.
+
+Memory is host memory that Python shares: a region and its aliases are the same bytes. Left out: double-precision
+arithmetic of some Cortex-M7 (Unicorn's core has single precision), exceptions and interrupts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from unicorn import (
+    UC_ARCH_ARM,
+    UC_HOOK_BLOCK,
+    UC_HOOK_CODE,
+    UC_HOOK_MEM_READ,
+    UC_HOOK_MEM_UNMAPPED,
+    UC_HOOK_MEM_WRITE,
+    UC_MODE_MCLASS,
+    UC_MODE_THUMB,
+    UC_PROT_ALL,
+    Uc,
+    UcError,
+)
+from unicorn import arm_const as arm
+from unicorn.unicorn_py3.unicorn import uclib
+
+from mcusim.cpu import hooks
+from mcusim.cpu.selftest import skip_flag_offset
+from mcusim.machine.description import Machine
+
+__all__ = ["NO_ERROR", "UcError", "UnicornCore"]
+
+NO_ERROR = 0
+PAGE = 4096
+RETURN = 0xEFFF_F000  # where a called function returns to: a page that no machine has
+_NEVER = 0xFFFF_FFFE
+_REGISTERS = {f"r{i}": arm.UC_ARM_REG_R0 + i for i in range(13)} | {
+    "sp": arm.UC_ARM_REG_SP,
+    "lr": arm.UC_ARM_REG_LR,
+    "pc": arm.UC_ARM_REG_PC,
+    "xpsr": arm.UC_ARM_REG_XPSR,
+}
+_MODELS = {"cortex-m4": arm.UC_CPU_ARM_CORTEX_M4, "cortex-m7": arm.UC_CPU_ARM_CORTEX_M7}
+
+
+class UnicornCore:
+    """One core. Until :meth:`attach` it runs bare: no cycles, for comparison and benchmarks."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+        self.uc.ctl_set_cpu_model(_MODELS[machine.core.isa])
+        self.fault_address: int | None = None  # of the access that found no memory
+        self.uc.hook_add(UC_HOOK_MEM_UNMAPPED, self._unmapped)
+        self._windows: list[tuple[int, int, Any]] = []
+        self._kept: list[Any] = []  # vectors and infos of the divide hooks: Unicorn holds their addresses
+        self._infos: list[Any] = []
+        self._scratch = np.zeros(4, np.int64)
+        self._dummy = np.zeros(1, np.uint8)
+        self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
+        for region in machine.memory.values():
+            data = self.map(region.base, region.size)
+            for alias in region.aliases:
+                self.map(alias, region.size, data)
+        self.map(RETURN, PAGE)[:2] = (0xFE, 0xE7)  # b .
+
+    def map(self, address: int, size: int, data: Any = None) -> Any:
+        """Map ``size`` bytes (whole pages) at ``address``; returns them as a uint8 array that Python may write."""
+        if data is None:
+            room = -(-size // PAGE) * PAGE
+            data = np.frombuffer(mmap.mmap(-1, room), np.uint8)
+        self.uc.mem_map_ptr(address, data.size, UC_PROT_ALL, ctypes.c_void_p(data.ctypes.data))
+        self._windows.append((address, address + size, data))
+        return data
+
+    def bytes_at(self, address: int, size: int) -> Any:
+        """The ``size`` bytes at ``address`` as a writable view, or None when they are not in one mapping."""
+        for low, high, data in self._windows:
+            if low <= address and address + size <= high:
+                return data[address - low : address - low + size]
+        return None
+
+    def share(self, arrays: Mapping[str, Any]) -> None:
+        """Tell the hooks where the named arrays are (again, when one has moved)."""
+        offset = skip_flag_offset()
+        flag = self._dummy.ctypes.data if offset is None else self.uc._uch.value + offset
+        for i, name in enumerate(hooks.ARRAYS):
+            if name in arrays:
+                self.pointers[i] = arrays[name].ctypes.data
+        self.pointers[hooks.ARRAYS.index("skip")] = flag
+        self.pointers[hooks.ARRAYS.index("scratch")] = self._scratch.ctypes.data
+        for vector in self._kept:
+            vector[:-1] = self.pointers[:-1]
+
+    def _unmapped(self, uc: Any, kind: int, address: int, size: int, value: int, user: Any) -> bool:
+        self.fault_address = address
+        return False
+
+    def attach(self) -> None:
+        """Put the hooks on; before the first start, because translated code ignores new ones."""
+        self._hook(UC_HOOK_BLOCK, hooks.on_block, self.pointers, 1, 0)
+        self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.pointers, 1, 0)
+
+    def watch_divide(self, address: int, end: int, dividend: int, divisor: int, signed: bool, record: int) -> None:
+        """Count the operand-dependent cycles of the divide at ``address``; registers as numbers 0 to 12, 14."""
+        names = [f"r{n}" if n < 13 else "lr" for n in (dividend, divisor)]
+        info = np.array([_REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record], np.int64)
+        vector = self.pointers.copy()
+        vector[hooks.ARRAYS.index("divide")] = info.ctypes.data
+        self._kept.append(vector)
+        self._infos.append(info)
+        self._hook(UC_HOOK_CODE, hooks.on_divide, vector, address, address)
+        self.uc.ctl_remove_cache(address & ~1, end)
+
+    def _hook(self, kind: int, function: Any, user: Any, begin: int, end: int) -> None:
+        handle = ctypes.c_size_t()
+        error = uclib.uc_hook_add(
+            self.uc._uch,
+            ctypes.byref(handle),
+            ctypes.c_int(kind),
+            ctypes.cast(function.address, ctypes.c_void_p),
+            ctypes.c_void_p(user.ctypes.data),
+            ctypes.c_uint64(begin),
+            ctypes.c_uint64(end),
+        )
+        if error:
+            raise UcError(error)
+
+    def run(self, pc: int) -> int:
+        """Run from ``pc`` until a hook stops the core or it faults; returns Unicorn's error number, 0 for none."""
+        try:
+            self.uc.emu_start(pc | 1, _NEVER)
+        except UcError as error:
+            return int(error.errno)
+        return NO_ERROR
+
+    def __getitem__(self, register: str) -> int:
+        return int(self.uc.reg_read(_REGISTERS[register]))
+
+    def __setitem__(self, register: str, value: int) -> None:
+        self.uc.reg_write(_REGISTERS[register], value)
+
+    def registers(self) -> dict[str, int]:
+        """r0 to r12, sp, lr, pc and xpsr."""
+        return {name: self[name] for name in _REGISTERS}
