@@ -9,6 +9,7 @@ import numpy as np
 
 from mcusim.machine.description import Accelerator, Cache, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.memory import layout as L
+from mcusim.memory.ranges import Access, Range, set_range
 
 _KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
 
@@ -44,18 +45,18 @@ class Builder:
         room = at + own + _cache_size(data) + _cache_size(code)
         self.state = s = np.zeros(room + L.MAX_RANGES * L.RANGE, np.int64)
         s[L.RANGES], s[L.RANGE_BASE], s[L.LAST], s[L.SEED] = len(ranges), range_base, range_base, 0xACE1
+        s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
+        s[L.DCACHE] = s[L.DATA_AT] = self._cache(at + own, data)
+        s[L.ICACHE] = s[L.CODE_AT] = self._cache(at + own + _cache_size(data), code)
         for region, alias in ports:
             self._region(self.blocks[region.name, alias], region, alias, at)
             at += _accelerator_size(region, alias)
         for k, (base, region, alias) in enumerate(ranges):
             fixed = isinstance(region.device, Tcm) or (alias and region.alias_port)
             attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
-            block = self.blocks[region.name, alias]
-            flags = L.EXECUTE | L.READ | L.ALLOCATE | L.WRITE * region.writable
-            s[range_base + k * L.RANGE :][:5] = (base, base + region.size, block, attribute, flags)
-        s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
-        s[L.DCACHE] = s[L.DATA_AT] = self._cache(at, data)
-        s[L.ICACHE] = s[L.CODE_AT] = self._cache(at + _cache_size(data), code)
+            access: Access = "rw" if region.writable else "ro"
+            one = Range(base, base + region.size, region.name, alias, attribute, access=access)
+            set_range(s, range_base + k * L.RANGE, one, self.blocks[region.name, alias])
         self._core(room)
 
     def _core(self, room: int) -> None:

@@ -43,7 +43,7 @@ def cached_code(s: State, q: int, address: int, stop: int, work: int) -> int:
             return 0
     else:
         s[L.IMISSES] += 1
-        linefill.replace(s, c, tag)
+        linefill.replace(s, c, tag, 0)
         r = s[q + L.BLOCK]
         asked = s[L.CODE_SINCE] if address == s[L.CODE_END] else s[L.NOW]
         linefill.begin(s, f, c, r, address, max(asked, s[r + L.BUSY], s[f + L.F_LAST]))
@@ -86,7 +86,7 @@ def line_end(s: State, r: int, address: int, through: int) -> int:
 
 @native
 def fetch_lines(s: State, address: int, size: int, work: int) -> int:
-    """``fetch`` line by line."""
+    """``fetch_while`` line by line."""
     begin = s[L.NOW]
     stall = 0
     end = address + size
@@ -114,7 +114,7 @@ def fetch_lines(s: State, address: int, size: int, work: int) -> int:
 
 
 @native
-def fetch(s: State, address: int, size: int, work: int) -> int:
+def fetch_while(s: State, address: int, size: int, work: int) -> int:
     """The ``size`` bytes of code of one basic block at ``address``; returns the stall in ticks.
 
     ``work``: ticks the block takes to execute without stalls, spread evenly over its bytes: while the core works
@@ -128,3 +128,9 @@ def fetch(s: State, address: int, size: int, work: int) -> int:
         s[L.CODE_END] = address + size
         return 0
     return fetch_lines(s, address, size, work)
+
+
+@native
+def fetch(s: State, address: int, size: int) -> int:
+    """Code that takes no time to execute: ``fetch_while`` without any work; returns the stall in ticks."""
+    return fetch_while(s, address, size, 0)

@@ -18,11 +18,30 @@ from typing import Any
 
 from mcusim.memory import cache, devices, linefill
 from mcusim.memory import layout as L
-from mcusim.memory.code_port import fetch
+from mcusim.memory.code_port import fetch, fetch_while
 from mcusim.memory.lookup import find
+from mcusim.memory.maintenance import (
+    invalidate_instruction_line,
+    invalidate_instructions,
+    maintain_all,
+    maintain_line,
+    maintain_set_way,
+)
 from mcusim.memory.native import native
 
-__all__ = ["fetch", "find", "load", "second", "store"]
+__all__ = [
+    "fetch",
+    "fetch_while",
+    "find",
+    "invalidate_instruction_line",
+    "invalidate_instructions",
+    "load",
+    "maintain_all",
+    "maintain_line",
+    "maintain_set_way",
+    "second",
+    "store",
+]
 
 State = Any
 
@@ -36,10 +55,7 @@ def bus(s: State, r: int, address: int, size: int, write: int) -> int:
     else:
         s[r + L.READS] += 1
         s[r + L.READ_BYTES] += size
-    kind = s[r + L.KIND]
-    if kind == L.TCM:
-        return 0
-    if kind == L.SRAM:  # one posted write at a time; who comes before it is done waits
+    if s[r + L.KIND] == L.SRAM:  # one posted write at a time; who comes before it is done waits
         wait = max(0, s[r + L.BUSY] - s[L.NOW])
         s[r + L.OCCUPIED] += s[r + L.BEAT]
         if write:
@@ -84,7 +100,7 @@ def miss(s: State, q: int, address: int, write: int) -> int:
     s[L.MISSES] += 1
     f = linefill.free(s)
     unbuffered = max(now, s[f + L.F_LAST])
-    dirty = linefill.replace(s, c, tag)
+    dirty = linefill.replace(s, c, tag, write)
     last = linefill.begin(s, f, c, r, address, max(unbuffered, s[r + L.BUSY]))
     if dirty >= 0:
         evict(s, c, dirty, last)
@@ -94,28 +110,38 @@ def miss(s: State, q: int, address: int, write: int) -> int:
 
 
 @native
+def hit(s: State, c: int, address: int, size: int, write: int) -> int:
+    """The most frequent case in few steps: 1 when one line of cache ``c`` holds it all, else 0 and nothing done."""
+    shift = s[c + L.C_SHIFT]
+    tag = address >> shift
+    if (address + size - 1) >> shift != tag:
+        return 0
+    record = cache.find(s, c, tag)
+    if record < 0:
+        return 0
+    s[L.HITS] += 1
+    s[c + L.C_CLOCK] += 1
+    if s[c + L.C_REPLACE] == L.LRU:
+        s[record + 1] = s[c + L.C_CLOCK]
+    if write:
+        s[record + 2] = 1
+    return 1
+
+
+@native
 def cached(s: State, q: int, address: int, size: int, write: int) -> int:
     """An access inside one line of a cached region; returns the stall in ticks."""
     c = s[L.DCACHE]
-    tag = address >> s[c + L.C_SHIFT]
-    record = cache.find(s, c, tag)
-    s[c + L.C_CLOCK] += 1
-    back = s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1
-    if record >= 0:
-        s[L.HITS] += 1
-        if s[c + L.C_REPLACE] == L.LRU:
-            s[record + 1] = s[c + L.C_CLOCK]
+    back = int(s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1)
+    if hit(s, c, address, size, write & back):
         if not write:
-            return 0 if s[L.NOW] >= s[L.FILLED] else linefill.wait(s, c, address + size - 1)
+            return linefill.wait(s, c, address + size - 1)
         if back:
-            s[record + 2] = 1
             return 0
-    elif not write:
-        return miss(s, q, address, 0)
-    elif back and s[q + L.FLAGS] & L.ALLOCATE:
-        stall = miss(s, q, address, 1)
-        s[cache.find(s, c, tag) + 2] = 1
-        return stall
+    else:
+        s[c + L.C_CLOCK] += 1
+        if not write or (back and s[q + L.FLAGS] & L.ALLOCATE):
+            return miss(s, q, address, write)
     return bus(s, s[q + L.BLOCK], address, size, 1)
 
 
@@ -144,12 +170,30 @@ def access(s: State, q: int, address: int, size: int, write: int) -> int:
 @native
 def load(s: State, q: int, address: int, size: int) -> int:
     """A load of ``size`` bytes (1, 2, 4 or 8) from range record ``q``; returns the stall in ticks."""
+    if s[q + L.FLAGS] & L.FREE:
+        r = s[q + L.BLOCK]
+        s[r + L.READS] += 1
+        s[r + L.READ_BYTES] += size
+        s[r + L.OCCUPIED] += s[r + L.BEAT]
+        return 0
+    c = s[L.DCACHE]
+    if s[q + L.ATTRIBUTE] and c and s[L.NOW] >= s[L.FILLED] and hit(s, c, address, size, 0):
+        return 0
     return access(s, q, address, size, 0)
 
 
 @native
 def store(s: State, q: int, address: int, size: int) -> int:
     """A store of ``size`` bytes (1, 2, 4 or 8) to range record ``q``; returns the stall in ticks."""
+    if s[q + L.FLAGS] & L.FREE:
+        r = s[q + L.BLOCK]
+        s[r + L.WRITES] += 1
+        s[r + L.WRITE_BYTES] += size
+        s[r + L.OCCUPIED] += s[r + L.BEAT]
+        return 0
+    c = s[L.DCACHE]
+    if s[q + L.ATTRIBUTE] == 2 and c and s[c + L.C_WRITEBACK] and hit(s, c, address, size, 1):
+        return 0
     return access(s, q, address, size, 1)
 
 

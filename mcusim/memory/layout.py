@@ -34,7 +34,8 @@ HEADER = FOUND + FOUNDS
 LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = range(5)
 RANGE = 8
 MAX_RANGES = 256
-DEVICE, EXECUTE, READ, WRITE, ALLOCATE = 1, 2, 4, 8, 16  # flags; ALLOCATE: a write miss of write-back memory fills
+# flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits
+DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE = 1, 2, 4, 8, 16, 32
 
 # region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)

@@ -63,9 +63,9 @@ def wait(s: State, c: int, address: int) -> int:
 
 
 @native
-def replace(s: State, c: int, tag: int) -> int:
+def replace(s: State, c: int, tag: int, dirty: int) -> int:
     """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
     record = cache.victim(s, c, tag)
-    dirty = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
-    s[record], s[record + 1], s[record + 2] = tag, s[c + L.C_CLOCK], 0
-    return dirty
+    displaced = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
+    s[record], s[record + 1], s[record + 2] = tag, s[c + L.C_CLOCK], dirty
+    return displaced

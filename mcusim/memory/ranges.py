@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mcusim.errors import UsageError
 from mcusim.memory import layout as L
 
-__all__ = ["Range", "install"]
+__all__ = ["Range", "install", "set_range"]
 
 Access = Literal["none", "ro", "rw"]
 
@@ -40,6 +40,15 @@ class Range:
         return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate
 
 
+def set_range(state: Any, q: int, one: Range, block: int) -> None:
+    """Write ``one`` as the range record at ``q``."""
+    kind = state[block + L.KIND]
+    immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
+    uncached = one.attribute == 0 or state[L.DATA_AT] == 0
+    free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
+    state[q : q + 5] = (one.low, one.high, block, one.attribute, one.flags | free)
+
+
 def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int]) -> None:
     """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
 
@@ -53,8 +62,7 @@ def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], 
             raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
     base = int(state[L.ROOM])
     for k, one in enumerate(ordered):
-        block = blocks[one.region, one.alias]
-        state[base + k * L.RANGE :][:5] = (one.low, one.high, block, one.attribute, one.flags)
+        set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias])
     state[L.RANGE_BASE], state[L.RANGES], state[L.LAST] = base, len(ordered), base
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0

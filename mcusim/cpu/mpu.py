@@ -1,0 +1,114 @@
+"""The ARMv7-M memory protection unit: what its registers say of an address (Arm DDI0403 B3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+__all__ = ["Attributes", "Mpu", "Region"]
+
+Access = Literal["none", "ro", "rw"]
+
+ENABLE, PRIVDEFENA = 1, 4  # MPU_CTRL
+# AP: what privileged code may do, what unprivileged code may do; 4 is reserved
+_ACCESS: tuple[tuple[Access, Access], ...] = (
+    ("none", "none"),
+    ("rw", "none"),
+    ("rw", "ro"),
+    ("rw", "rw"),
+    ("none", "none"),
+    ("ro", "none"),
+    ("ro", "ro"),
+    ("ro", "ro"),
+)
+
+
+class Attributes(NamedTuple):
+    """``cache``: 0 uncached, 1 write-through, 2 write-back; ``allocate``: write misses fill a line."""
+
+    cache: int
+    allocate: bool
+    device: bool
+    executable: bool
+    privileged: Access
+    unprivileged: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One region as MPU_RBAR and MPU_RASR hold it."""
+
+    rbar: int
+    rasr: int
+
+    @property
+    def enabled(self) -> bool:
+        """Is the region on; one of less than 32 bytes (SIZE below 4) is reserved and counts as off."""
+        return bool(self.rasr & 1) and self.size >= 32
+
+    @property
+    def size(self) -> int:
+        """Bytes: 2 to the power of SIZE + 1."""
+        return 2 << (self.rasr >> 1 & 31)
+
+    @property
+    def base(self) -> int:
+        """First address; bits below the size are ignored."""
+        return self.rbar & 0xFFFF_FFFF & -self.size
+
+    def parts(self) -> Iterator[tuple[int, int]]:
+        """The address ranges that are not disabled; regions of 256 bytes and more have eight subregions."""
+        if self.size < 256:
+            yield self.base, self.base + self.size
+            return
+        part = self.size // 8
+        for i in range(8):
+            if not self.rasr >> (8 + i) & 1:
+                yield self.base + i * part, self.base + (i + 1) * part
+
+    def attributes(self) -> Attributes:
+        """TEX, C, B, S, AP and XN decoded (Arm DDI0403 B3.5, MPU_RASR).
+
+        Shared normal memory is not cached, as on the Cortex-M7 (Arm DDI0489F 5.9). Encodings that are reserved or
+        left to the implementation count as uncached normal memory.
+        """
+        tex, c, b, shared = self.rasr >> 19 & 7, self.rasr >> 17 & 1, self.rasr >> 16 & 1, self.rasr >> 18 & 1
+        policy = c << 1 | b
+        device = (tex, c) == (0, 0) or (tex, policy) == (2, 0)
+        if tex >= 4:  # the inner policy is the level-1 cache's
+            cache, allocate = ((0, False), (2, True), (1, False), (2, False))[policy]
+        elif tex == 0 and c:
+            cache, allocate = (2, False) if b else (1, False)
+        else:
+            cache, allocate = (2, True) if (tex, policy) == (1, 3) else (0, False)
+        if shared:
+            cache, allocate = 0, False
+        execute = not device and not self.rasr >> 28 & 1
+        return Attributes(cache, allocate, device, execute, *_ACCESS[self.rasr >> 24 & 7])
+
+
+@dataclass(frozen=True, slots=True)
+class Mpu:
+    """MPU_CTRL and the (RBAR, RASR) of each region, by number.
+
+    Left out: HFNMIENA (the MPU is off in HardFault and NMI handlers unless it is set).
+    """
+
+    control: int
+    regions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def enabled(self) -> bool:
+        """MPU_CTRL.ENABLE."""
+        return bool(self.control & ENABLE)
+
+    @property
+    def default_map(self) -> bool:
+        """Does privileged code see the default memory map where no region is (MPU_CTRL.PRIVDEFENA)."""
+        return bool(self.control & PRIVDEFENA)
+
+    def windows(self) -> list[tuple[int, int, Attributes]]:
+        """(first address, end, attributes) of all regions that are on; later ones win where they overlap."""
+        on = (region for region in (Region(*pair) for pair in self.regions) if region.enabled)
+        return [(low, high, region.attributes()) for region in on for low, high in region.parts()]
