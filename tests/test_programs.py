@@ -36,7 +36,7 @@ def symbols(elf: ELFFile) -> dict[str, int]:
 def content(elf: ELFFile, address: int, size: int) -> bytes:
     for segment in elf.iter_segments("PT_LOAD"):
         offset = address - segment["p_vaddr"]
-        if 0 <= offset and offset + size <= segment["p_filesz"]:
+        if offset >= 0 and offset + size <= segment["p_filesz"]:
             return segment.data()[offset : offset + size]
     raise AssertionError(f"{size} bytes at {address:#x} are in no segment")
 
