@@ -31,12 +31,12 @@ from mcusim.cpu.start import start as start_of
 from mcusim.cpu.stopping import explain_error, explain_fault, settle
 from mcusim.cpu.tables import Tables
 from mcusim.cpu.timing import Pipeline
-from mcusim.cpu.unicorn_core import NO_ERROR, RETURN, UnicornCore
+from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import layout as L
-from mcusim.memory.lookup import find
 from mcusim.memory.builder import ticks
+from mcusim.memory.lookup import find
 from mcusim.memory.system import MemorySystem
 
 __all__ = ["Emulator"]
@@ -79,7 +79,7 @@ class Emulator:
     def _reset(self, caches: bool) -> None:
         c, s, machine = self.state, self.memory.state, self.machine
         c[C.ISA] = 4 if machine.core.isa == "cortex-m4" else 7
-        c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = RETURN, -1, -1
+        c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
         c[C.STACK_LOW] = c[C.CODE_LOW] = FOREVER
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
         c[C.CONSOLE_SIZE] = CONSOLE
@@ -182,7 +182,7 @@ class Emulator:
         self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0)
         if found.kind == "entry":
             self.state[C.FPU] = 1
-        self.core["lr"] = RETURN | 1
+        self.core["lr"] = self.core.return_address | 1
 
     def set_stack(self, top: int, limit: int) -> None:
         """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked)."""
@@ -203,7 +203,7 @@ class Emulator:
             sp = (self.core["sp"] - len(rest)) & ~7
             self.write(sp, rest)
             self.core["sp"] = sp
-        self.core["lr"] = RETURN | 1
+        self.core["lr"] = self.core.return_address | 1
         self.core["pc"] = address | 1
         self.state[C.PREVIOUS] = self.state[C.ENTERED] = -1
 

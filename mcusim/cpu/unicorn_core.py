@@ -36,7 +36,6 @@ __all__ = ["NO_ERROR", "UcError", "UnicornCore"]
 
 NO_ERROR = 0
 PAGE = 4096
-RETURN = 0xEFFF_F000  # where a called function returns to: a page that no machine has
 _NEVER = 0xFFFF_FFFE
 _REGISTERS = {f"r{i}": arm.UC_ARM_REG_R0 + i for i in range(13)} | {
     "sp": arm.UC_ARM_REG_SP,
@@ -65,7 +64,9 @@ class UnicornCore:
             data = self.map(region.base, region.size)
             for alias in region.aliases:
                 self.map(alias, region.size, data)
-        self.map(RETURN, PAGE)[:2] = (0xFE, 0xE7)  # b .
+        # where a called function returns to: a page of the Code area (others are execute-never) that the machine has not
+        self.return_address = next(at for at in range(0x1FFF_F000, 0, -PAGE) if self.bytes_at(at, 1) is None)
+        self.map(self.return_address, PAGE)[:2] = (0xFE, 0xE7)  # b .
 
     def map(self, address: int, size: int, data: Any = None) -> Any:
         """Map ``size`` bytes (whole pages) at ``address``; returns them as a uint8 array that Python may write."""
