@@ -14,8 +14,8 @@
 
 [T] Cortex-M7 TRM 1.2.3 as quoted in stackoverflow.com/questions/60029258; [J] jnk0le/random, pipeline cycle test.
 
-Left out: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets (its
-effect depends on the compression of the code around; jnk0le gives no rule). The state array also holds the store buffer
+Left out: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
+(its effect depends on the compression of the code around; [J] gives no rule). The state array also holds the store buffer
 (``mcusim.cpu.store_buffer``), so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
 """
 

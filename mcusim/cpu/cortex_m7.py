@@ -6,7 +6,7 @@ Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMSch
 | rule | source |
 |---|---|
 | ADD, SUB, MOV in the older slot and plain shifts execute in the early ALU when their operands are there | J |
-| an early result serves the younger in the same cycle (MOVW and MOVT of one register pair), an address in the next | J |
+| an early result serves the younger in the same cycle (MOVW, MOVT of one register), an address in the next | J |
 | an operand through an inline shift, a bit field or an extend-and-add is read one cycle early | J, L |
 | flags come from the late ALU: read from the next cycle on; a predicted branch waits for nothing | J |
 | LDM and STM hold the pipeline one cycle for two registers | J |
@@ -21,8 +21,8 @@ Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMSch
 Left out: alignment and compression of the code ("slippery" pairs, the stall around LDM), the half cycle a block of an
 odd number of slots shares with the next, STM and PUSH to an address not divisible by 8 (one cycle more for an even
 number), operand-dependent double precision, the FP rules across the border of two blocks, refetch after ISB; a loaded
-value read as an address in the next block comes a cycle too early. What depends on addresses and on branches is added at
-run time: ``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``.
+value read as an address in the next block comes a cycle too early. What depends on addresses and branches is added
+at run time: ``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``.
 """
 
 from __future__ import annotations
