@@ -45,7 +45,8 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
     table, _, rest = figure.key.partition(".")
     name = rest.partition(".")[0]
     if table == "memory":
-        return name in set(_regions(run))
+        unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
+        return name in set(_regions(run)) and not unused
     if table == "dma":
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
