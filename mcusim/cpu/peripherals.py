@@ -15,7 +15,7 @@ from mcusim.machine.description import Machine, Peripheral
 
 __all__ = ["answers", "block_at", "family_of", "name_of", "register_at"]
 
-_FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)(f4|f7|h7|l4)\d", re.IGNORECASE)
+_FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)(f4|f7|h7|l4)[0-9a-z]", re.IGNORECASE)
 
 
 def family_of(machine: Machine) -> str | None:

@@ -30,6 +30,8 @@ __all__ = [
     "Figure",
     "Flash",
     "Machine",
+    "Mirror",
+    "Peripheral",
     "Power",
     "Qspi",
     "Region",
@@ -212,6 +214,29 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
+class Mirror:
+    """A register's status bits that follow its control bits: those of ``mask``, ``shift`` bits higher up (or lower)."""
+
+    mask: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peripheral:
+    """A block of registers without any behaviour but what start-up code waits for; offsets and ``size`` in bytes.
+
+    A register of ``reads`` always reads that word. Others read what was written last, at first 0, with the bits of
+    their ``mirrors`` following.
+    """
+
+    name: str
+    base: int
+    size: int
+    reads: Mapping[int, int]
+    mirrors: Mapping[int, Mirror]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """Where one number of a machine comes from; ``key`` is the dotted path."""
 
@@ -236,6 +261,7 @@ class Machine:
     power: Power
     figures: Mapping[str, Figure] = field(repr=False)
     path: str = ""
+    peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
 

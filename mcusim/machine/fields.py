@@ -35,6 +35,7 @@ __all__ = [
     "size",
     "text",
     "voltage",
+    "word",
 ]
 
 Scope = Mapping[str, Any]
@@ -85,10 +86,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A table whose keys are names; ``choose`` gives the shape of one entry."""
+    """A table whose keys are names; ``choose`` gives the shape of one entry, ``key`` rejects names that are none."""
 
     choose: Callable[[Node], Field | Table]
     absent: Literal["error", "none", "defaults"] = "error"
+    key: Callable[[str], None] | None = None
 
 
 Spec = Field | Table | Each
@@ -154,6 +156,15 @@ def address() -> Field:
     return Field(_address, typed=_typed_integer)
 
 
+def _word(value: object) -> int:
+    return _integer(value, 0, ADDRESSES - 1)
+
+
+def word() -> Field:
+    """A register's 32 bits."""
+    return Field(_word, typed=_typed_integer)
+
+
 def _addresses(value: object) -> tuple[int, ...]:
     if not isinstance(value, list):
         raise RejectedError("must be a list of addresses such as [0x0020_0000]")
@@ -214,22 +225,20 @@ def clock(default: Default | None = None) -> Field:
 
 def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tuple[int, ...] = ()) -> Field:
     """Bytes in ``low..high``; ``power``: a power of two; or one of ``among``."""
+    most = "fit 32 bits of address" if high == ADDRESSES else f"at most {high:,} B"
+    rule = f"a size here must be {low:,} B to {high:,} B" if low != 1 else f"a size must be positive and {most}"
 
     def parse(value: object) -> int:
         number = units.parse_size(value)
         if among and number not in among:
             raise RejectedError(f"must be one of {', '.join(f'{member} B' for member in among)}")
         if not low <= number <= high:
-            raise RejectedError(f"a size here must be {low:,} B to {high:,} B" if low != 1 else _positive(high))
+            raise RejectedError(rule)
         if power and number & (number - 1):
             raise RejectedError("must be a power of two")
         return number
 
     return Field(parse)
-
-
-def _positive(high: int) -> str:
-    return "a size must be positive and " + ("fit 32 bits of address" if high == ADDRESSES else f"at most {high:,} B")
 
 
 def bits(*among: int) -> Field:
@@ -285,7 +294,7 @@ def energy() -> Field:
 
 def shown(value: object, field: Field) -> str:
     """A value as a figure's text: strings as they are, addresses in hexadecimal."""
-    if field.parse is _address and isinstance(value, int):
+    if field.parse in (_address, _word) and isinstance(value, int):
         return show_address(value)
     if field.parse is _addresses and isinstance(value, list):
         return f"[{', '.join(map(show_address, value))}]"

@@ -66,6 +66,7 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         memory={region.name: region for region in regions},
         dma=parts["dma"],
         power=parts["power"],
+        peripherals=parts["peripherals"],
         figures=reader.figures,
         path=path,
         changes=dict(sorted((changes or {}).items())),

@@ -68,11 +68,20 @@ class Reader:
         if isinstance(node, Leaf):
             raise problem(node, path, "must be a table")
         if isinstance(spec, Each):
+            for name, item in node.items.items():
+                self._key(spec, name, item, join(path, name))
             return {
                 name: self._item(node, name, join(path, name), spec.choose(item), scope)
                 for name, item in node.items.items()
             }
         return spec.build(key, self._fields(node, path, spec, scope))
+
+    def _key(self, spec: Each, name: str, node: Node, path: str) -> None:
+        try:
+            if spec.key is not None:
+                spec.key(name)
+        except RejectedError as error:
+            raise problem(node, path, str(error)) from None
 
     def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: Scope) -> Any:
         if node is None:

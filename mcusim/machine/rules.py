@@ -13,6 +13,7 @@ __all__ = ["broken"]
 
 Broken = Iterator[tuple[str, str]]
 _ADDRESSES = 1 << 32
+_PAGE, _MOST_PERIPHERALS = 4096, 256
 
 
 def broken(machine: Machine) -> tuple[str, str] | None:
@@ -142,6 +143,43 @@ def _energy_names(machine: Machine) -> Broken:
             yield f"power.energy_per_byte.{name}", f"names no region; regions are {', '.join(machine.memory)}"
 
 
+def _peripherals_fit(machine: Machine) -> Broken:
+    """Blocks are kept by pages of 4 KiB, which memory cannot share."""
+    taken = [
+        (base, base + r.size, f"memory.{r.name}") for r in machine.memory.values() for base in (r.base, *r.aliases)
+    ]
+    taken.append((0xE000_0000, 0xE010_0000, "the private peripheral bus of the core"))
+    if len(machine.peripherals) > _MOST_PERIPHERALS:
+        yield "peripherals", f"has {len(machine.peripherals)} blocks, at most {_MOST_PERIPHERALS} are possible"
+    for block in machine.peripherals.values():
+        key, start, end = f"peripherals.{block.name}.base", block.base, block.base + block.size
+        if start % 4 or block.size % 4 or end > _ADDRESSES:
+            yield key, "a block begins and ends at multiples of 4, inside the 32-bit address space"
+        pages = start // _PAGE * _PAGE, -(-end // _PAGE) * _PAGE
+        shared = [name for low, high, name in taken if low < pages[1] and pages[0] < high]
+        shared += [
+            f"peripherals.{o.name}" for o in machine.peripherals.values() if o is not block and start <= o.base < end
+        ]
+        if shared:
+            yield key, f"{_range(start, block.size)} must not share a page or an address with {shared[0]}"
+
+
+def _registers_fit(machine: Machine) -> Broken:
+    for block in machine.peripherals.values():
+        table = f"peripherals.{block.name}"
+        for name, offsets in (("reads", block.reads), ("mirrors", block.mirrors)):
+            for offset in offsets:
+                if offset >= block.size:
+                    yield f"{table}.{name}.0x{offset:02X}", f"is outside the block of {block.size:,} B"
+        for offset, mirror in block.mirrors.items():
+            key = f"{table}.mirrors.0x{offset:02X}"
+            if offset in block.reads:
+                yield key, "the register is in reads too, where its value is fixed: give one of them"
+            moved = mirror.mask << mirror.shift if mirror.shift > 0 else mirror.mask >> -mirror.shift
+            if moved >= _ADDRESSES or moved.bit_count() != mirror.mask.bit_count() or not mirror.shift:
+                yield f"{key}.shift", f"must keep all bits of the mask {mirror.mask:#x} in 32 bits, and not be 0"
+
+
 _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _regions_exist,
     _ranges_fit,
@@ -154,4 +192,6 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _sdram_capacity,
     _sdram_timing,
     _energy_names,
+    _peripherals_fit,
+    _registers_fit,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ from mcusim.machine.fields import (
     Default,
     Each,
     Field,
+    RejectedError,
     Scope,
     Table,
     address,
@@ -27,6 +29,7 @@ from mcusim.machine.fields import (
     size,
     text,
     voltage,
+    word,
 )
 from mcusim.machine.tree import Branch, Leaf, Node
 
@@ -52,10 +55,18 @@ def _attribute(scope: Scope) -> d.Attribute:
     return by_half_gibibyte[index] if index < len(by_half_gibibyte) else "uncached"
 
 
+def _offset_key(key: str) -> None:
+    """Rejects a key that is no register offset; every offset has one spelling."""
+    offset = int(key, 16) if _OFFSET.fullmatch(key) else -1
+    if offset < 0 or key != f"0x{offset:02X}" or offset % 4:
+        raise RejectedError("a register's offset is a multiple of 4 such as 0x00, 0x1C or 0x104")
+
+
 def _hertz(value: int) -> str:
     return f"{value / 10**6:.12g} MHz"
 
 
+_OFFSET = re.compile(r"0x[0-9A-F]{2,8}", re.ASCII)
 _BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=_hertz)
 _SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", "bus.clock", text=_hertz)
 _ATTRIBUTE = Default(_attribute, "default memory map, ARMv7-M Architecture Reference Manual B3.1", basis="datasheet")
@@ -185,6 +196,16 @@ DMA: dict[str, Field] = {
     "request_setup": duration("hclk"),
     "completion_interrupt": duration("hclk"),
 }
+PERIPHERAL: dict[str, Field | Table | Each] = {
+    "base": address(),
+    "size": size(4, high=1 << 20),
+    "reads": Each(lambda _: word(), absent="defaults", key=_offset_key),
+    "mirrors": Each(
+        lambda _: Table({"mask": word(), "shift": count(-31, 31)}, _filled(d.Mirror)),
+        absent="defaults",
+        key=_offset_key,
+    ),
+}
 POWER: dict[str, Field | Table | Each] = {
     "supply": voltage(),
     "run": current(),
@@ -193,6 +214,11 @@ POWER: dict[str, Field | Table | Each] = {
     "dma_active": current(),
     "energy_per_byte": Each(lambda _: energy(), absent="defaults"),
 }
+
+
+def _peripheral(name: str, values: dict[str, Any]) -> d.Peripheral:
+    tables = {key: {int(offset, 16): value for offset, value in values[key].items()} for key in ("reads", "mirrors")}
+    return d.Peripheral(name, values["base"], values["size"], **tables)
 
 
 def _region(node: Node) -> Table:
@@ -229,6 +255,7 @@ MACHINE = Table(
         "memory": Each(_region),
         "dma": Each(lambda _: Table(DMA, lambda name, values: d.Dma(name=name, **values)), absent="defaults"),
         "power": Table(POWER, _filled(d.Power)),
+        "peripherals": Each(lambda _: Table(PERIPHERAL, _peripheral), absent="defaults"),
     },
     lambda _name, values: values,
 )

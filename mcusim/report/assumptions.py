@@ -47,6 +47,8 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
     if table == "memory":
         unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
         return name in set(_regions(run)) and not unused
+    if table == "peripherals":
+        return False  # only a program that runs instruction by instruction reads them
     if table == "dma":
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
