@@ -1,12 +1,12 @@
 """Each timing rule of the Cortex-M4 twice: a case in which it acts and the nearest one in which it does not.
 
-Instructions are bytes, made once by ``arm-none-eabi-as -mcpu=cortex-m7`` from the text beside them; those under an IT
-instruction have the same bytes as without.
+Instructions are named by their text; ``cortex_m4_code`` has their bytes.
 """
 
 from __future__ import annotations
 
 import pytest
+from cortex_m4_code import CODE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,80 +15,6 @@ from mcusim.cpu.decode import Decoder, remaining_it
 from mcusim.cpu.instruction import SINGLE, Instruction
 from mcusim.cpu.timing import CAUSES, Timing
 
-CODE = {
-    "nop": "00bf",
-    "adds r0, r1, r2": "8818",
-    "add.w r0, r1, r2": "01eb0200",
-    "add.w r3, r4, r5": "04eb0503",
-    "adds r1, #4": "0431",
-    "cmp r0, #0": "0028",
-    "mul r0, r1, r2": "01fb02f0",
-    "smlad r0, r1, r2, r0": "21fb0200",
-    "umlal r0, r1, r2, r3": "e2fb0301",
-    "sxtb16 r0, r1": "2ffa81f0",
-    "udiv r0, r1, r2": "b1fbf2f0",
-    "ldr r0, [r1]": "0868",
-    "ldr r2, [r3]": "1a68",
-    "ldr r4, [r5]": "2c68",
-    "ldr r2, [r0]": "0268",
-    "ldr r2, [r3, r0]": "1a58",
-    "ldr.w r0, [r1]": "d1f80000",
-    "ldr.w r2, [r3]": "d3f80020",
-    "ldr r0, [r1], #4": "51f8040b",
-    "ldr r2, [r1], #4": "51f8042b",
-    "ldr r2, [r3], #4": "53f8042b",
-    "ldr r2, [r1, #8]": "8a68",
-    "ldr pc, [r1]": "d1f800f0",
-    "ldrb r2, [r3, #1]": "5a78",
-    "str r0, [r1]": "0860",
-    "str r2, [r3]": "1a60",
-    "str r2, [r0]": "0260",
-    "str.w r2, [r3]": "c3f80020",
-    "str r0, [r1], #4": "41f8040b",
-    "str r2, [r1], #4": "41f8042b",
-    "str r2, [r3], #4": "43f8042b",
-    "str r0, [r1, r2]": "8850",
-    "str r2, [r3, r4]": "1a51",
-    "ldrd r4, r5, [r1]": "d1e90045",
-    "strd r4, r5, [r1]": "c1e90045",
-    "ldm r1, {r4, r5, r6}": "91e87000",
-    "stm r1!, {r4, r5, r6}": "70c1",
-    "push {r4, r5, lr}": "30b5",
-    "pop {r4, r5, pc}": "30bd",
-    "pop {r4, r5}": "30bc",
-    "ldrex r0, [r1]": "51e8000f",
-    "strex r0, r2, [r3]": "43e80020",
-    "pld [r1]": "91f800f0",
-    "mov pc, r0": "8746",
-    "bx lr": "7047",
-    "blx r3": "9847",
-    "tbb [pc, r0]": "dfe800f0",
-    "tbb [r1, r0]": "d1e800f0",
-    "mrs r0, primask": "eff31080",
-    "msr primask, r0": "80f31088",
-    "dmb": "bff35f8f",
-    "isb": "bff36f8f",
-    "wfi": "30bf",
-    "vadd.f32 s0, s1, s2": "30ee810a",
-    "vadd.f32 s4, s0, s2": "30ee012a",
-    "vadd.f32 s5, s6, s7": "73ee232a",
-    "vmov s3, r0": "01ee900a",
-    "vmov r0, r1, d0": "51ec100b",
-    "vmla.f32 s0, s1, s2": "00ee810a",
-    "vdiv.f32 s0, s1, s2": "80ee810a",
-    "vsqrt.f32 s0, s1": "b1eee00a",
-    "vldr s0, [r1]": "91ed000a",
-    "vldr d0, [r1]": "91ed000b",
-    "vstr s0, [r1]": "81ed000a",
-    "vldmia r1!, {s0-s3}": "b1ec040a",
-    "vstmia r1!, {d0-d1}": "a1ec040b",
-    "vpush {d8}": "2ded028b",
-    "it eq": "08bf",
-    "itt eq": "04bf",
-    "itte eq": "06bf",
-    "beq": "fed0",
-    "b": "fee7",
-}
 DECODER, CORE = Decoder(), CortexM4()
 
 

@@ -131,6 +131,8 @@ def _described(kind: Kind, name: str, first: int, second: int, words: str) -> tu
     if kind in _FP_KINDS and not _is_floating(first, second):
         return Kind.SYSTEM, Effects()
     operands = parse(words)
+    if kind in _FP_KINDS and operands.names and name not in ("vmrs", "vmsr"):
+        return Kind.SYSTEM, Effects()  # d16 to d31
     try:
         return _refined(kind, first, second, operands), effects(kind, name, operands)
     except (LookupError, ValueError):  # registers that an M-profile core does not have

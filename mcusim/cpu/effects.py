@@ -1,9 +1,10 @@
 """What an instruction reads, writes and accesses, from its name and its operands.
 
 Accesses are those of Unicorn 2.1.4, found by running each form under its load/store hook: a double-precision transfer
-is one access of 8 bytes, LDRD and STRD are two of 4, multiple transfers go upwards from the lowest address in
-either direction; a STREX that fails makes none. Left out: the Q and GE flags, the floating-point status, predication's
-dependence on the old destination.
+is one access of 8 bytes, LDRD and STRD are two of 4, multiple transfers go upwards from the lowest address in either
+direction; STREX reads and then writes, one that fails does neither. Left out: the Q and GE flags, the floating-point
+status, the half that a conversion to half precision keeps, a conditional instruction's dependence on its old
+destination.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ def _store(name: str, operands: Operands) -> Effects:
     status = name.startswith("strex")  # the first register says whether it was stored
     done.reads |= bits(operands.registers[status:])
     done.writes |= bits(operands.registers[:status])
-    done.accesses = (ACCESSES[name],)
+    stored = ACCESSES[name]
+    # the emulator compares what is there before it stores
+    done.accesses = (Access(False, stored.size, stored.aligned), stored) if status else (stored,)
     return done
 
 
@@ -163,11 +166,10 @@ def _nothing(name: str, operands: Operands) -> Effects:
 
 def _system(name: str, operands: Operands) -> Effects:
     registers = bits(operands.registers)
-    status = any(word.startswith(("apsr", "iapsr", "eapsr", "xpsr")) for word in operands.names)
     if name == "mrs":
-        return Effects(reads=_FLAGS if status else 0, writes=registers)
+        return Effects(reads=_FLAGS if any("psr" in word for word in operands.names) else 0, writes=registers)
     if name == "msr":
-        return Effects(reads=registers, writes=_FLAGS if status else 0)
+        return Effects(reads=registers, writes=_FLAGS if any("nzcv" in word for word in operands.names) else 0)
     return Effects()
 
 
