@@ -241,3 +241,25 @@ def test_flags_early(text, early):
 def test_an_empty_block():
     with pytest.raises(ValueError, match="at least one instruction"):
         M7.schedule([])
+
+
+def test_a_branch_shares_its_cycle_with_what_it_leads_to():
+    alone = timed("add.w r0, r1, #1; add.w r2, r3, #1; beq.w #8")
+    beside = timed("add.w r0, r1, #1; beq.w #8")
+    assert alone.leaves_slot == (True, False)  # begun beside a branch: one slot earlier, the branch is a younger
+    assert alone.shares == 1
+    assert beside.leaves_slot == (False, True)
+    assert beside.shares == 0
+    assert timed("uxtb.w r0, r1; beq.w #8").leaves_slot == (False, False)  # cannot begin as a younger
+    assert timed("uxtb.w r0, r1; nop.w; nop.w").leaves_slot == (False, False)  # no branch
+    assert timed("sdiv r0, r1, r2; b.w #8").shares == 0
+
+
+@given(st.lists(st.sampled_from(SINGLES), min_size=1, max_size=12))
+def test_sharing_gives_what_one_block_with_the_branch_in_front_would_take(lines):
+    text = "; ".join([*lines, "b.w #8"])
+    behind = timed(f"b.w #8; {text}")
+    if behind.at[1] == 0:
+        assert behind.cycles - 1 == timed(text).cycles - timed(text).shares
+    else:
+        assert timed(text).shares == 0

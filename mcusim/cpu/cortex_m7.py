@@ -8,6 +8,7 @@ Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMSch
 | ADD, SUB, MOV in the older slot and plain shifts execute in the early ALU when their operands are there | J |
 | an early result serves the younger in the same cycle (MOVW, MOVT of one register), an address in the next | J |
 | an operand through an inline shift, a bit field or an extend-and-add is read one cycle early | J, L |
+| a branch, not taken or predicted, shares its cycle with the instruction it leads to (``Timing.leaves_slot``) | J |
 | flags come from the late ALU: read from the next cycle on; a predicted branch waits for nothing | J |
 | LDM and STM hold the pipeline one cycle for two registers | J |
 | divide 7 cycles whatever the operands | L |
@@ -18,11 +19,11 @@ Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMSch
 | VLDR, VSTR, VMOV not as the younger there; VFMA not in the cycle behind VMLA | J |
 | data to address 3 cycles: from loads and multiplies; from the late ALU 2, from the early ALU and write-back 1 | Q, J |
 
-Left out: alignment and compression of the code ("slippery" pairs, the stall around LDM), the half cycle a block of an
-odd number of slots shares with the next, STM and PUSH to an address not divisible by 8 (one cycle more for an even
-number), operand-dependent double precision, the FP rules across the border of two blocks, refetch after ISB; a loaded
-value read as an address in the next block comes a cycle too early. What depends on addresses and branches is added
-at run time: ``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``.
+Left out: alignment and compression of the code ("slippery" pairs, predicted branches that do not share their cycle, the
+stall around LDM), STM and PUSH to an address not divisible by 8 (one cycle more for an even number), operand-dependent
+double precision, the FP rules across the border of two blocks, refetch after ISB; a loaded value read as an address in
+the next block comes a cycle too early. What depends on addresses and branches is added at run time:
+``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ def _not_behind_mac(instruction: Instruction) -> bool:
         return instruction.mnemonic == "vmov" and not instruction.reads
     wide = instruction.kind in (Kind.FP_LOAD, Kind.FP_STORE) and instruction.double
     return wide or instruction.kind in _BEHIND_MAC
+
+
+_BRANCH = Instruction(address=0, size=2, mnemonic="b", text="b", kind=Kind.BRANCH, reads=0, writes=0, branches=True)
 
 
 class _Schedule:
@@ -183,6 +187,13 @@ class _Schedule:
         return self.at[-1] - (setters[-1] if setters else -1) >= _FLAGS_AHEAD
 
 
+def _issued(block: Sequence[Instruction]) -> _Schedule:
+    schedule = _Schedule()
+    for instruction in block:
+        schedule.issue(instruction)
+    return schedule
+
+
 class CortexM7:
     """Times a block as a Cortex-M7 with zero-wait memories issues it."""
 
@@ -197,9 +208,9 @@ class CortexM7:
         """
         if not block:
             raise ValueError("a block to time holds at least one instruction; this one is empty")
-        schedule = _Schedule()
-        for instruction in block:
-            schedule.issue(instruction)
+        schedule = _issued(block)
+        beside = _issued([_BRANCH, *block]) if pairs(_BRANCH, block[0]) else schedule
+        leaves = tuple(order.older is not None and block[-1].branches for order in (schedule, beside))
         return Timing(
             at=tuple(schedule.at),
             cycles=schedule.free,
@@ -208,4 +219,6 @@ class CortexM7:
             ready=schedule.ready(),
             needs=schedule.needs(block),
             flags_early=schedule.flags_early(block),
+            leaves_slot=(leaves[0], leaves[1]),
+            shares=0 if beside is schedule else schedule.free - (beside.free - 1),
         )

@@ -47,6 +47,9 @@ class Timing:
     ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it);
     a model may count both from one cycle earlier, for readers that come before the ALU: only differences matter.
     ``flags_early``: the flags of the closing conditional branch were set three or more cycles before it.
+    ``leaves_slot``: M7: the closing branch left the slot beside it free, and a next block entered without loss begins
+    there; first for this block begun in a cycle of its own, then for this block begun beside a branch. ``shares``:
+    cycles that this block saves by beginning there (less than 0 when its pairs then fall worse).
     """
 
     at: tuple[int, ...]
@@ -56,6 +59,8 @@ class Timing:
     ready: Mapping[int, int] = field(default_factory=dict)
     needs: Mapping[int, int] = field(default_factory=dict)
     flags_early: bool = False
+    leaves_slot: tuple[bool, bool] = (False, False)
+    shares: int = 0
 
 
 class Pipeline(Protocol):
