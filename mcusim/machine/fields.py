@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 from mcusim import units
@@ -156,8 +157,7 @@ def address() -> Field:
     return Field(_address, typed=_typed_integer)
 
 
-def _word(value: object) -> int:
-    return _integer(value, 0, ADDRESSES - 1)
+_word: Parser = partial(_integer, low=0, high=ADDRESSES - 1)
 
 
 def word() -> Field:
@@ -225,15 +225,15 @@ def clock(default: Default | None = None) -> Field:
 
 def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tuple[int, ...] = ()) -> Field:
     """Bytes in ``low..high``; ``power``: a power of two; or one of ``among``."""
-    most = "fit 32 bits of address" if high == ADDRESSES else f"at most {high:,} B"
-    rule = f"a size here must be {low:,} B to {high:,} B" if low != 1 else f"a size must be positive and {most}"
+    positive = (low, high) == (1, ADDRESSES)
+    rule = "must be positive and fit 32 bits of address" if positive else f"here must be {low:,} B to {high:,} B"
 
     def parse(value: object) -> int:
         number = units.parse_size(value)
         if among and number not in among:
             raise RejectedError(f"must be one of {', '.join(f'{member} B' for member in among)}")
         if not low <= number <= high:
-            raise RejectedError(rule)
+            raise RejectedError(f"a size {rule}")
         if power and number & (number - 1):
             raise RejectedError("must be a power of two")
         return number
@@ -271,7 +271,7 @@ def _bounded(parse_exact: Callable[[object], Any], low: float, high: float, rule
     def parse(value: object) -> float:
         exact = parse_exact(value)
         if not (exact > 0 if low else exact >= 0) or exact > high:
-            raise RejectedError(rule)
+            raise RejectedError(f"a size {rule}")
         return float(exact)
 
     return Field(parse)
