@@ -12,7 +12,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_PC, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_XPSR
 from unicorn.unicorn_py3.unicorn import uclib
 
@@ -26,7 +29,7 @@ __all__ = ["ARRAYS", "on_access", "on_block", "on_divide"]
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "divide")  # fmt: skip
 CORE, MEMORY, HASH, BLOCKS, ACCESSES, BRANCHES, CALLS, PPB, CONSOLE, PERIPHERALS, SKIP, SCRATCH, DIVIDE = range(13)
-FAR = 1 << 40  # carray wants a length; nothing here is checked against it
+FAR = 1 << 40  # an array wants a length; nothing here is checked against it
 
 for _name in ("uc_emu_stop", "uc_reg_read", "uc_reg_write"):
     llvm.add_symbol(_name, ctypes.cast(getattr(uclib, _name), ctypes.c_void_p).value)
@@ -42,8 +45,38 @@ IT_BITS = 0x0600FC00
 IT_MASK = 0xFFFFFFFF ^ IT_BITS
 
 
+_WORDS: Any = types.Array(types.int64, 1, "C")
+
+
+@intrinsic
+def _words(typing: Any, pointer: Any) -> Any:
+    """The int64 array at ``pointer``: ``carray`` without the reference counting that every hook would pay."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = make_array(_WORDS)(context, builder)
+        data = builder.bitcast(arguments[0], ir.IntType(64).as_pointer())
+        eight = context.get_constant(types.intp, 8)
+        length = context.get_constant(types.intp, FAR)
+        populate_array(array, data, [length], [eight], eight, None)
+        return array._getvalue()
+
+    return _WORDS(types.voidptr), generate  # type: ignore[no-untyped-call]
+
+
+@intrinsic
+def _put_byte(typing: Any, pointer: Any, value: Any) -> Any:
+    """Store one byte at ``pointer``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = builder.trunc(arguments[1], ir.IntType(8))
+        builder.store(byte, arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.voidptr, types.int64), generate
+
+
 def _compile(signature: Any, function: Any) -> Any:
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
     try:
         return cfunc(signature, **options)(function)
     except RuntimeError:  # no folder to keep compiled code in
@@ -52,12 +85,12 @@ def _compile(signature: Any, function: Any) -> Any:
 
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A basic block is about to run: close the last one, stop if it is time, charge this one."""
-    c = carray(user[CORE], (FAR,), np.int64)
-    s = carray(user[MEMORY], (FAR,), np.int64)
-    t = carray(user[BLOCKS], (FAR,), np.int64)
+    c = _words(user[CORE])
+    s = _words(user[MEMORY])
+    t = _words(user[BLOCKS])
     at: Any = np.int64(address)
-    b = carray(user[BRANCHES], (FAR,), np.int64)
-    blocks.leave(c, s, t, b, carray(user[CALLS], (FAR,), np.int64), at)
+    b = _words(user[BRANCHES])
+    blocks.leave(c, s, t, b, _words(user[CALLS]), at)
     if c[C.STOP] == C.RUNNING:
         if at == c[C.RETURN]:
             c[C.STOP] = C.RETURNED
@@ -69,7 +102,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     if c[C.STOP] != C.RUNNING:
         _stop(uc)
         return
-    h = carray(user[HASH], (FAR,), np.int64)
+    h = _words(user[HASH])
     slot = blocks.slot_of(h, at)
     i = h[slot + 1] * C.BLOCK
     if h[slot] < 0 or t[i + C.SIZE] != size:
@@ -84,16 +117,16 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         return
     blocks.enter(c, s, t, i, c[C.ENTERED])
     c[C.SLOW] = flags & C.CONDITIONAL_ACCESS
-    carray(user[SKIP], (1,), np.uint8)[0] = 1 - c[C.SLOW]
+    _put_byte(user[SKIP], 1 - c[C.SLOW])
 
 
-@njit(error_model="numpy")  # inlined into its caller; of itself it has nothing to keep on disk
+@njit(error_model="numpy", _nrt=False)  # inlined into its caller; of itself it has nothing to keep on disk
 def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
     """In a block with conditional accesses: find which one this is, and undo what Unicorn's state restore does to IT.
 
     Unicorn has restored the state of the accessing instruction; its IT bits would leak into the next block.
     """
-    scratch = carray(user[SCRATCH], (2,), np.int64)
+    scratch = _words(user[SCRATCH])
     scratch[0] = 0
     _reg_read(uc, UC_ARM_REG_PC, user[SCRATCH])
     accesses.seek(c, a, scratch[0])
@@ -104,10 +137,10 @@ def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
         _reg_write(uc, UC_ARM_REG_XPSR, user[SCRATCH])
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", _nrt=False)
 def _snapshot(uc: Any, user: Any, c: Any) -> None:
     """The registers as the faulting access found them; the block itself runs on to its end."""
-    scratch = carray(user[SCRATCH], (2,), np.int64)
+    scratch = _words(user[SCRATCH])
     for i in range(17):
         scratch[0] = 0
         register = UC_ARM_REG_R0 + i
@@ -126,9 +159,9 @@ def _snapshot(uc: Any, user: Any, c: Any) -> None:
 
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """A load or store is about to happen: advance the clock to it and charge what it costs."""
-    c = carray(user[CORE], (FAR,), np.int64)
-    s = carray(user[MEMORY], (FAR,), np.int64)
-    a = carray(user[ACCESSES], (FAR,), np.int64)
+    c = _words(user[CORE])
+    s = _words(user[MEMORY])
+    a = _words(user[ACCESSES])
     at: Any = np.int64(address)
     n: Any = np.int64(size)
     write = 1 if kind == UC_MEM_WRITE else 0
@@ -138,28 +171,28 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     before = c[C.FAULT]
     q = core_port.find(s, at)
     if q >= 0:
-        b = carray(user[BRANCHES], (FAR,), np.int64)
+        b = _words(user[BRANCHES])
         accesses.ordinary(c, s, a, b, q, r, at, n, write)
     elif at >= accesses.PRIVATE:
-        ppb = carray(user[PPB], (FAR,), np.int64)
+        ppb = _words(user[PPB])
         if write:
-            console = carray(user[CONSOLE], (FAR,), np.int64)
+            console = _words(user[CONSOLE])
             system_space.write(c, s, ppb, console, at - accesses.PRIVATE, n, value)
         else:
             system_space.read(c, s, ppb, at - accesses.PRIVATE)
     else:
-        accesses.peripheral(c, a, carray(user[PERIPHERALS], (FAR,), np.int64), r, at, n, write)
+        accesses.peripheral(c, a, _words(user[PERIPHERALS]), r, at, n, write)
     if c[C.FAULT] != before:
         _snapshot(uc, user, c)
 
 
 def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A divide is about to execute: the cycles that its operands add to the least."""
-    c = carray(user[CORE], (FAR,), np.int64)
-    s = carray(user[MEMORY], (FAR,), np.int64)
-    a = carray(user[ACCESSES], (FAR,), np.int64)
-    info = carray(user[DIVIDE], (4,), np.int64)
-    scratch = carray(user[SCRATCH], (2,), np.int64)
+    c = _words(user[CORE])
+    s = _words(user[MEMORY])
+    a = _words(user[ACCESSES])
+    info = _words(user[DIVIDE])
+    scratch = _words(user[SCRATCH])
     scratch[0] = 0
     _reg_read(uc, np.int32(info[0]), user[SCRATCH])
     dividend = scratch[0]
