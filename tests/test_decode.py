@@ -129,6 +129,11 @@ def test_a_block_may_begin_inside_an_it_block(cut: int) -> None:
     assert remaining_it(IT_BLOCK[cut:], state) == 0
 
 
+def test_a_breakpoint_stops_whatever_the_condition() -> None:
+    _, breakpoint_, move = DECODER.decode(bytes.fromhex("04bf 00be 0846"), 0)  # itt eq; bkpt; moveq r0, r1
+    assert (breakpoint_.conditional, move.conditional) == (False, True)
+
+
 def test_always_is_no_condition() -> None:
     it, move = DECODER.decode(bytes.fromhex("e8bf 0846"), 0)  # it al; mov r0, r1
     assert (it.kind, move.conditional, names(move.reads)) == (Kind.IT, False, "r1")
