@@ -14,6 +14,7 @@ from mcusim.machine.description import Basis
 from mcusim.machine.tree import Node, show, show_address
 
 __all__ = [
+    "WORD",
     "Default",
     "Each",
     "Field",
@@ -36,7 +37,6 @@ __all__ = [
     "size",
     "text",
     "voltage",
-    "word",
 ]
 
 Scope = Mapping[str, Any]
@@ -157,12 +157,8 @@ def address() -> Field:
     return Field(_address, typed=_typed_integer)
 
 
-_word: Parser = partial(_integer, low=0, high=ADDRESSES - 1)
-
-
-def word() -> Field:
-    """A register's 32 bits."""
-    return Field(_word, typed=_typed_integer)
+# A register's 32 bits.
+WORD = Field(partial(_integer, low=0, high=ADDRESSES - 1), typed=_typed_integer)
 
 
 def _addresses(value: object) -> tuple[int, ...]:
@@ -294,7 +290,7 @@ def energy() -> Field:
 
 def shown(value: object, field: Field) -> str:
     """A value as a figure's text: strings as they are, addresses in hexadecimal."""
-    if field.parse in (_address, _word) and isinstance(value, int):
+    if field.parse in (_address, WORD.parse) and isinstance(value, int):
         return show_address(value)
     if field.parse is _addresses and isinstance(value, list):
         return f"[{', '.join(map(show_address, value))}]"

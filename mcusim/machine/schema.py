@@ -9,6 +9,7 @@ from typing import Any
 
 from mcusim.machine import description as d
 from mcusim.machine.fields import (
+    WORD,
     Default,
     Each,
     Field,
@@ -29,7 +30,6 @@ from mcusim.machine.fields import (
     size,
     text,
     voltage,
-    word,
 )
 from mcusim.machine.tree import Branch, Leaf, Node
 
@@ -199,9 +199,9 @@ DMA: dict[str, Field] = {
 PERIPHERAL: dict[str, Field | Table | Each] = {
     "base": address(),
     "size": size(4, high=1 << 20),
-    "reads": Each(lambda _: word(), absent="defaults", key=_offset_key),
+    "reads": Each(lambda _: WORD, absent="defaults", key=_offset_key),
     "mirrors": Each(
-        lambda _: Table({"mask": word(), "shift": count(-31, 31)}, _filled(d.Mirror)),
+        lambda _: Table({"mask": WORD, "shift": count(-31, 31)}, _filled(d.Mirror)),
         absent="defaults",
         key=_offset_key,
     ),
