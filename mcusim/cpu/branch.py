@@ -6,17 +6,18 @@
 | entries | 64 | assumed, not published |
 | organisation | direct mapped, full tags, target and a 2-bit counter; taken branches allocate | assumed |
 | hit, taken, right target | 0 cycles: issues with the instruction at its target | [J] |
-| miss: static, direct backward taken, forward not | taken and right: 1 cycle | [T]; the cycle: [J] "0 or 1" |
+| miss: static, direct backward taken, forward not | taken and right: 1 cycle | assumed; the cycle: [J] "0 or 1" |
 | direct and unconditional | never mispredicted | follows |
-| register, table or loaded target | right when the BTAC holds it | assumed: no return stack known |
+| register, table or loaded target | right when the BTAC holds it | assumed: [T] knows no return stack |
 | mispredicted | 8 cycles | [J] |
 | the same, flags set three or more cycles ahead | 6 cycles | [J] |
 
-[T] Cortex-M7 TRM 1.2.3 as quoted in stackoverflow.com/questions/60029258; [J] jnk0le/random, pipeline cycle test.
+[T] Cortex-M7 TRM 1.2.3 as quoted in stackoverflow.com/questions/60029258; the static predictor it names is that
+of cores built without a BTAC, and that it also serves misses is assumed. [J] jnk0le/random, pipeline cycle test.
 
 Left out: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
-(its effect depends on the compression of the code around; [J] gives no rule). The state array also holds the store buffer
-(``mcusim.cpu.store_buffer``), so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
+(its effect depends on the compression of the code around; [J] gives no rule). The state array also holds the store
+buffer (``mcusim.cpu.store_buffer``), so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
 """
 
 from __future__ import annotations
