@@ -183,6 +183,10 @@ def test_behind_an_fp_multiply_accumulate():
     assert timed(f"{first}; vldr d4, [r2]").at == (0, 0, 4)
     assert timed(f"{first}; vmov.f32 s6, #1.0").at == (0, 0, 4)
     assert timed(f"{first}; vmov.f32 s6, s7").at == (0, 0, 1)
+    wait = "nop.w; nop.w"
+    assert timed(f"{first}; {wait}; {wait}; nop.w; vldr s5, [r2]").at[-1] == 4
+    assert timed(f"{first}; {wait}; {wait}; {wait}; nop.w; vldr s5, [r2]").at[-2:] == (4, 4)
+    assert timed(f"{first}; {wait}; {wait}; add.w r3, r4, #1; vldr s5, [r2]").at[-2:] == (3, 4)
 
 
 def test_conditional_instructions_cost_as_if_they_passed_and_it_takes_a_slot():
@@ -221,6 +225,7 @@ def test_accesses():
     assert [access.at for access in timing.accesses] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [access.younger for access in timing.accesses] == [False, True, False, True] + [False] * 4
     assert [access.paired for access in timing.accesses] == [False, True] + [False] * 6  # a store waits for no bank
+    assert [access.paired for access in timed("str.w r2, [r3]; ldr.w r0, [r1]").accesses] == [False, False]
     assert [access.at for access in timed("add.w r0, r1, #1; ldrd r0, r2, [r1]").accesses] == [1, 1]
 
 

@@ -165,5 +165,6 @@ def test_what_goes_over_a_border():
     timing = timed("vfma.f32 s0, s1, s2; mul r0, r1, r2; nop.w; nop.w; nop.w")
     assert timing.ready == {SINGLE: 5 + 1 - 3}
     assert timed("nop.w; nop.w; nop.w; nop.w; and.w r3, r0, r4").needs == {}
+    assert timed("ldr.w r3, [r0]; and.w r3, r0, r4").needs == {0: 0, 4: 1}  # the first reader counts
     assert timed("mov.w r0, r1; ldr.w r3, [r0]").needs == {1: 1}
     assert over_a_border("ldr.w r0, [r1]; nop.w", "ldr.w r3, [r0]") == 1  # two inside a block: left out
