@@ -107,7 +107,7 @@ def test_operands_in_time_for_the_early_alu(producer, cycles):
         ("sdiv r0, r1, r2", "and.w r3, r4, r4", 7),
         ("ldm.w r1, {r4, r5, r6, r7}", "and.w r3, r7, r0", 2),
         ("ldm.w r1, {r4, r5, r6, r7}", "ldr.w r3, [r7]", 4),
-        ("ldm.w r1, {r4, r5, r6, r7}", "ldr.w r3, [r4]", 3),
+        ("ldm.w r1, {r4, r5, r6, r7}", "ldr.w r3, [r5]", 3),  # two registers a cycle
         ("vmul.f32 s0, s1, s2", "vfma.f32 s0, s3, s4", 3),
         ("vmul.f32 s0, s1, s2", "vmla.f32 s0, s3, s4", 2),
         ("vmla.f32 s0, s1, s2", "vfma.f32 s5, s3, s4", 2),  # independent
