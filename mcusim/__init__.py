@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.study.compare import compare
+    from mcusim.study.emulate import emulate
     from mcusim.study.simulate import simulate
 
-__all__ = ["__version__", "compare", "load_machine", "load_model", "simulate"]
+__all__ = ["__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
 
 __version__ = "0.1.0"
 
 _HOME = {
     "compare": "mcusim.study",
+    "emulate": "mcusim.study",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
     "simulate": "mcusim.study",

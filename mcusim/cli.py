@@ -1,7 +1,7 @@
 """The command line.
 
-Exit status: 0 it ran (``compare``: at least one row did), 1 valid input with a negative verdict (it does not fit),
-2 the input cannot be read or used. Errors are one line on standard error.
+Exit status: 0 it ran (``compare``: at least one row did), 1 valid input with a negative verdict (it does not fit, the
+emulated program faulted), 2 the input cannot be read or used, 130 interrupted. Errors are one line on standard error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcusim.commands import compare, inspect, simulate
+from mcusim.commands import compare, emulate, inspect, simulate
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -59,6 +59,7 @@ app.command("models")(inspect.models)
 app.command("inspect")(inspect.inspect)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
+app.command("emulate")(emulate.emulate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from mcusim.errors import UsageError
 
-__all__ = ["Output", "fail", "write_file"]
+__all__ = ["Output", "check_writable", "fail", "write_bytes", "write_file"]
 
 
 def fail(message: str) -> None:
@@ -34,9 +34,9 @@ class Output:
         if path is not None and not self.to_stdout:
             check_writable(path, force)
 
-    def emit(self, text: Callable[[], str], data: Callable[[], Mapping[str, Any]]) -> None:
-        """Write both forms; only those needed are made."""
-        if not self.to_stdout:
+    def emit(self, text: Callable[[], str] | None, data: Callable[[], Mapping[str, Any]]) -> None:
+        """Write both forms; only those needed are made. Without ``text`` standard output gets at most the JSON."""
+        if text is not None and not self.to_stdout:
             print(text())
         if self.path is None:
             return
@@ -59,9 +59,18 @@ def check_writable(path: Path, force: bool) -> None:
 
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
     """Write through a temporary file beside ``path``, so that a reader sees the old content or the whole new one."""
+    _replace(path, write, force, "w", "utf-8")
+
+
+def write_bytes(path: Path, data: bytes, force: bool) -> None:
+    """:func:`write_file` for bytes."""
+    _replace(path, lambda file: file.write(data), force, "wb", None)
+
+
+def _replace(path: Path, write: Callable[[Any], object], force: bool, mode: str, encoding: str | None) -> None:
     check_writable(path, force)
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced by a rename
-        with path.open("w", encoding="utf-8") as file:
+        with path.open(mode, encoding=encoding) as file:
             write(file)
         return
     try:
@@ -70,7 +79,7 @@ def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> No
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, mode, encoding=encoding) as file:
             write(file)
         umask = os.umask(0)
         os.umask(umask)

@@ -13,7 +13,7 @@ from mcusim.cpu import state as C
 
 __all__ = ["Fault", "Stop", "describe"]
 
-StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "reset", "fault"]
+StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "reset", "fault", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Stop:
-    """How a run ended. ``status``: the program's exit status; 0 unless it gave another."""
+    """How a run ended; ``interrupted`` by a person. ``status``: the program's exit status; 0 unless it gave another."""
 
     kind: StopKind
     status: int = 0

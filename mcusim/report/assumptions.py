@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import Figure, Machine
@@ -11,7 +11,7 @@ from mcusim.report.energy import uses
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["assumptions"]
+__all__ = ["assumptions", "machine_assumptions"]
 
 
 def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
@@ -32,6 +32,24 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
         lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
     lines += run.header.warnings
     return tuple(dict.fromkeys(lines))
+
+
+def machine_assumptions(machine: Machine, regions: Collection[str], maintained: bool) -> tuple[str, ...]:
+    """Every figure with basis ``assumed`` or ``calibrated`` that the cycles of a program on the core rest on.
+
+    ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. Leaves out DMA and
+    power, which such a run does not have, and the words that peripherals read, which cost nothing.
+    """
+
+    def counts(figure: Figure) -> bool:
+        table, _, rest = figure.key.partition(".")
+        if figure.basis not in ("assumed", "calibrated") or table in ("dma", "power", "peripherals"):
+            return False
+        if table == "memory":
+            return rest.partition(".")[0] in regions
+        return maintained or not figure.key.endswith(".maintenance")
+
+    return tuple(_line(figure) for figure in machine.figures.values() if counts(figure))
 
 
 def _line(figure: Figure) -> str:

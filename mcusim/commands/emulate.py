@@ -1,0 +1,210 @@
+"""``mcusim emulate``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcusim.commands import options
+from mcusim.commands.output import Output, check_writable, fail, write_bytes, write_file
+from mcusim.commands.progress import counting
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.report.emulation import EmulationResult
+
+Program = Annotated[Path, typer.Argument(metavar="ELF", help="A linked 32-bit Arm executable for Cortex-M.")]
+Call = Annotated[
+    str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
+]
+Arguments = Annotated[
+    str | None, typer.Option("--args", metavar="LIST", help="Its arguments: integers or symbols, separated by commas.")
+]
+Load = Annotated[
+    list[str] | None,
+    typer.Option("--load", metavar="FILE@ADDRESS", help="Put a file into memory first; a symbol works. Repeatable."),
+]
+Dump = Annotated[
+    list[str] | None,
+    typer.Option("--dump", metavar="ADDRESS:SIZE[=FILE]", help="Show memory after the run, or write it. Repeatable."),
+]
+Most = Annotated[
+    int | None,
+    typer.Option("--max-instructions", metavar="N", min=1, help="Stop a run-away program after N instructions."),
+]
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", metavar="SIZE", help='How far the stack may grow: "8 KiB". Default: the ELF\'s.'),
+]
+Caches = Annotated[
+    str | None, typer.Option("--caches", metavar="on|off", help="At the start. Default: off after a reset, else on.")
+]
+Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many functions, lines, instructions to list.")]
+Callgrind = Annotated[
+    Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
+]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
+
+
+def emulate(
+    program: Program,
+    machine: options.Machine = "stm32f746g-disco",
+    set_: options.Set = None,
+    call: Call = None,
+    args: Arguments = None,
+    load: Load = None,
+    dump: Dump = None,
+    max_instructions: Most = None,
+    stack: Stack = None,
+    caches: Caches = None,
+    top: Top = 10,
+    assumptions: Assumptions = False,
+    callgrind: Callgrind = None,
+    json: options.Json = None,
+    force: options.Force = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run a compiled program on a machine and see where the cycles go.
+
+    It starts at its reset vector or entry point, or calls one function. Exit status 1: it faulted, ran away or
+    exited with another status than 0.
+
+    \b
+    Examples:
+      mcusim emulate app.elf --machine stm32f746g-disco
+      mcusim emulate app.elf --call dot --args 0x20010000,table,4096 \\
+        --load input.bin@0x20010000 --dump 0x20012000:64
+      mcusim emulate app.elf --callgrind app.callgrind --top 5
+    """
+    output = Output(json, force)
+    dumps = [_dump(text, force) for text in dump or ()]
+    if callgrind is not None:
+        check_writable(callgrind, force)
+    on = _caches(caches)
+    from mcusim.study import emulate as run
+
+    guest = _Guest(sys.stderr if output.to_stdout else sys.stdout)
+    with counting(f"emulating {program.name}", max_instructions) as step, _stopping(step) as progress:
+        result = run(
+            program,
+            machine,
+            call=call,
+            arguments=_arguments(args),
+            loads=load or (),
+            dumps=[where for where, _ in dumps],
+            stack=stack,
+            max_instructions=max_instructions,
+            overrides=options.overrides(set_),
+            caches=on,
+            output=guest.write,
+            progress=progress,
+        )
+    guest.end()
+    _files(result, dumps, callgrind, force)
+    _report(result, output, top, assumptions, quiet)
+    return result.exit_status
+
+
+def _caches(text: str | None) -> bool | None:
+    if text not in (None, "on", "off"):
+        raise UsageError(f"--caches {text!r}: must be on or off")
+    return None if text is None else text == "on"
+
+
+def _arguments(text: str | None) -> list[int | str]:
+    if text is None or not text.strip():
+        return []
+    found: list[int | str] = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise UsageError(f"--args {text!r}: an argument between two commas is missing")
+    return found
+
+
+def _dump(text: str, force: bool) -> tuple[str, Path | None]:
+    """The range and the file it goes to; whether the file may be written is asked before the run."""
+    where, equals, file = text.partition("=")
+    if equals and not file:
+        raise UsageError(f"--dump {text!r}: names no file behind =")
+    path = Path(file) if file else None
+    if path is not None:
+        check_writable(path, force)
+    return where, path
+
+
+class _Guest:
+    """What the program prints, as it prints it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._last = stream, b"\n"
+
+    def write(self, data: bytes) -> None:
+        self._stream.flush()
+        raw = getattr(self._stream, "buffer", None)
+        if raw is None:
+            self._stream.write(data.decode("utf-8", "backslashreplace"))
+        else:
+            raw.write(data)
+        self._stream.flush()
+        self._last = data[-1:] or self._last
+
+    def end(self) -> None:
+        """Close a line that the program left open."""
+        if self._last != b"\n":
+            self.write(b"\n")
+
+
+@contextmanager
+def _stopping(step: Callable[[int, int], object]) -> Iterator[Callable[[int, int], object]]:
+    """Yields ``step``, which then raises KeyboardInterrupt after Ctrl-C: between two slices, where the run is whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield step
+        return
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:  # a second time: at once
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    def checked(instructions: int, cycles: int) -> None:
+        step(instructions, cycles)
+        if asked:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield checked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _files(result: EmulationResult, dumps: list[tuple[str, Path | None]], callgrind: Path | None, force: bool) -> None:
+    for taken, (_, path) in zip(result.dumps, dumps, strict=True):
+        if path is not None:
+            write_bytes(path, taken.data, force)
+    if callgrind is not None:
+        from mcusim.report.callgrind import write_callgrind
+
+        write_file(callgrind, lambda file: write_callgrind(result, file), force)
+
+
+def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> None:
+    from mcusim.report.emulation_json import emulation_json
+    from mcusim.report.emulation_table import emulation_table, stop_text
+
+    output.emit(None if quiet else lambda: emulation_table(result, top, assumptions), lambda: emulation_json(result))
+    fault = result.stop.fault
+    if fault is not None:
+        from mcusim.report.fault_text import where
+
+        fail(f"{result.name}: {fault.kind} at {where(result, fault.pc)}: {fault.text}")
+    elif result.exit_status:
+        fail(f"{result.name}: {stop_text(result)}")
