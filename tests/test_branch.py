@@ -58,6 +58,16 @@ def test_direct_unconditional_branches_are_never_wrong(b):
     assert [cost(b, kind, target=AHEAD, address=a) for kind, a in ((C.UNCONDITIONAL, HERE), (C.CALL, BACK))] == [0, 0]
 
 
+def test_an_unconditional_branch_to_the_next_instruction_is_taken(b):
+    assert [cost(b, C.UNCONDITIONAL, taken=0, target=NEXT) for _ in range(3)] == [1, 0, 0]
+    assert b[branch.TAKEN] == 3
+
+
+def test_a_conditional_call_not_taken(b):
+    assert cost(b, C.CALL, taken=0, target=AHEAD) == 0
+    assert [cost(b, C.CALL, target=AHEAD), cost(b, C.CALL, taken=0, target=AHEAD)] == [1, 8]
+
+
 @pytest.mark.parametrize("kind", [C.INDIRECT_CALL, C.RETURNS, C.INDIRECT, C.TABLE])
 def test_indirect_branches_are_right_when_they_go_where_they_went(b, kind):
     assert [cost(b, kind, target=target) for target in (AHEAD, AHEAD, BACK, BACK)] == [8, 0, 8, 0]

@@ -86,3 +86,4 @@ def test_the_predictor_is_left_alone():
 
 def test_unaligned_loads():
     assert [store_buffer.load_extra(slot) for slot in (0, 1)] == [3, 4]
+    assert store_buffer.load_extra(0) + store_buffer.load_extra(2) == 4  # both of a pair

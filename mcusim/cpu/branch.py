@@ -16,8 +16,9 @@
 of cores built without a BTAC, and that it also serves misses is assumed. [J] jnk0le/random, pipeline cycle test.
 
 Left out: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
-(its effect depends on the compression of the code around; [J] gives no rule). The state array also holds the store
-buffer (``mcusim.cpu.store_buffer``), so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
+(its effect depends on the compression of the code around; [J] gives no rule), a conditional branch to the next
+instruction, which looks not taken. The state array also holds the store buffer (``mcusim.cpu.store_buffer``), so that
+the hooks carry one array for what a Cortex-M7 keeps between blocks.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def branch_cycles(b: State, address: int, kind: int, taken: int, target: int, fa
     ``kind``: how a block ends, as in ``mcusim.cpu.state``. ``target``: of a direct branch its target, taken or not; of
     others where it went. ``early``: the flags were set three or more cycles before a conditional branch.
     """
+    if kind == C.UNCONDITIONAL:
+        taken = 1  # to the next instruction, too
     b[BRANCHES] += 1
     b[TAKEN] += taken
     direct = C.CONDITIONAL <= kind <= C.CALL
@@ -84,7 +87,9 @@ def branch_cycles(b: State, address: int, kind: int, taken: int, target: int, fa
         guess = 1 if b[entry + COUNTER] >= 2 else 0
         right = guess == taken and (taken == 0 or direct or b[entry + TARGET] == target)
     else:
-        guess = 1 if direct and (kind != C.CONDITIONAL or target < fall_through) else 0
+        guess = taken if direct else 0
+        if kind == C.CONDITIONAL:
+            guess = 1 if target < fall_through else 0
         right = guess == taken
         lost = STATIC_TAKEN * taken
     train(b, entry, address, taken, target)

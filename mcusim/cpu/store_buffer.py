@@ -13,7 +13,7 @@ when none is free. One store a cycle then costs, in cycles per store:
 | STRB to consecutive addresses | 2.375 | 2.4 |
 | STRH to consecutive addresses | 2 | 2 |
 | unaligned | 4, the fifth waits first | 4, after 5 |
-| unaligned load | 3 more in the older slot, 4 in the younger | same |
+| unaligned load | 3 more in the older slot, 4 in the younger or for two in one cycle | same |
 
 Four entries of 64 bits: assumed, not published; merging in four cycles and per bank follows from the figures; the two
 cycles are fitted to the 2.4. ``python -m pytest tests/test_store_buffer.py`` measures the column.
@@ -70,6 +70,6 @@ def store_stall(b: State, now: int, address: int, size: int) -> int:
 
 
 @native
-def load_extra(younger: int) -> int:
-    """Cycles an unaligned load costs more, by its issue slot (1: the younger)."""
-    return 3 + younger
+def load_extra(slot: int) -> int:
+    """Cycles an unaligned load costs more: in ``slot`` 0 (older), 1 (younger), 2 (younger, the older unaligned too)."""
+    return 1 if slot == 2 else 3 + slot
