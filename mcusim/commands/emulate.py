@@ -107,7 +107,7 @@ def emulate(
             output=guest.write,
             progress=progress,
         )
-    guest.end()
+    guest.end(blank=not quiet and not output.to_stdout)
     _files(result, dumps, callgrind, force)
     _report(result, output, top, assumptions, quiet)
     return result.exit_status
@@ -143,7 +143,7 @@ class _Guest:
     """What the program prints, as it prints it."""
 
     def __init__(self, stream: Any) -> None:
-        self._stream, self._last = stream, b"\n"
+        self._stream, self._last = stream, b""
 
     def write(self, data: bytes) -> None:
         self._stream.flush()
@@ -155,10 +155,10 @@ class _Guest:
         self._stream.flush()
         self._last = data[-1:] or self._last
 
-    def end(self) -> None:
-        """Close a line that the program left open."""
-        if self._last != b"\n":
-            self.write(b"\n")
+    def end(self, blank: bool) -> None:
+        """Close a line that the program left open; with ``blank`` add an empty one when it printed anything."""
+        if self._last:
+            self.write(b"\n" * ((self._last != b"\n") + blank))
 
 
 @contextmanager

@@ -37,7 +37,8 @@ class Dump:
 class EmulationResult:
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
 
-    ``result`` is r0 after a call that returned. ``caches``: whether they were on from the first instruction.
+    ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
+    from the first instruction. ``dumps`` in the order asked for.
     """
 
     machine: Machine
@@ -49,6 +50,7 @@ class EmulationResult:
     profile: Profile
     stack: StackUse
     registers: dict[str, int]
+    arguments: tuple[int, ...] = ()
     result: int | None = None
     dumps: tuple[Dump, ...] = ()
     assumptions: tuple[str, ...] = ()

@@ -17,14 +17,16 @@ __all__ = ["emulation_json"]
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Cycles are those of the core, with the fraction that memories on other clocks bring; sizes and addresses plain.
 
-    ``program machine clock_hz set`` and ``start{kind, address, function, caches}``; ``stop{kind, status, fault}``:
-    kind is exit, returned, idle, limit, reset, fault or interrupted, status the command's, ``exit_status`` the
-    program's, ``fault{kind, text, pc, address, function, file, line, registers{}, branches[], hint}`` or null.
-    ``cycles instructions ipc seconds``; ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``.
-    ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits,
-    total}}`` with accelerator and SDRAM rows; ``branches{branches, taken, mispredicted}``. ``functions[]``, ``lines[]`` and
-    ``hottest[]`` (instructions) by falling cycles. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
-    r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``assumptions[]``, ``warnings[]``.
+    ``program machine clock_hz set`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind, status,
+    exit_status, fault}``: kind is exit, returned, idle, limit, reset, fault or interrupted, status the command's,
+    exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line, registers{},
+    branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
+    ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
+    come by falling cycles too. ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
+    ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
+    ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is r0
+    of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came in
+    another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     profile = result.profile
     return {
@@ -36,6 +38,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
             "kind": result.started,
             "address": result.pc,
             "function": place(result.image, result.pc),
+            "arguments": list(result.arguments),
             "caches": result.caches,
         },
         "stop": _stop(result),
@@ -111,8 +114,9 @@ def _cost(cost: Any) -> dict[str, Any]:
 
 def _hottest(result: EmulationResult, count: int = 50) -> list[dict[str, Any]]:
     profile = result.profile
-    rows = sorted(profile.instructions.items(), key=lambda row: (-row[1].cycles, row[0]))[:count]
+    rows = sorted(profile.instructions.items(), key=lambda row: (-row[1].cycles, row[0]))
     return [
         {"address": at, "function": place(result.image, at), "text": profile.text.get(at, ""), **_cost(cost)}
-        for at, cost in rows
+        for at, cost in rows[:count]
+        if cost.cycles or cost.issued
     ]

@@ -17,7 +17,7 @@ def memory_lines(result: EmulationResult) -> list[str]:
     for name, c in result.profile.regions.items():
         numbers = [f"{c['reads']:,}", f"{c['writes']:,}", size(c["read_bytes"]), size(c["write_bytes"])]
         stalls = ((c["stall"] - c["fetch_stall"]) / TICK, c["fetch_stall"] / TICK)
-        rows.append([name, *numbers, *(f"{stall:,.0f}" for stall in stalls)])
+        rows.append([name, *numbers, *(f"{int(stall):,}" for stall in stalls)])
     text = ["", "Memory; what caches answered did not get there", *columns(rows)]
     found = list(rates(result))
     shown = [[name, f"{100 * hits / total:.2f} %", f"of {total:,} {what}"] for name, hits, total, what in found]
@@ -34,7 +34,7 @@ def rates(result: EmulationResult) -> Iterator[tuple[str, int, int, str]]:
     c = result.profile.counters
     found = [
         ("data cache", c["dcache_hits"], c["dcache_hits"] + c["dcache_misses"], "accesses"),
-        ("instruction cache", c["icache_hits"], c["icache_hits"] + c["icache_misses"], "lines of code come to"),
+        ("instruction cache", c["icache_hits"], c["icache_hits"] + c["icache_misses"], "lines of code"),
     ]
     for name, region in result.profile.regions.items():
         found += _of_region(name, result.machine.memory[name].kind, region)
@@ -47,7 +47,7 @@ def _of_region(name: str, kind: str, c: Mapping[str, int]) -> Iterator[tuple[str
         yield f"{name} rows", max(0, asked - c["row_misses"]), asked, "accesses and cache lines"
     if kind == "flash":
         code = c["fetch_hits"] + c["fetch_prefetched"]
-        yield f"{name} accelerator, code", code, code + c["fetch_misses"], "lines come to"
+        yield f"{name} accelerator, code", code, code + c["fetch_misses"], "lines of code"
         yield f"{name} accelerator, data", c["data_hits"], c["data_hits"] + c["data_misses"], "reads"
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["emulation_table", "stop_text"]
 
 _STARTED = {
-    "reset": "from its reset vector",
-    "entry": "from its entry point",
+    "reset": "from its reset vector:",
+    "entry": "from its entry point:",
     "call": "a call of",
 }
 
@@ -28,16 +28,20 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     ``top`` is the number of functions, lines and instructions listed; ``assumptions`` lists them all, not their count.
     """
     caches = f", caches {'on' if result.caches else 'off'} at first" if _has_caches(result) else ""
-    start = f"{_STARTED[result.started]} {place(result.image, result.pc)}"
-    text = [f"{result.name} on {result.machine.name}", f"  {start}{caches}"]
+    text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{caches}"]
     text += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
-    text += [*_summary(result), *_fault(result)]
+    text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
     text += _functions(functions(result.profile, result.image), result, top)
     text += [*_lines(result, top), *_instructions(result, top)]
     for dump in result.dumps:
         text += ["", *_dump(dump)]
     return "\n".join([*text, "", *_rests_on(result, assumptions)])
+
+
+def _begin(result: EmulationResult) -> str:
+    arguments = f"({', '.join(map(hex, result.arguments))})" if result.started == "call" else ""
+    return f"{place(result.image, result.pc)}{arguments}"
 
 
 def stop_text(result: EmulationResult) -> str:
@@ -64,7 +68,7 @@ def _summary(result: EmulationResult) -> list[str]:
     profile, machine = result.profile, result.machine
     rows = [
         ["cycles", f"{int(profile.cycles):,}", f"at {machine.core.clock / 1e6:g} MHz"],
-        ["time", *_time(result.seconds).split(" "), ""][:3],
+        ["time", _time(result.seconds), ""],
         ["instructions", f"{profile.issued:,}", ""],
         ["IPC", f"{result.ipc:.3f}", f"{1 / result.ipc:.3f} cycles per instruction" if result.ipc else ""],
     ]
@@ -74,7 +78,7 @@ def _summary(result: EmulationResult) -> list[str]:
     if result.result is not None:
         rows.append(["r0", f"{result.result:#x}", f"{result.result} or {_signed(result.result)}"])
     shown = columns([row[:2] for row in rows])
-    return [f"  {stop_text(result)}", "", *(f"{a}  {b[2]}".rstrip() for a, b in zip(shown, rows, strict=True))]
+    return [f"{a}  {b[2]}".rstrip() for a, b in zip(shown, rows, strict=True)]
 
 
 def _signed(word: int) -> int:
@@ -86,10 +90,6 @@ def _time(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:,.3f} {unit}"
     return f"{seconds * 1e6:,.3f} us"
-
-
-def _fault(result: EmulationResult) -> list[str]:
-    return ["", *fault_lines(result)] if result.stop.fault is not None else []
 
 
 def _causes(result: EmulationResult) -> list[str]:
@@ -106,12 +106,14 @@ def _share(part: float, total: float) -> str:
 
 def _functions(rows: list[FunctionCost], result: EmulationResult, top: int) -> list[str]:
     total = result.profile.cycles
-    cells = [["function", "cycles", "share", "with calls", "calls", "instr.", "data", "code", "pipe"]]
-    for row in rows[:top]:
+    cells = [["function", "cycles", "%", "incl. %", "calls", "instr.", "data", "code", "pipe"]]
+    numbers = whole((row.cycles for row in rows), int(total))
+    for row, cycles in list(zip(rows, numbers, strict=True))[:top]:
         waits = [_part(wait, row.cycles) for wait in (row.data, row.fetch, row.pipeline)]
-        counts = [f"{row.inclusive:,.0f}", f"{row.calls:,}" if row.calls else "-", f"{row.issued:,}"]
-        cells.append([row.name, f"{row.cycles:,.0f}", _share(row.cycles, total), *counts, *waits])
-    return _section("Functions", "waiting for data, code and the pipeline in % of own cycles", cells, len(rows), top)
+        shares = [f"{100 * part / total:.1f}" if total else "-" for part in (row.cycles, row.inclusive)]
+        counts = [f"{row.calls:,}" if row.calls else "-", f"{row.issued:,}"]
+        cells.append([row.name, f"{cycles:,}", *shares, *counts, *waits])
+    return _section("Functions", "data, code, pipe: % of own cycles waiting for it", cells, len(rows), top)
 
 
 def _part(wait: float, cycles: float) -> str:
@@ -125,17 +127,18 @@ def _lines(result: EmulationResult, top: int) -> list[str]:
     for (file, line), cost in rows[:top]:
         waits = [_part(wait, cost.cycles) for wait in (cost.data, cost.fetch, cost.pipeline)]
         name = f"{file.rpartition('/')[2]}:{line}"
-        cells.append([name, f"{cost.cycles:,.0f}", _share(cost.cycles, total), f"{cost.issued:,}", *waits])
+        cells.append([name, f"{int(cost.cycles):,}", _share(cost.cycles, total), f"{cost.issued:,}", *waits])
     return _section("Source lines", "", cells, len(rows), top) if rows else []
 
 
 def _instructions(result: EmulationResult, top: int) -> list[str]:
     profile = result.profile
-    rows = sorted(profile.instructions.items(), key=lambda row: (-row[1].cycles, row[0]))
+    ran = [(at, cost) for at, cost in profile.instructions.items() if cost.cycles or cost.issued]
+    rows = sorted(ran, key=lambda row: (-row[1].cycles, row[0]))
     cells = [["address", "function", "instruction", "cycles", "share", "issued"]]
     for address, cost in rows[:top]:
         text = " ".join(profile.text.get(address, "").split())
-        numbers = [f"{cost.cycles:,.0f}", _share(cost.cycles, profile.cycles), f"{cost.issued:,}"]
+        numbers = [f"{int(cost.cycles):,}", _share(cost.cycles, profile.cycles), f"{cost.issued:,}"]
         cells.append([f"{address:#010x}", place(result.image, address), text, *numbers])
     return _section("Instructions", "", cells, len(rows), top, left=3)
 

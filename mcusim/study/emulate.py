@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -79,10 +79,11 @@ def emulate(
     for text in _texts("loads", loads):
         load_file(emulator, image, text)
     ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
-    _prepare(emulator, begin, [word_of(image, value, "argument") for value in arguments])
+    words = tuple(word_of(image, value, "argument") for value in arguments)
+    _prepare(emulator, begin, words)
     stop = _run(emulator, limit, progress)
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
-    return _result(emulator, image, begin, on, stop, taken)
+    return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
 
 
 def _instructions(limit: object) -> int | None:
@@ -146,7 +147,7 @@ def _stack_size(machine: Machine, top: int, stack: int | str) -> int:
     return size
 
 
-def _prepare(emulator: Emulator, begin: _Start, words: list[int]) -> None:
+def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
     if begin.kind != "call":
         emulator.begin()
     emulator.set_stack(begin.top, begin.limit)
@@ -164,9 +165,7 @@ def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, int], o
         return Stop("interrupted")
 
 
-def _result(
-    emulator: Emulator, image: Image, begin: _Start, caches: bool, stop: Stop, dumps: tuple[Dump, ...]
-) -> EmulationResult:
+def _result(emulator: Emulator, image: Image, begin: _Start, stop: Stop) -> EmulationResult:
     from mcusim.cpu.profile import profile
 
     measured = profile(emulator, begin.top)
@@ -177,12 +176,11 @@ def _result(
         image=image,
         started=begin.kind,
         pc=begin.pc,
-        caches=caches,
+        caches=False,
         stop=stop,
         profile=measured,
         stack=StackUse(begin.top, begin.limit, measured.stack_used),
         registers=registers,
         result=registers["r0"] if returned else None,
-        dumps=dumps,
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
     )
