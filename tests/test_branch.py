@@ -76,7 +76,7 @@ def test_indirect_branches_are_right_when_they_go_where_they_went(b, kind):
 def test_a_conditional_return_not_taken(b):
     assert cost(b, C.RETURNS, taken=0, target=NEXT) == 0
     cost(b, C.RETURNS, target=AHEAD)
-    assert cost(b, C.RETURNS, taken=0, target=NEXT) == 8
+    assert [cost(b, C.RETURNS, taken=0, target=NEXT) for _ in range(2)] == [8, 0]
 
 
 def test_64_branches_fit_and_branches_of_one_entry_replace_each_other(b):

@@ -106,6 +106,7 @@ NO_PAIRS = [
     "vmov.f32 s0, #1.0; vmov.f32 s1, #1.0",
     "vadd.f64 d0, d1, d2; vmul.f32 s8, s9, s10",
     "add.w r0, r1, #1; vadd.f64 d0, d1, d2",
+    "beq.w #8; b.w #8",
     "vfma.f64 d0, d1, d2; ldr.w r0, [r1]",
 ]
 
@@ -228,6 +229,8 @@ def test_accesses():
     assert [access.younger for access in timing.accesses] == [False, True, False, True] + [False] * 4
     assert [access.paired for access in timing.accesses] == [False, True] + [False] * 6  # a store waits for no bank
     assert [access.paired for access in timed("str.w r2, [r3]; ldr.w r0, [r1]").accesses] == [False, False]
+    assert [access.even for access in timed("stm.w r1, {r4, r5, r6, r7}").accesses] == [True, False, False, False]
+    assert not any(access.even for access in timed("push {r4, r5, lr}; ldm.w r1, {r4, r5, r6, r7}").accesses)
     assert [access.at for access in timed("add.w r0, r1, #1; ldrd r0, r2, [r1]").accesses] == [1, 1]
 
 
@@ -260,6 +263,7 @@ def test_a_branch_shares_its_cycle_with_what_it_leads_to():
     assert timed("uxtb.w r0, r1; beq.w #8").leaves_slot == (False, False)  # cannot begin as a younger
     assert timed("uxtb.w r0, r1; nop.w; nop.w").leaves_slot == (False, False)  # no branch
     assert timed("sdiv r0, r1, r2; b.w #8").shares == 0
+    assert timed("b.w #8").shares == 0  # one branch a cycle
 
 
 @given(st.lists(st.sampled_from(SINGLES), min_size=1, max_size=12))

@@ -20,10 +20,10 @@ Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMSch
 | data to address 3 cycles: from loads and multiplies; from the late ALU 2, from the early ALU and write-back 1 | Q, J |
 
 Left out: alignment and compression of the code ("slippery" pairs, predicted branches that do not share their cycle, the
-stall around LDM), STM and PUSH to an address not divisible by 8 (one cycle more for an even number), operand-dependent
-double precision, the FP rules across the border of two blocks, refetch after ISB; a loaded value read as an address in
-the next block comes a cycle too early. What depends on addresses and branches is added at run time:
-``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``.
+stall around LDM), operand-dependent double precision, the FP rules across the border of two blocks, refetch after ISB;
+a loaded value read as an address in the next block comes a cycle too early. What depends on addresses and branches is
+added at run time: ``mcusim.cpu.branch``, ``mcusim.cpu.store_buffer``; for STM of an even number of words to an address
+not divisible by 8 (one cycle more, J) ``AccessTiming.even``.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ __all__ = ["CortexM7"]
 _LOADED = {Result.WORD, Result.NARROW, Result.FP_LOADED}
 _BLOCKED = 3  # cycles behind an FP multiply-accumulate
 _NOT_YOUNGER = {Kind.FP_LOAD, Kind.FP_STORE, Kind.FP_MOVE}
+_STORE_MULTIPLES = {Kind.STORE_MULTIPLE, Kind.FP_STORE_MULTIPLE}
 _BEHIND_MAC = {Kind.FP_LOAD_MULTIPLE, Kind.FP_STORE_MULTIPLE}
 _FLAGS_AHEAD = 3  # cycles from the flags to a branch that is then resolved early
 # Cycles that a port reads behind address generation, by the late ALU's results; border values count from there.
@@ -151,9 +152,11 @@ class _Schedule:
         for i, instruction in enumerate(block):
             younger = self.slots[i] == 1
             paired = younger and instruction.loads and block[i - 1].loads
+            words = sum(access.size for access in instruction.accesses) // 4
             before = 0
             for access in instruction.accesses:
-                found.append(AccessTiming(self.at[i] + before // 8, paired=paired, younger=younger))
+                even = before == 0 and words % 2 == 0 and instruction.kind in _STORE_MULTIPLES
+                found.append(AccessTiming(self.at[i] + before // 8, paired=paired, younger=younger, even=even))
                 before += access.size
         return tuple(found)
 

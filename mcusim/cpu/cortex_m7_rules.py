@@ -17,6 +17,7 @@ quinapalus cm7cycles (measured, STM32H730). Arm publishes no table.
 | FP multiply-accumulate with VLDR, VSTR or VMOV only when none was issued in the three cycles before | J |
 | double-precision arithmetic as the older only; multiply-accumulate not with a load or store | J |
 | two VMOV constants: no | J |
+| one branch a cycle | L |
 | IT takes a slot; an instruction whose condition fails costs as if it passed | J |
 
 Latencies are cycles from issue to the issue of the reader; 0 is the younger slot of the same cycle. Readers differ by
@@ -163,6 +164,8 @@ def _integer_pairs(older: Instruction, younger: Instruction) -> bool:
     if older.kind in MULTIPLY and younger.kind in MULTIPLY:
         return False
     if kinds & MULTIPLY and kinds & _STORES:
+        return False
+    if older.branches and younger.branches:
         return False
     return not (older.kind in _STORES and younger.kind in _STORES)
 
