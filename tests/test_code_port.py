@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import OrderedDict
 
 import pytest
@@ -9,6 +10,7 @@ from core_probe import F469, F746, SDCLK, Core, board
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcusim.cpu.attributes import memory_ranges
 from mcusim.errors import MachineError
 from mcusim.machine import load_machine
 from mcusim.memory import core_port
@@ -75,6 +77,36 @@ def test_a_branch_past_the_prefetch_misses_and_is_held() -> None:
     core.wait(20)
     assert core.fetch(FLASH + 0x100, 4) == 0
     assert counted(core) == (2, 0, 2)
+
+
+def test_a_line_that_was_only_prefetched_is_gone_when_a_block_comes_back_to_it() -> None:
+    """The block begins in the line the core is in, which is not held, and ends in one that is."""
+    core = f469()
+    for line in (9, 7, 8):
+        core.fetch(FLASH + 16 * line, 4)
+        core.wait(20)
+    stalls = []
+    for _ in range(4):
+        stalls.append(core.fetch(FLASH + 16 * 8 + 8, 16))
+        core.wait(20)
+    assert stalls == [0, WAIT, 0, 0]
+
+
+@pytest.mark.parametrize("base", [(F469, FLASH), (F746, FLASH), (F746, ALIAS), (F746, SDRAM)])
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3), st.integers(0, 12)), max_size=60), st.integers(0, 99))
+def test_short_cuts_change_nothing(base: tuple[str, int], visits: list[tuple[int, int, int]], seed: int) -> None:
+    """What is remembered of the last fetch saves time only: forgetting it before each fetch gives the same stalls."""
+    draw = random.Random(seed)
+    blocks = [(base[1] + 2 * draw.randrange(200), 2 * draw.randrange(1, 40)) for _ in range(12)]
+    machine = board(base[0])
+    ranges = memory_ranges(machine, None)
+    short, long = Core(machine), Core(machine)
+    for block, times, work in visits:
+        for _ in range(times):
+            long.memory.install_ranges(ranges)
+            assert short.fetch(*blocks[block], work) == long.fetch(*blocks[block], work)
+    assert short.memory.by_region() == long.memory.by_region()
 
 
 def test_no_prefetch_of_a_line_that_is_held() -> None:
