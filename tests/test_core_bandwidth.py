@@ -66,3 +66,16 @@ def test_line_fill_at_100_mhz() -> None:
         board.wait(LOOP)
         board.load(CACHED + at)
     assert board.now / (1 << 12) / 2 == pytest.approx(25.2, rel=0.15)
+
+
+@pytest.mark.parametrize(("cached", "clocks", "step"), [(True, 25.2, 32), (False, 7.4, 4)])
+def test_line_fill_and_uncached_word_of_an_h7_class_board(cached: bool, clocks: float, step: int) -> None:
+    """The same measurement at that board's clocks: core 480 MHz, bus 240 MHz; the FMC's own time in its clocks."""
+    keys = {"core.clock": "480 MHz", "bus.clock": "240 MHz", "memory.sdram.clock": "100 MHz"}
+    keys |= {"memory.sdram.read_overhead": "3 sdclk", "cache.data.size": "16 KiB"}
+    board = Core(load_machine(F746, keys))
+    board.memory.enable_caches(data=cached, instruction=True)
+    for at in range(0, 1 << 17, 4):
+        board.wait(LOOP)
+        board.load(CACHED + at)
+    assert board.now / 4.8 / ((1 << 17) / step) == pytest.approx(clocks, rel=0.15)
