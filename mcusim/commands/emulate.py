@@ -20,6 +20,7 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     from mcusim.report.emulation import EmulationResult
 
+Step = Callable[[int, float], object]
 Program = Annotated[Path, typer.Argument(metavar="ELF", help="A linked 32-bit Arm executable for Cortex-M.")]
 Call = Annotated[
     str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
@@ -85,14 +86,13 @@ def emulate(
       mcusim emulate app.elf --callgrind app.callgrind --top 5
     """
     output = Output(json, force)
-    dumps = [_dump(text, force) for text in dump or ()]
-    if callgrind is not None:
-        check_writable(callgrind, force)
+    dumps = [_dump(text) for text in dump or ()]
+    _check_files([path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
     on = _caches(caches)
     from mcusim.study import emulate as run
 
-    guest = _Guest(sys.stderr if output.to_stdout else sys.stdout)
-    with counting(f"emulating {program.name}", max_instructions) as step, _stopping(step) as progress:
+    with counting(program.name, max_instructions) as counter, _stopping(counter.step) as progress:
+        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter.clear)
         result = run(
             program,
             machine,
@@ -128,24 +128,34 @@ def _arguments(text: str | None) -> list[int | str]:
     return found
 
 
-def _dump(text: str, force: bool) -> tuple[str, Path | None]:
-    """The range and the file it goes to; whether the file may be written is asked before the run."""
+def _dump(text: str) -> tuple[str, Path | None]:
+    """The range, and the file it goes to."""
     where, equals, file = text.partition("=")
     if equals and not file:
         raise UsageError(f"--dump {text!r}: names no file behind =")
-    path = Path(file) if file else None
-    if path is not None:
+    return where, Path(file) if file else None
+
+
+def _check_files(paths: list[Path], json: Path | None, force: bool) -> None:
+    """Refuse before the run what could not be written behind it."""
+    for path in paths:
+        if str(path) == "-":
+            raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
         check_writable(path, force)
-    return where, path
+    wanted = [path.absolute() for path in (*paths, *([json] if json else []))]
+    for path in wanted:
+        if wanted.count(path) > 1:
+            raise UsageError(f"{path} is named for two outputs")
 
 
 class _Guest:
     """What the program prints, as it prints it."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._last = stream, b""
+    def __init__(self, stream: Any, prepare: Callable[[], object]) -> None:
+        self._stream, self._prepare, self._last = stream, prepare, b""
 
     def write(self, data: bytes) -> None:
+        self._prepare()
         self._stream.flush()
         raw = getattr(self._stream, "buffer", None)
         if raw is None:
@@ -162,7 +172,7 @@ class _Guest:
 
 
 @contextmanager
-def _stopping(step: Callable[[int, int], object]) -> Iterator[Callable[[int, int], object]]:
+def _stopping(step: Step) -> Iterator[Step]:
     """Yields ``step``, which then raises KeyboardInterrupt after Ctrl-C: between two slices, where the run is whole."""
     if threading.current_thread() is not threading.main_thread():
         yield step
@@ -174,8 +184,8 @@ def _stopping(step: Callable[[int, int], object]) -> Iterator[Callable[[int, int
             raise KeyboardInterrupt
         asked.append(number)
 
-    def checked(instructions: int, cycles: int) -> None:
-        step(instructions, cycles)
+    def checked(instructions: int, seconds: float) -> None:
+        step(instructions, seconds)
         if asked:
             raise KeyboardInterrupt
 

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any
 
-__all__ = ["bar", "counting", "spinner"]
+__all__ = ["Counter", "bar", "counting", "spinner"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 
@@ -38,34 +39,48 @@ def spinner(what: str) -> Iterator[None]:
         yield
 
 
+class Counter:
+    """Instructions and simulated time of a program that runs for over two seconds: a bar over ``total`` instructions,
+    without a total a spinner. Nothing when standard error is no terminal."""
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what, self._total, self._began = what, total, monotonic()
+        self._bars: Any = None
+
+    def step(self, instructions: int, seconds: float) -> None:
+        """Show how far the program has come."""
+        if not sys.stderr.isatty() or monotonic() - self._began < QUICK:
+            return
+        self._bars = self._bars or self._build()
+        self._bars.start()
+        self._bars.update(self._bars.task_ids[0], completed=instructions, time=f"{seconds:.3f} s")
+
+    def clear(self) -> None:
+        """Take it off the terminal; the next step shows it again."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def _build(self) -> Any:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+        known = [BarColumn(20), TextColumn("{task.percentage:>3.0f} %")]
+        bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            *([SpinnerColumn()] if self._total is None else known),
+            TextColumn("{task.completed:,.0f} instructions, {task.fields[time]} simulated"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        bars.add_task(self._what, total=self._total, time="")
+        return bars
+
+
 @contextmanager
-def counting(what: str, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """For runs over two seconds a bar over ``total`` instructions, without a total a spinner; yields the function to
-    call with instructions and cycles so far."""
-    if not sys.stderr.isatty():
-        yield lambda instructions, cycles: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    shape = [SpinnerColumn()] if total is None else [BarColumn(), TextColumn("{task.percentage:>3.0f} %")]
-    bars = Progress(
-        TextColumn("{task.description}", markup=False),
-        *shape,
-        TextColumn("{task.completed:,.0f} instructions, {task.fields[cycles]:,} cycles"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bars.add_task(what, total=total, cycles=0)
-    began = monotonic()
-
-    def step(instructions: int, cycles: int) -> None:
-        if monotonic() - began >= QUICK:
-            bars.start()
-            bars.update(task, completed=instructions, cycles=cycles)
-
+def counting(what: str, total: int | None) -> Iterator[Counter]:
+    """A :class:`Counter` that is gone from the terminal afterwards."""
+    counter = Counter(what, total)
     try:
-        yield step
+        yield counter
     finally:
-        bars.stop()
+        counter.clear()

@@ -48,7 +48,7 @@ def emulate(
     overrides: Mapping[str, str] | None = None,
     caches: bool | None = None,
     output: Callable[[bytes], object] | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, float], object] | None = None,
 ) -> EmulationResult:
     """Run the ELF executable at ``path`` on ``machine`` and say where its cycles went.
 
@@ -57,8 +57,8 @@ def emulate(
     caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
     integers or names of symbols, for their addresses. ``stack``, bytes or text with a unit, is how far the stack may
     grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` texts ``ADDRESS:SIZE`` or
-    a symbol's name. ``output`` gets what the program prints, ``progress`` instructions and cycles, now and then; a
-    KeyboardInterrupt from it ends the run with what was counted so far (``stop.kind`` ``"interrupted"``).
+    a symbol's name. ``output`` gets what the program prints, ``progress`` instructions and simulated seconds, now and
+    then; a KeyboardInterrupt from it ends the run with what was counted so far (``stop.kind`` ``"interrupted"``).
 
     A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
     option that cannot be used. Leaves out what its parts leave out, interrupts above all.
@@ -155,10 +155,11 @@ def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
         emulator.call(begin.pc, words)
 
 
-def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, int], object] | None) -> Stop:
+def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
     from mcusim.cpu.faults import Stop
 
-    step = None if progress is None else lambda count: progress(count, emulator.cycles)
+    clock = emulator.machine.core.clock
+    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
     try:
         return emulator.run(limit, step)
     except KeyboardInterrupt:
