@@ -1,1 +1,1 @@
-"""A Cortex-M core, emulated: ELF images, decoding, pipeline timing, faults, profiles. Knows no SimPy and no networks."""
+"""A Cortex-M core, emulated: ELF images, decoding, pipeline timing, faults, profiles. No SimPy, no networks."""

@@ -133,8 +133,10 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
         return (unaligned_parts(address, size) - 1) * L.TICK
     if write:
         return 0
-    younger = 1 if flags & C.YOUNGER else 0
-    return load_extra(younger) * L.TICK
+    slot = 1 if flags & C.YOUNGER else 0
+    if flags & C.PAIRED and c[C.LAST_UNALIGNED]:
+        slot = 2
+    return load_extra(slot) * L.TICK
 
 
 @native
@@ -146,8 +148,12 @@ def ordinary(c: State, s: State, a: State, b: State, q: int, r: int, address: in
         flags = a[r + C.ACCESS_FLAGS]
         pc = a[r + C.PC]
     extra = together(c, s, q, r, flags, address)
-    if address & (size - 1):
+    unaligned = address & (size - 1)
+    if unaligned:
         extra += misaligned(c, s, b, q, address, size, write, flags, pc)
+    c[C.LAST_UNALIGNED] = unaligned
+    if flags & C.EVEN and address & 4:
+        extra += L.TICK
     allowed = s[q + L.FLAGS]
     if allowed & (L.WRITE if write else L.READ) == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)

@@ -4,7 +4,7 @@ A block's static cycles come from the pipeline model; what only running shows is
 misprediction, fetch stalls, results still in flight at the border of two blocks. Stops happen between leaving one block
 and entering the next, so a run cut anywhere goes on as if it had not been cut.
 
-Left out: instructions issued in one cycle with a predicted branch's target (Cortex-M7), flags in flight over a border.
+Left out: flags in flight over the border of two blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcusim.cpu import state as C
-from mcusim.cpu.branch import branch_cycles
+from mcusim.cpu.branch import BRANCHES, TAKEN, branch_cycles
 from mcusim.cpu.cortex_m4 import REFILL
 from mcusim.memory import core_port
 from mcusim.memory import layout as L
@@ -80,26 +80,29 @@ def leave_call(c: State, s: State, calls: State, address: int) -> None:
 
 
 @native
-def branch(c: State, s: State, t: State, p: int, b: State, address: int) -> None:
-    """Charge how the block with record ``p`` ended, now that the next one's address is known."""
-    taken = 0 if address == t[p + C.FALL] else 1
-    if t[p + C.KIND] == C.FALLS:
-        return
+def lost_cycles(c: State, t: State, p: int, b: State, taken: int, address: int) -> int:
+    """Cycles that the branch at the end of record ``p`` costs beyond its issue."""
     if c[C.ISA] == 4:
-        lost = taken * REFILL
-        if t[p + C.KIND] == C.CONDITIONAL or taken:
-            b[0] += 1
-            b[1] += taken
-    else:
-        lost = branch_cycles(b, t[p + C.LAST_PC], t[p + C.KIND], taken, address, t[p + C.FALL], t[p + C.EARLY])
-    t[p + C.BRANCH_TICKS] += lost * L.TICK
-    s[L.NOW] += lost * L.TICK
-    c[C.TAKEN] = taken
-    if taken:
-        at = c[C.RING_AT]
-        c[C.RING + 2 * at] = t[p + C.LAST_PC]
-        c[C.RING + 2 * at + 1] = address
-        c[C.RING_AT] = (at + 1) & (C.RING_SIZE - 1)
+        b[BRANCHES] += 1
+        b[TAKEN] += taken
+        return taken * REFILL
+    kind = t[p + C.KIND]
+    target = t[p + C.TARGET] if kind == C.CONDITIONAL else address  # one not taken still has a direction
+    return branch_cycles(b, t[p + C.LAST_PC], kind, taken, target, t[p + C.FALL], t[p + C.EARLY])
+
+
+@native
+def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, address: int) -> None:
+    """Keep the last taken branches and the call stack."""
+    at = c[C.RING_AT]
+    c[C.RING_AT] = (at + 1) & (C.RING_SIZE - 1)
+    c[C.RING + 2 * at] = t[p + C.LAST_PC]
+    c[C.RING + 2 * at + 1] = address
+    if kind >= C.CALL:
+        if kind <= C.INDIRECT_CALL:
+            enter_call(c, s, calls, p // C.BLOCK, address, t[p + C.FALL])
+        elif kind <= C.INDIRECT:
+            leave_call(c, s, calls, address)
 
 
 @native
@@ -108,19 +111,33 @@ def leave(c: State, s: State, t: State, b: State, calls: State, address: int) ->
     p = c[C.PREVIOUS]
     if p < 0:
         return
-    c[C.PREVIOUS] = -1
-    s[L.NOW] += t[p + C.TICKS] - c[C.CONSUMED]
-    c[C.READY_BASE] = s[L.NOW]
-    if c[C.CURSOR] != c[C.CURSOR_END] and t[p + C.FLAGS] & C.CONDITIONAL_ACCESS == 0:
-        c[C.LOST] += 1
-    c[C.TAKEN] = 0
-    branch(c, s, t, p, b, address)
     kind = t[p + C.KIND]
-    if c[C.TAKEN] and kind >= C.CALL:
-        if kind <= C.INDIRECT_CALL:
-            enter_call(c, s, calls, p // C.BLOCK, address, t[p + C.FALL])
-        elif kind <= C.INDIRECT:
-            leave_call(c, s, calls, address)
+    flags = t[p + C.FLAGS]
+    beside = c[C.BESIDE]
+    taken = 0
+    free = 0
+    now = s[L.NOW] + t[p + C.TICKS] - c[C.CONSUMED]
+    if beside:
+        shared = min(now - s[L.NOW], t[p + C.SHARES])
+        t[p + C.SHARED_TICKS] += shared
+        now -= shared
+    if c[C.CURSOR] != c[C.CURSOR_END] and flags & C.CONDITIONAL_ACCESS == 0:
+        c[C.LOST] += 1
+    c[C.PREVIOUS] = -1
+    c[C.READY_BASE] = now
+    if kind != C.FALLS:
+        taken = 0 if address == t[p + C.FALL] else 1
+        lost = lost_cycles(c, t, p, b, taken, address) * L.TICK
+        if lost:
+            t[p + C.BRANCH_TICKS] += lost
+            now += lost
+        elif flags & (C.LEAVES_SLOT_BESIDE if beside else C.LEAVES_SLOT):
+            free = 1
+    s[L.NOW] = now
+    c[C.TAKEN] = taken
+    c[C.SLOT_FREE] = free
+    if taken:
+        follow(c, s, t, p, kind, calls, address)
 
 
 @native
@@ -145,12 +162,17 @@ def carry(c: State, s: State, t: State, p: int, i: int) -> None:
 @native
 def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     """Open block record ``i``; ``last`` is the record left before it, or -1."""
+    flags = t[i + C.FLAGS]
+    first, end = t[i + C.FIRST], t[i + C.END]
     t[i + C.RUNS] += 1
     c[C.INSTRUCTIONS] += t[i + C.COUNT_OF]
-    c[C.BLOCKS_RUN] += 1
-    stall = core_port.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.TICKS])
-    t[i + C.FETCH_TICKS] += stall
-    if c[C.TAKEN] and t[i + C.FLAGS] & C.WIDE_ENTRY:
+    stall = core_port.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.RATE])
+    beside = 0
+    if stall:
+        t[i + C.FETCH_TICKS] += stall
+    elif c[C.SLOT_FREE] and t[i + C.SHARES]:
+        beside = 1
+    if flags & C.WIDE_ENTRY and c[C.TAKEN]:
         s[L.NOW] += L.TICK
         t[i + C.CARRY_TICKS] += L.TICK
     if last >= 0 and t[last + C.READY_MASK] & t[i + C.NEEDS_MASK]:
@@ -158,6 +180,6 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     c[C.PREVIOUS] = i
     c[C.ENTERED] = i
     c[C.CONSUMED] = 0
-    c[C.CURSOR] = t[i + C.FIRST]
-    c[C.CURSOR_END] = t[i + C.END]
-    c[C.LAST_AT] = -1
+    c[C.BESIDE] = beside
+    c[C.CURSOR] = first
+    c[C.CURSOR_END] = end

@@ -25,6 +25,7 @@ from mcusim.cpu.decode import Decoder
 from mcusim.cpu.faults import Stop
 from mcusim.cpu.image import Image, check_placements
 from mcusim.cpu.instruction import Instruction
+from mcusim.cpu.peripherals import answers
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.start import stack_limit
 from mcusim.cpu.start import start as start_of
@@ -60,7 +61,7 @@ class Emulator:
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
         self.pipeline: Pipeline = CortexM4() if machine.core.isa == "cortex-m4" else CortexM7()
-        self.tables = Tables(wide_bus=machine.core.isa == "cortex-m7")
+        self.tables = Tables(m7=machine.core.isa == "cortex-m7")
         self.image: Image | None = None
         self._output = output or (lambda _: None)
         self._decoder = Decoder()
@@ -105,9 +106,10 @@ class Emulator:
         self._restore_peripherals()
 
     def _restore_peripherals(self) -> None:
+        """Let listed peripheral registers read what the machine file says of them."""
         for block in self.machine.peripherals.values():
-            for offset, value in block.reads.items():
-                self.write(block.base + offset, value.to_bytes(4, "little"))
+            for address, word in answers(block, lambda at: int.from_bytes(self.read(at, 4), "little")):
+                self.write(address, word.to_bytes(4, "little"))
 
     def _arrays(self) -> dict[str, Any]:
         return {
@@ -147,20 +149,23 @@ class Emulator:
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes of guest memory. Raises UsageError when they are not all in mapped memory."""
-        return bytes(self._view(address, size))
+        return b"".join(view.tobytes() for view in self._views(address, size))
 
     def write(self, address: int, data: bytes) -> None:
         """Put ``data`` into guest memory (flash too), past the caches. Raises UsageError as :meth:`read`."""
-        self._view(address, len(data))[:] = np.frombuffer(data, np.uint8)
+        at = 0
+        for view in self._views(address, len(data)):
+            view[:] = np.frombuffer(data, np.uint8, view.size, at)
+            at += view.size
 
-    def _view(self, address: int, size: int) -> Any:
-        view = self.core.bytes_at(address, size)
-        if view is None:
+    def _views(self, address: int, size: int) -> list[Any]:
+        views = self.core.views(address, size)
+        if views is None:
             raise UsageError(
                 f"{size:,} B at {address:#010x} are not all in the memory of {self.machine.name};"
                 " `mcusim machines` shows what it has"
             )
-        return view
+        return views
 
     def load(self, image: Image, as_started: bool = False) -> None:
         """Put an image into memory. ``as_started``: data and .bss as start-up code would leave them, FPU on.
@@ -183,6 +188,8 @@ class Emulator:
         if found.kind == "entry":
             self.state[C.FPU] = 1
         self.core["lr"] = self.core.return_address | 1
+        if found.vectors is not None:
+            system_registers.set_vectors(self._ppb, found.vectors)
 
     def set_stack(self, top: int, limit: int) -> None:
         """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked)."""
@@ -262,8 +269,7 @@ class Emulator:
     def _exception(self, error: int) -> Stop | None:
         """A semihosting call is answered; any other exception ends the run."""
         pc = self.core["pc"]
-        code = self.core.bytes_at(pc, 2)
-        if code is None or bytes(code) != b"\xab\xbe":
+        if self.core.peek(pc, 2) != b"\xab\xbe":
             return Stop("fault", fault=explain_error(self, error))
         answer = self._host.call(self.core["r0"], self.core["r1"])
         if self._host.status is not None:

@@ -8,14 +8,13 @@ and the registers it found, and the next block hook stops.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, cast
 
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_PC, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_XPSR
 from unicorn.unicorn_py3.unicorn import uclib
 
@@ -23,13 +22,13 @@ from mcusim.cpu import accesses, blocks, cortex_m4, system_space
 from mcusim.cpu import state as C
 from mcusim.memory import core_port
 from mcusim.memory import layout as L
+from mcusim.memory.words import WORDS
 
 __all__ = ["ARRAYS", "on_access", "on_block", "on_divide"]
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "divide")  # fmt: skip
 CORE, MEMORY, HASH, BLOCKS, ACCESSES, BRANCHES, CALLS, PPB, CONSOLE, PERIPHERALS, SKIP, SCRATCH, DIVIDE = range(13)
-FAR = 1 << 40  # an array wants a length; nothing here is checked against it
 
 for _name in ("uc_emu_stop", "uc_reg_read", "uc_reg_write"):
     llvm.add_symbol(_name, ctypes.cast(getattr(uclib, _name), ctypes.c_void_p).value)
@@ -45,26 +44,16 @@ IT_BITS = 0x0600FC00
 IT_MASK = 0xFFFFFFFF ^ IT_BITS
 
 
-_WORDS: Any = types.Array(types.int64, 1, "C")
-
-
-@intrinsic
-def _words(typing: Any, pointer: Any) -> Any:
-    """The int64 array at ``pointer``: ``carray`` without the reference counting that every hook would pay."""
+def _make_words(typing: Any, pointer: Any) -> Any:
+    """The int64 words at ``pointer``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = make_array(_WORDS)(context, builder)
-        data = builder.bitcast(arguments[0], ir.IntType(64).as_pointer())
-        eight = context.get_constant(types.intp, 8)
-        length = context.get_constant(types.intp, FAR)
-        populate_array(array, data, [length], [eight], eight, None)
-        return array._getvalue()
+        return builder.bitcast(arguments[0], ir.IntType(64).as_pointer())
 
-    return _WORDS(types.voidptr), generate  # type: ignore[no-untyped-call]
+    return WORDS(types.voidptr), generate
 
 
-@intrinsic
-def _put_byte(typing: Any, pointer: Any, value: Any) -> Any:
+def _make_put_byte(typing: Any, pointer: Any, value: Any) -> Any:
     """Store one byte at ``pointer``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -73,6 +62,11 @@ def _put_byte(typing: Any, pointer: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.voidptr, types.int64), generate
+
+
+_words: Any = intrinsic(_make_words)
+_put_byte: Any = intrinsic(_make_put_byte)
+_inner: Any = cast(Any, njit)(error_model="numpy", _nrt=False)
 
 
 def _compile(signature: Any, function: Any) -> Any:
@@ -120,7 +114,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     _put_byte(user[SKIP], 1 - c[C.SLOW])
 
 
-@njit(error_model="numpy", _nrt=False)  # inlined into its caller; of itself it has nothing to keep on disk
+@_inner  # inlined into its caller; of itself it has nothing to keep on disk
 def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
     """In a block with conditional accesses: find which one this is, and undo what Unicorn's state restore does to IT.
 
@@ -137,7 +131,7 @@ def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
         _reg_write(uc, UC_ARM_REG_XPSR, user[SCRATCH])
 
 
-@njit(error_model="numpy", _nrt=False)
+@_inner
 def _snapshot(uc: Any, user: Any, c: Any) -> None:
     """The registers as the faulting access found them; the block itself runs on to its end."""
     scratch = _words(user[SCRATCH])
@@ -177,7 +171,10 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
         ppb = _words(user[PPB])
         if write:
             console = _words(user[CONSOLE])
+            now = s[L.NOW]
             system_space.write(c, s, ppb, console, at - accesses.PRIVATE, n, value)
+            if r >= 0:
+                a[r + C.PENALTY] += s[L.NOW] - now
         else:
             system_space.read(c, s, ppb, at - accesses.PRIVATE)
     else:

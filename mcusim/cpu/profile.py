@@ -73,8 +73,9 @@ def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
         text.update((i.address, i.text) for i in block.instructions)
     _accesses(emulator, costs, causes)
     c = emulator.state
-    if c[C.SYSTEM_TICKS]:
-        causes["cache maintenance"] = int(c[C.SYSTEM_TICKS]) / L.TICK
+    maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
+    causes["cache maintenance"] = maintenance
+    causes["load/store unit"] -= maintenance
     _by_region(emulator, causes)
     low = int(c[C.STACK_LOW])
     return Profile(
@@ -109,12 +110,14 @@ def _block(block: Block, record: Any, costs: dict[int, InstructionCost], causes:
         cost.cycles += (end - begin) * runs
     first, last = costs[block.instructions[0].address], costs[block.instructions[-1].address]
     first.cycles += timing.at[0] * runs
-    fetch, branch, carry = (int(record[slot]) / L.TICK for slot in (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS))
+    parts = (int(record[slot]) / L.TICK for slot in (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS))
+    fetch, branch, carry, shared = parts
     first.cycles += fetch + carry
     first.fetch += fetch
     first.pipeline += carry
-    last.cycles += branch
+    last.cycles += branch - shared
     last.pipeline += branch
+    causes["issue"] -= shared
     causes["fetch"] += fetch
     causes["branch"] += branch
     causes["latency"] += carry

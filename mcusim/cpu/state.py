@@ -9,8 +9,8 @@ from __future__ import annotations
 # the core: control ...
 STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT, ISA, RESERVED, RETURN = range(8)
 # ... accounting ...
-INSTRUCTIONS, WARM, PREVIOUS, CONSUMED, CURSOR, CURSOR_END, SLOW, TAKEN, LOST, BLOCKS_RUN = range(8, 18)
-READY_BASE, LAST_BANK, LAST_REGION, LAST_AT = range(18, 22)
+INSTRUCTIONS, WARM, PREVIOUS, CONSUMED, CURSOR, CURSOR_END, SLOW, TAKEN, LOST, SLOT_FREE = range(8, 18)
+READY_BASE, LAST_BANK, LAST_REGION = range(18, 21)
 # ... faults and limits ...
 FAULT, FAULT_ADDRESS, FAULT_PC, FAULT_SIZE, FAULT_WRITE, STACK_LIMIT, GUARD_END, STACK_LOW, FPU = range(22, 31)
 CODE_LOW, CODE_HIGH, CODE_WRITTEN = range(31, 34)
@@ -21,7 +21,7 @@ MAINTENANCE = 44  # ticks of the core for a cache maintenance operation by addre
 SYSTEM_TICKS = 45  # ticks spent in maintenance operations
 DEVICE_FAULTS = 46  # an unaligned access to Device memory faults
 TRAP_UNALIGNED = 47  # CCR.UNALIGN_TRP
-PERIPHERAL_WRITTEN = 54
+PERIPHERAL_WRITTEN, BESIDE, LAST_UNALIGNED = 54, 55, 56
 LISTED = 48  # number of peripheral blocks
 COUNT_READ, CCSIDR_D, CCSIDR_I = 51, 52, 53
 CALL_DEPTH, ENTERED = 49, 50  # ENTERED: the block entered last
@@ -43,11 +43,14 @@ ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END, FLAGS, KIND, FALL, TARGET = range(10
 READY_MASK, NEEDS_MASK, EARLY, LAST_PC = range(10, 14)
 READY, READIES = 14, 6  # packed: register << 32 | ticks
 NEEDS, NEEDED = 20, 10
-RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS, ENTRY = range(30, 35)
-BLOCK = 36
+RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS, SHARED_TICKS, SHARES, RATE = range(
+    30, 37
+)  # RATE: ticks a byte of code, in 1 / 65,536
+BLOCK = 38
 
 # block flags
-CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY = 1, 2, 4
+# LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch)
+CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE = 1, 2, 4, 8, 16
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)
@@ -57,7 +60,7 @@ WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC, MADE, STALLED, PENALTY = range(9)
 ACCESS = 10
 
 # access flags
-ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND = 1, 2, 4, 8, 16, 32  # SECOND: word of a doubleword
+ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND, EVEN = 1, 2, 4, 8, 16, 32, 64  # SECOND: word of a doubleword
 
 # a call edge: key (block << 32 | callee), calls, inclusive ticks
 EDGE = 3

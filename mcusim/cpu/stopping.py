@@ -61,18 +61,18 @@ def explain_error(emulator: Emulator, error: int) -> Fault:
 def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:
     if error in _ACCESS:
         return _unmapped(emulator, _ACCESS[error], pc)
-    previous = emulator.core.bytes_at(pc - 2, 2)
+    previous = emulator.core.peek(pc - 2, 2)
     if error == uc.UC_ERR_EXCEPTION and previous is not None and previous[1] == SUPERVISOR_CALL:
         return "exception", f"SVC {previous[0]}: exceptions are not taken here", None
-    code = emulator.core.bytes_at(pc, 2)
+    code = emulator.core.peek(pc, 2)
     if code is not None and code[1] == BREAKPOINT:
         if code[0] == 0xAB:
             return "semihosting", f"semihosting operation {emulator.registers()['r0']:#x} is not known", None
         return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
     if emulator.registers()["xpsr"] & 1 << 24 == 0:
         return "invalid state", "a branch to an even address asks for Arm state, which Cortex-M does not have", pc
-    word = emulator.core.bytes_at(pc, 4)
-    shown = "" if word is None else f" {bytes(word[1::-1]).hex()} {bytes(word[:1:-1]).hex()}"
+    word = emulator.core.peek(pc, 4)
+    shown = "" if word is None else f" {word[1::-1].hex()} {word[:1:-1].hex()}"
     return "undefined instruction", f"the halfwords{shown} are no instruction of this core", None
 
 

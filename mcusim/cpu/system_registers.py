@@ -15,7 +15,7 @@ from mcusim.cpu import system_space as S
 from mcusim.cpu.mpu import Mpu
 from mcusim.machine.description import Cache, Machine
 
-__all__ = ["BASE", "SIZE", "mpu", "prepare"]
+__all__ = ["BASE", "SIZE", "mpu", "prepare", "set_vectors"]
 
 BASE, SIZE = 0xE000_0000, S.SIZE
 _RESET = {
@@ -42,6 +42,11 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
         registers[S.CCR // 4] |= _CACHES_ON
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
     state[C.CCSIDR_I] = _ccsidr(machine.instruction_cache)
+
+
+def set_vectors(ppb: Any, address: int) -> None:
+    """VTOR as boot code leaves it: where the vector table was found."""
+    np.frombuffer(ppb, np.uint32)[S.VTOR // 4] = address
 
 
 def _ccsidr(cache: Cache | None) -> int:

@@ -99,6 +99,8 @@ def caches(c: State, s: State, value: int) -> None:
     c[C.TRAP_UNALIGNED] = (value >> 3) & 1
     s[L.DCACHE] = c[C.D_CACHE] if value >> 16 & 1 else 0
     s[L.ICACHE] = c[C.I_CACHE] if value >> 17 & 1 else 0
+    s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
+    s[L.AGAIN] = -1
 
 
 @native

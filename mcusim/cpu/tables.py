@@ -38,8 +38,8 @@ class Block:
 class Tables:
     """Blocks and accesses as int64 arrays that grow; ``moved`` says that an array has a new address."""
 
-    def __init__(self, wide_bus: bool) -> None:
-        self._wide_bus = wide_bus
+    def __init__(self, m7: bool) -> None:
+        self._m7 = m7
         self.table = _empty_hash(1 << 12)
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
@@ -93,7 +93,7 @@ class Tables:
         for instruction in instructions:
             by_stack = C.BY_STACK if instruction.address_reads >> SP & 1 else 0
             for number, access in enumerate(instruction.accesses):
-                second = self._wide_bus and number == 1 and instruction.kind in _DOUBLE
+                second = self._m7 and number == 1 and instruction.kind in _DOUBLE
                 when = next(timings)
                 record = self._record()
                 record[C.WRITE], record[C.BYTES], record[C.PC] = access.write, access.size, instruction.address
@@ -105,6 +105,7 @@ class Tables:
                     | when.follows * C.FOLLOWS
                     | when.younger * C.YOUNGER
                     | second * C.SECOND
+                    | when.even * C.EVEN
                 )
         return self.records
 
@@ -121,12 +122,14 @@ class Tables:
         t[C.ADDRESS], t[C.SIZE], t[C.COUNT_OF] = head.address, last.end - head.address, len(instructions)
         t[C.TICKS], t[C.FIRST], t[C.END] = timing.cycles * TICK, *accesses
         t[C.KIND], t[C.FALL], t[C.TARGET] = ending(last), last.end, last.target or 0
+        t[C.SHARES], t[C.RATE] = timing.shares * TICK, (timing.cycles * TICK << 16) // (last.end - head.address)
+        t[C.FLAGS] |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_BESIDE
         t[C.EARLY], t[C.LAST_PC] = timing.flags_early, last.address
         if any(i.conditional and i.accesses for i in instructions):
             t[C.FLAGS] |= C.CONDITIONAL_ACCESS
         if any(i.kind in _FP for i in instructions):
             t[C.FLAGS] |= C.HAS_FP
-        if entry_penalty(head):
+        if not self._m7 and entry_penalty(head):
             t[C.FLAGS] |= C.WIDE_ENTRY
         latest = sorted(timing.ready.items(), key=lambda item: -item[1])[: C.READIES]
         for k, (register, cycles) in enumerate(latest):

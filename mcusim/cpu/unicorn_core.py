@@ -64,8 +64,8 @@ class UnicornCore:
             data = self.map(region.base, region.size)
             for alias in region.aliases:
                 self.map(alias, region.size, data)
-        # where a called function returns to: a page of the Code area (others are execute-never) that the machine has not
-        self.return_address = next(at for at in range(0x1FFF_F000, 0, -PAGE) if self.bytes_at(at, 1) is None)
+        # where a called function returns to: a page that the machine has not, in the Code area, which is executable
+        self.return_address = next(at for at in range(0x1FFF_F000, 0, -PAGE) if self.peek(at, 1) is None)
         self.map(self.return_address, PAGE)[:2] = (0xFE, 0xE7)  # b .
 
     def map(self, address: int, size: int, data: Any = None) -> Any:
@@ -77,12 +77,23 @@ class UnicornCore:
         self._windows.append((address, address + size, data))
         return data
 
-    def bytes_at(self, address: int, size: int) -> Any:
-        """The ``size`` bytes at ``address`` as a writable view, or None when they are not in one mapping."""
-        for low, high, data in self._windows:
-            if low <= address and address + size <= high:
-                return data[address - low : address - low + size]
-        return None
+    def views(self, address: int, size: int) -> list[Any] | None:
+        """The ``size`` bytes at ``address`` as writable views, one a mapping, or None where some are in none."""
+        found: list[Any] = []
+        while size > 0:
+            window = next((w for w in self._windows if w[0] <= address < w[1]), None)
+            if window is None:
+                return None
+            low, high, data = window
+            part = min(size, high - address)
+            found.append(data[address - low : address - low + part])
+            address, size = address + part, size - part
+        return found
+
+    def peek(self, address: int, size: int) -> bytes | None:
+        """The ``size`` bytes at ``address``, or None where some are not mapped."""
+        views = self.views(address, size)
+        return None if views is None else b"".join(view.tobytes() for view in views)
 
     def share(self, arrays: Mapping[str, Any]) -> None:
         """Tell the hooks where the named arrays are (again, when one has moved)."""

@@ -111,9 +111,28 @@ def fetch(s: State, r: int, line: int) -> int:
 
 
 @native
+def fetch_lines(s: State, r: int, address: int, end: int, rate: int) -> int:
+    """Code from ``address`` to ``end``, line by line, the core taking ``rate`` / 65,536 ticks a byte; returns the wait.
+
+    ``s[NOW]`` goes on by the wait.
+    """
+    shift = s[r + L.LINE]
+    first = address >> shift
+    begin = s[L.NOW]
+    wait = 0
+    for line in range(first, ((end - 1) >> shift) + 1):
+        if line > first:
+            s[L.NOW] = begin + wait + (((line << shift) - address) * rate >> 16)
+        wait += fetch(s, r, line)
+    s[L.NOW] = begin + wait
+    return wait
+
+
+@native
 def read(s: State, r: int, line: int) -> int:
     """A data read in flash line number ``line`` through unified lines; returns its wait in ticks."""
     slot = held(s, r, line)
+    s[L.AGAIN] = -1
     if slot >= 0:
         used(s, r, slot)
     if slot >= 0 or line == s[r + L.CURRENT]:

@@ -63,7 +63,6 @@ def code(s: State, q: int, address: int, stop: int, work: int) -> int:
         line = address >> s[r + L.LINE]
         if s[r + L.I_LINES] < 0:
             return devices.flash_line(s, r, address)
-        remember(s, line << s[r + L.LINE], (line + 1) << s[r + L.LINE], r + L.F_HITS)
         return accelerator.fetch(s, r, line)
     words = ((stop - 1) >> s[L.BUS]) - (address >> s[L.BUS]) + 1
     s[r + L.READS] += words
@@ -85,11 +84,13 @@ def line_end(s: State, r: int, address: int, through: int) -> int:
 
 
 @native
-def fetch_lines(s: State, address: int, size: int, work: int) -> int:
+def fetch_lines(s: State, address: int, size: int, rate: int) -> int:
     """``fetch_while`` line by line."""
     begin = s[L.NOW]
     stall = 0
+    lines = 0
     end = address + size
+    s[L.AGAIN] = -1
     while address < end:
         q = find(s, address)
         if q < 0:
@@ -97,7 +98,7 @@ def fetch_lines(s: State, address: int, size: int, work: int) -> int:
         r = s[q + L.BLOCK]
         through = int(s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0)
         stop = min(end, s[q + L.HIGH], line_end(s, r, address, through))
-        part = work * (stop - address) // size
+        part = (stop - address) * rate >> 16
         s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
         s[L.CODE_BLOCK] = r
         wait = cached_code(s, q, address, stop, part) if through else code(s, q, address, stop, part)
@@ -105,20 +106,46 @@ def fetch_lines(s: State, address: int, size: int, work: int) -> int:
         s[r + L.FETCH_STALL] += wait
         s[r + L.STALL] += wait
         stall += wait
+        lines += 1
         s[L.CODE_SINCE] = s[L.NOW] + wait
         s[L.NOW] += wait + part
         address = stop
         s[L.CODE_END] = stop
     s[L.NOW] = begin + stall
+    if stall == 0 and s[L.CODE_HIGH]:  # the last line was at hand; no stall: so were the others
+        s[L.AGAIN], s[L.AGAIN_SIZE] = end - size, size
+        s[L.AGAIN_LINES] = lines
     return stall
 
 
 @native
-def fetch_while(s: State, address: int, size: int, work: int) -> int:
+def flash_lines(s: State, r: int, address: int, size: int, rate: int) -> int:
+    """``fetch_while`` of code in a flash behind its accelerator."""
+    end = address + size
+    shift = s[r + L.LINE]
+    lines = ((end - 1) >> shift) - (address >> shift) + 1
+    hits = s[r + L.F_HITS]
+    stall = accelerator.fetch_lines(s, r, address, end, rate)
+    stays = lines == 1 or accelerator.held(s, r, address >> shift) >= 0  # not only the line the core was in
+    s[L.AGAIN] = address if stays and s[r + L.F_HITS] - hits == lines else -1
+    s[L.AGAIN_SIZE], s[L.AGAIN_LINES] = size, lines
+    s[r + L.FETCHES] += lines
+    s[r + L.FETCH_STALL] += stall
+    s[r + L.STALL] += stall
+    last = (end - 1) >> shift
+    remember(s, last << shift, (last + 1) << shift, r + L.F_HITS)
+    s[L.CODE_BLOCK] = r
+    s[L.CODE_END] = end
+    s[L.CODE_SINCE] = s[L.NOW]
+    return stall
+
+
+@native
+def fetch_while(s: State, address: int, size: int, rate: int) -> int:
     """The ``size`` bytes of code of one basic block at ``address``; returns the stall in ticks.
 
-    ``work``: ticks the block takes to execute without stalls, spread evenly over its bytes: while the core works
-    through one line the next one is on its way. ``s[NOW]`` is when the block begins; the caller adds ``work`` itself.
+    ``rate``: ticks that the block takes to execute without stalls, for each of its bytes, in 1 / 65,536: while the core
+    works through one line the next one is on its way. ``s[NOW]`` is when the block begins, and goes on by the stall.
     """
     if s[L.CODE_LOW] <= address and address + size <= s[L.CODE_HIGH]:
         s[s[L.CODE_BLOCK] + L.FETCHES] += 1
@@ -127,7 +154,18 @@ def fetch_while(s: State, address: int, size: int, work: int) -> int:
             s[L.CODE_SINCE] = s[L.NOW]
         s[L.CODE_END] = address + size
         return 0
-    return fetch_lines(s, address, size, work)
+    if s[L.AGAIN] == address and s[L.AGAIN_SIZE] == size:
+        s[s[L.CODE_BLOCK] + L.FETCHES] += s[L.AGAIN_LINES]
+        s[s[L.CODE_COUNT]] += s[L.AGAIN_LINES]
+        s[L.CODE_SINCE] = s[L.NOW]
+        s[L.CODE_END] = address + size
+        return 0
+    q = find(s, address)
+    if q >= 0 and address + size <= s[q + L.HIGH] and (s[L.ICACHE] == 0 or s[q + L.ATTRIBUTE] == 0):
+        r = s[q + L.BLOCK]
+        if s[r + L.KIND] == L.FLASH and s[r + L.I_LINES] >= 0:
+            return flash_lines(s, r, address, size, rate)
+    return fetch_lines(s, address, size, rate)
 
 
 @native

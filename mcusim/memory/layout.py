@@ -18,6 +18,8 @@ BUS, DATA_AT, CODE_AT, ROOM = range(13, 17)
 # the code that costs nothing now (from, to, its region's block, the counter of its hits), where the last block ended,
 # when the core came to its last line, where a hit is counted that nobody asks for,
 CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT, CODE_END, CODE_SINCE, UNCOUNTED = range(17, 24)
+# the block fetched last, if all its lines were at hand: fetching it again changes nothing but the counts
+AGAIN, AGAIN_SIZE, AGAIN_LINES = range(25, 28)
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = 24
 DATA_FILLS, CODE_FILL = 32, 48

@@ -82,6 +82,7 @@ def maintain_all(s: State, clean: int, invalidate: int) -> int:
 def forget_code(s: State) -> None:
     """No code is known to be at hand any more."""
     s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
+    s[L.AGAIN] = -1
     s[L.CODE_FILL + L.F_LINE] = -1
 
 

@@ -13,11 +13,13 @@ from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
+from mcusim.memory.words import WORDS
+
 _options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
-    "State": types.Array(types.int64, 1, "C"),
+    "State": WORDS,
     "int": types.int64,
     "None": types.void,
     "tuple[int, int]": types.UniTuple(types.int64, 2),  # type: ignore[no-untyped-call]
@@ -30,8 +32,8 @@ def native(function: F) -> F:
     arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
     result = _TYPES[str(described.return_annotation)]
     compile_: Any = njit
-    typed = result(*arguments)
+    described_as = result(*arguments)
     try:
-        return cast(F, compile_(typed, **_options)(function))
+        return cast(F, compile_(described_as, **_options)(function))
     except RuntimeError:  # no folder to keep compiled code in: neither the package's nor the user's can be written
-        return cast(F, compile_(typed, **{**_options, "cache": False})(function))
+        return cast(F, compile_(described_as, **{**_options, "cache": False})(function))

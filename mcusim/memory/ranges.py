@@ -66,3 +66,4 @@ def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], 
     state[L.RANGE_BASE], state[L.RANGES], state[L.LAST] = base, len(ordered), base
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
+    state[L.AGAIN] = -1

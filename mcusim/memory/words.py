@@ -1,0 +1,89 @@
+"""``WORDS``: the numba type of a state array in native functions.
+
+An array of numba is seven words in every call, and every index may count from the end when it is negative. A state
+array is passed on as its address alone and indexed from its first word only; what that saves is most of a call's cost.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import typeconv
+from numba.core.datamodel import models
+from numba.core.typing import templates
+from numba.extending import NativeValue, lower_builtin, lower_cast, register_model, unbox
+from numba.np.arrayobj import make_array
+
+__all__ = ["WORDS", "Words"]
+
+# numba's own functions are untyped
+_conversion: Any = typeconv
+_typed: Any = templates.signature
+_array: Any = make_array
+_native_value: Any = NativeValue
+_primitive: Any = models.PrimitiveModel
+
+
+class Words(types.Type):
+    """The address of contiguous int64 words, indexed from the first; numpy arrays of that kind turn into one."""
+
+    def __init__(self) -> None:
+        super().__init__(name="words")
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        """An array is a safe argument where words are wanted."""
+        return _conversion.Conversion.safe if other == ARRAY else None
+
+
+WORDS = Words()
+ARRAY: Any = types.Array(types.int64, 1, "C")
+
+
+class _Get(templates.AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if isinstance(args[0], Words) and isinstance(args[1], types.Integer):
+            return _typed(types.int64, args[0], types.int64)
+        return None
+
+
+class _Set(templates.AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if isinstance(args[0], Words) and isinstance(args[1], types.Integer):
+            return _typed(types.void, args[0], types.int64, types.int64)
+        return None
+
+
+def _load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.load(builder.gep(arguments[0], [arguments[1]]))
+
+
+def _store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    builder.store(arguments[2], builder.gep(arguments[0], [arguments[1]]))
+    return context.get_dummy_value()
+
+
+def _data(context: Any, builder: Any, from_type: Any, to_type: Any, value: Any) -> Any:
+    return _array(ARRAY)(context, builder, value).data
+
+
+def _unbox(words: Any, obj: Any, c: Any) -> Any:
+    array = c.unbox(ARRAY, obj)  # the caller holds the array while the function runs
+    data = _array(ARRAY)(c.context, c.builder, array.value).data
+    return _native_value(data, is_error=array.is_error, cleanup=array.cleanup)
+
+
+_any: Any = register_model
+_any(Words)(lambda manager, kind: _primitive(manager, kind, ir.IntType(64).as_pointer()))
+_any = templates.infer_global
+_any(operator.getitem)(_Get)
+_any(operator.setitem)(_Set)
+_any = lower_builtin
+_any(operator.getitem, Words, types.Integer)(_load)
+_any(operator.setitem, Words, types.Integer, types.Any)(_store)
+_any = lower_cast
+_any(types.Array, Words)(_data)
+_any = unbox
+_any(Words)(_unbox)
