@@ -153,6 +153,23 @@ def test_a_dirty_line_is_written_behind_the_fill_that_displaces_it() -> None:
     assert clean.load(SDRAM + 4 * way + 64) == dirty.load(SDRAM + 4 * way + 64)
 
 
+def test_a_dirty_line_of_another_memory_is_written_behind_the_fill_too() -> None:
+    clean, dirty = Core(board(F746)), Core(board(F746))
+    for core in (clean, dirty):
+        for i in range(4):
+            core.load(SRAM + i * 1024)
+            core.wait(100)
+        if core is dirty:
+            core.store(SRAM)
+        else:
+            core.load(SRAM)
+        for i in range(1, 4):
+            core.load(SRAM + i * 1024)
+        assert core.load(SDRAM) == FIRST
+    assert clean.load(SRAM + 32) == 6
+    assert dirty.load(SRAM + 32) == (LINE - FIRST) + 7 + 6  # the fill's end, then eight words of SRAM
+
+
 def test_write_through_posts_every_store_and_never_writes_back() -> None:
     core = Core(board(F746, cache__data__policy="write-through"))
     assert [core.store(SDRAM + 4 * i) for i in range(4)] == [0] * 4
