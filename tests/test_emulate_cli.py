@@ -79,18 +79,21 @@ def test_quiet_leaves_the_programs_output_alone(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("isa", BOARDS)
 def test_json_has_its_keys_and_adds_up(isa: str, capsys: pytest.CaptureFixture[str]) -> None:
-    row = emulated(capsys, elf("system", isa), isa=isa)
+    assert main(["emulate", elf("system", isa), "--machine", BOARDS[isa], "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    row = json.loads(captured.out)
     assert {"stop", "cycles", "instructions", "ipc", "seconds", "causes", "regions", "caches", "branches"} <= set(row)
     assert {"functions", "lines", "hottest", "stack", "result", "dumps", "assumptions", "start"} <= set(row)
     assert row["stop"] == {"kind": "exit", "status": 0, "exit_status": 0, "fault": None}
     assert sum(row["causes"].values()) == row["cycles"] > row["instructions"] * 0.5
-    assert sum(f["cycles"] for f in row["functions"]) == row["cycles"]
+    for what in ("cycles", "instructions"):
+        assert sum(f[what] for f in row["functions"]) == row[what]
     assert row["seconds"] == pytest.approx(row["cycles"] / row["clock_hz"])
     assert row["ipc"] == pytest.approx(row["instructions"] / row["cycles"])
     assert row["start"]["kind"] == "reset"
     assert row["start"]["function"] == "Reset_Handler"
     by_name = {f["name"]: f for f in row["functions"]}
-    assert by_name["check"]["calls"] == 15
+    assert 10 < by_name["check"]["calls"] < captured.err.count(": ok\n")
     assert by_name["main"]["inclusive"] > by_name["check"]["inclusive"] > by_name["check"]["cycles"]
     assert any(line["file"].endswith("system.c") for line in row["lines"])
     assert 0 < row["stack"]["used"] < 1024
@@ -200,7 +203,7 @@ def test_a_run_away(capsys: pytest.CaptureFixture[str]) -> None:
     ("function", "kind", "text"),
     [
         ("fault_load", "bus fault", "a load at 0x70000000"),
-        ("fault_store", "bus fault", "a store at 0x70000000"),
+        ("fault_store", "bus fault", "a store of 4 B at 0x70000000"),
         ("fault_jump", "bus fault", "0x70000000"),
         ("fault_undefined", "undefined instruction", ""),
         ("fault_unaligned_pair", "unaligned access", "is not aligned"),
@@ -263,7 +266,7 @@ def test_a_fault_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["CONV", "--load", "/no/such.bin@0x20004000"], "No such file"),
         (["CONV", "--load", "/dev/zero@0x20004000"], "not a regular file"),
         (["CONV", "--load", "/tmp@0x20004000"], "not a regular file"),
-        (["CONV", "--load", f"{__file__}@0x2000fff0"], "not all in the memory"),
+        (["CONV", "--load", f"{__file__}@0x2004fff0"], "not all in the memory"),
         (["CONV", "--load", f"{__file__}@0x70000000"], "not all in the memory"),
         (["CONV", "--load", f"{__file__}@0x100000000"], "0xffffffff"),
         (["CONV", "--load", f"{__file__}@bufer"], 'no symbol "bufer"'),
@@ -321,7 +324,7 @@ def test_python_arguments_of_a_wrong_kind_are_named() -> None:
     path, machine = elf("conv"), "stm32f746g-disco"
     with pytest.raises(UsageError, match="max_instructions = 0"):
         mcusim.emulate(path, machine, max_instructions=0)
-    with pytest.raises(UsageError, match="argument 1.5"):
+    with pytest.raises(UsageError, match=r"argument 1\.5"):
         mcusim.emulate(path, machine, call="dot", arguments=[1.5])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="caches"):
         mcusim.emulate(path, machine, caches="on")  # type: ignore[arg-type]

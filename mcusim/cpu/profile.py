@@ -3,7 +3,7 @@
 Every tick the core spent is charged to one instruction: its issue, the stalls of its own access, for a block's first
 instruction the fetch, for its last the branch. The parts sum to the whole.
 
-Left out: instructions of a block that broke off in a fault are counted with their block's first instruction.
+Left out: the cycles of a block that broke off (in a fault, at an exit) are those of its first instruction.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InstructionCost:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """A call site: instruction address, callee address, calls that returned, cycles between call and return."""
+    """A call site: instruction address, callee address, calls, cycles between call and return, or now."""
 
     site: int
     callee: int
@@ -71,6 +71,9 @@ def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
         record = emulator.tables.blocks[block.index * C.BLOCK : (block.index + 1) * C.BLOCK]
         _block(block, record, costs, causes)
         text.update((i.address, i.text) for i in block.instructions)
+    for block, issued in emulator.tables.broken:
+        for instruction in block.instructions[:issued]:
+            costs[instruction.address].issued += 1
     _accesses(emulator, costs, causes)
     c = emulator.state
     maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
@@ -150,5 +153,14 @@ def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
 def _calls(emulator: Emulator) -> Iterable[CallCost]:
     for key, calls, ticks in emulator.calls[1:].reshape(-1, C.EDGE):
         if key >= 0 and calls:
-            block = emulator.tables.known[int(key) >> 32]
-            yield CallCost(block.instructions[-1].address, int(key) & 0xFFFF_FFFF, int(calls), int(ticks) / L.TICK)
+            yield _call(emulator, int(key), int(calls), int(ticks))
+    c, now = emulator.state, int(emulator.memory.state[L.NOW])
+    for frame in range(C.SHADOW, C.SHADOW + int(c[C.CALL_DEPTH]) * C.SHADOW_ENTRY, C.SHADOW_ENTRY):
+        edge = int(c[frame + 1])
+        if edge > 0:  # a call that has not returned yet
+            yield _call(emulator, int(emulator.calls[edge]), 1, now - int(c[frame + 2]))
+
+
+def _call(emulator: Emulator, key: int, calls: int, ticks: int) -> CallCost:
+    block = emulator.tables.known[key >> 32]
+    return CallCost(block.instructions[-1].address, key & 0xFFFF_FFFF, calls, ticks / L.TICK)

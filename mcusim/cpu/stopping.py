@@ -25,6 +25,7 @@ _ACCESS = {
     uc.UC_ERR_WRITE_UNMAPPED: "store",
     uc.UC_ERR_FETCH_UNMAPPED: "fetch",
 }
+_PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
 BREAKPOINT, SUPERVISOR_CALL = 0xBE, 0xDF
 
 
@@ -45,7 +46,11 @@ def explain_fault(emulator: Emulator, registers: Mapping[str, int] | None = None
         names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
         registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)}
     block = name_of(emulator.machine, address)
-    kind, text = describe(code, address, int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE]), int(c[C.STACK_LIMIT]), block)
+    size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
+    kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
+    if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:
+        what = f"a {'store' if write else 'load'} of {size} B"
+        kind, text = "bus fault", f"{what} at {address:#010x}, where {emulator.machine.name} has no memory"
     return Fault(kind, text, pc, address, registers, _branches(c))
 
 
@@ -107,6 +112,7 @@ def settle(emulator: Emulator, pc: int) -> None:
     rest = [i for i, instruction in enumerate(block.instructions) if instruction.address >= pc]
     c[C.PREVIOUS] = -1
     c[C.INSTRUCTIONS] -= len(rest)
+    emulator.tables.broken.append((block, rest[0] if rest else len(block.instructions)))
     reached = block.timing.at[rest[0]] if rest else block.timing.cycles
     ticks = max(reached * L.TICK, int(c[C.CONSUMED]))
     s[L.NOW] += ticks - int(c[C.CONSUMED])

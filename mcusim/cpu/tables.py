@@ -44,6 +44,7 @@ class Tables:
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
         self.known: list[Block] = []
+        self.broken: list[tuple[Block, int]] = []  # blocks that broke off, after so many instructions
         self.moved = True
         self.records = 0
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from mcusim.report.emulation import EmulationResult
-from mcusim.report.hot_spots import MAINTENANCE, function_of, whole
+from mcusim.report.hot_spots import function_of, whole
 
 __all__ = ["write_callgrind"]
 
@@ -49,9 +49,7 @@ def write_callgrind(result: EmulationResult, file: TextIO) -> None:
 def callgrind_lines(result: EmulationResult) -> Iterator[str]:
     """The lines of the file: a header, then function by function its instructions and the calls they made."""
     costs = _costs(result)
-    unplaced = int(result.profile.cycles) - sum(cost[0] for cost in costs.values())
     totals = [sum(cost[i] for cost in costs.values()) for i in range(len(EVENTS))]
-    totals[0] += unplaced
     yield from ("# callgrind format", "version: 1", "creator: mcusim", f"cmd: {_plain(result.name)}", "part: 1")
     yield f"desc: Machine: {_plain(result.machine.name)}, {result.machine.core.clock / 1e6:g} MHz"
     yield "positions: instr line"
@@ -59,8 +57,6 @@ def callgrind_lines(result: EmulationResult) -> Iterator[str]:
     yield f"events: {' '.join(EVENTS)}"
     yield f"summary: {' '.join(map(str, totals))}"
     yield from _functions(result, costs)
-    if unplaced > 0:
-        yield from ("", f"fl={UNKNOWN}", f"fn={MAINTENANCE}", f"0x0 0 {unplaced} 0 0 0")
     yield from ("", f"totals: {' '.join(map(str, totals))}")
 
 
@@ -88,7 +84,7 @@ def _functions(result: EmulationResult, costs: dict[int, Costs]) -> Iterator[str
 
 
 def _costs(result: EmulationResult) -> dict[int, Costs]:
-    """Whole numbers by instruction; the cycles sum to those of the run less what no instruction was charged with."""
+    """Whole numbers by instruction; the cycles sum to those of the run, rounded down."""
     profile = result.profile
     rows = {at: cost for at, cost in profile.instructions.items() if cost.issued or cost.cycles}
     values = list(rows.values())

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "FunctionCost", "functions", "lines", "whole"]
 
-MAINTENANCE = "(cache maintenance)"  # cycles that no instruction was charged with
 Line = tuple[str, int]
 
 
@@ -79,11 +78,7 @@ def functions(profile: Profile, image: Image) -> list[FunctionCost]:
     for function in found.values():
         inclusive = max(function.cycles + outgoing[id(function)], incoming[id(function)])
         function.inclusive = min(inclusive, profile.cycles)
-    unplaced = profile.cycles - sum(function.cycles for function in found.values())
-    rows = list(found.values())
-    if unplaced > 0:
-        rows.append(FunctionCost(name=MAINTENANCE, cycles=unplaced, inclusive=unplaced))
-    return sorted(rows, key=lambda row: (-row.cycles, row.address))
+    return sorted(found.values(), key=lambda row: (-row.cycles, row.address))
 
 
 def lines(profile: Profile, image: Image) -> list[tuple[Line, Cost]]:
