@@ -1,7 +1,7 @@
 /* Memory micro-benchmarks, to be called by name with an address and a number of bytes, and a main that runs them on RAM.
 
-   Sizes: a multiple of 64 bytes for all that reads and writes, of 32 for copy_ldm, of 4 for copy_words. The loops are
-   volatile and unrolled eight times, as board tests write them: one access per element, in order of address. */
+   Sizes: a multiple of the element, of 32 for copy_ldm, of 4 for copy_words. The loops are volatile and plain, as board
+   tests write them: one access per element and turn, in order of address. */
 #include "mcu.h"
 
 enum { BYTES = 4096, LINE = 32, FAILED_COPY = 1, FAILED_CHASE, FAILED_FILL };
@@ -10,19 +10,13 @@ static uint32_t source[BYTES / 4] __attribute__((aligned(64))), target[BYTES / 4
 
 #define READ(name, type)                                                                                               \
     void name(const volatile type *at, uint32_t bytes) {                                                               \
-        for (const volatile type *end = at + bytes / sizeof *at; at < end; at += 8) {                                  \
-            (void)at[0], (void)at[1], (void)at[2], (void)at[3];                                                        \
-            (void)at[4], (void)at[5], (void)at[6], (void)at[7];                                                        \
-        }                                                                                                              \
+        for (const volatile type *end = at + bytes / sizeof *at; at < end; at++) (void)*at;                            \
     }
 
 #define WRITE(name, type)                                                                                              \
     void name(volatile type *at, uint32_t bytes) {                                                                     \
         const type value = (type)0xA5A5A5A5A5A5A5A5u;                                                                  \
-        for (volatile type *end = at + bytes / sizeof *at; at < end; at += 8) {                                        \
-            at[0] = value, at[1] = value, at[2] = value, at[3] = value;                                                \
-            at[4] = value, at[5] = value, at[6] = value, at[7] = value;                                                \
-        }                                                                                                              \
+        for (volatile type *end = at + bytes / sizeof *at; at < end; at++) *at = value;                                \
     }
 
 READ(read_u8, uint8_t)
@@ -34,20 +28,13 @@ WRITE(write_u32, uint32_t)
 
 /* LDRD and STRD, whatever the compiler makes of a volatile doubleword */
 void read_u64(const uint64_t *at, uint32_t bytes) {
-    for (const uint64_t *end = at + bytes / 8; at < end; at += 8)
-        __asm__ volatile(
-            "ldrd r2, r3, [%0]\n\tldrd r2, r3, [%0, #8]\n\tldrd r2, r3, [%0, #16]\n\tldrd r2, r3, [%0, #24]\n\t"
-            "ldrd r2, r3, [%0, #32]\n\tldrd r2, r3, [%0, #40]\n\tldrd r2, r3, [%0, #48]\n\tldrd r2, r3, [%0, #56]" ::"r"(at)
-            : "r2", "r3", "memory");
+    for (const uint64_t *end = at + bytes / 8; at < end; at++)
+        __asm__ volatile("ldrd r2, r3, [%0]" ::"r"(at) : "r2", "r3", "memory");
 }
 
 void write_u64(uint64_t *at, uint32_t bytes) {
-    for (uint64_t *end = at + bytes / 8; at < end; at += 8)
-        __asm__ volatile(
-            "strd %1, %1, [%0]\n\tstrd %1, %1, [%0, #8]\n\tstrd %1, %1, [%0, #16]\n\tstrd %1, %1, [%0, #24]\n\t"
-            "strd %1, %1, [%0, #32]\n\tstrd %1, %1, [%0, #40]\n\tstrd %1, %1, [%0, #48]\n\tstrd %1, %1, [%0, #56]" ::"r"(at),
-            "r"(0xA5A5A5A5u)
-            : "memory");
+    for (uint64_t *end = at + bytes / 8; at < end; at++)
+        __asm__ volatile("strd %1, %1, [%0]" ::"r"(at), "r"(0xA5A5A5A5u) : "memory");
 }
 
 /* One word of every ``stride`` bytes. */
