@@ -15,7 +15,7 @@ from conftest import REPOSITORY, shared_model
 
 from mcusim.cli import main
 
-COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay")
+COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay", "emulate")
 
 
 def one_error(capsys: pytest.CaptureFixture[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mcusim.memory.layout import TICK
 from mcusim.report.emulation import EmulationResult
+from mcusim.report.hot_spots import causes
 from mcusim.report.text import columns, size
 
 __all__ = ["memory_lines", "rates"]
@@ -14,10 +14,10 @@ __all__ = ["memory_lines", "rates"]
 def memory_lines(result: EmulationResult) -> list[str]:
     """The regions that were used, then a line for each cache, accelerator, SDRAM and the branches."""
     rows = [["region", "reads", "writes", "read", "written", "data stalls", "code stalls"]]
+    stalls = causes(result.profile)
     for name, c in result.profile.regions.items():
         numbers = [f"{c['reads']:,}", f"{c['writes']:,}", size(c["read_bytes"]), size(c["write_bytes"])]
-        stalls = ((c["stall"] - c["fetch_stall"]) / TICK, c["fetch_stall"] / TICK)
-        rows.append([name, *numbers, *(f"{int(stall):,}" for stall in stalls)])
+        rows.append([name, *numbers, *(f"{stalls.get(f'{what} {name}', 0):,}" for what in ("data", "fetch"))])
     text = ["", "Memory; what caches answered did not get there", *columns(rows)]
     found = list(rates(result))
     shown = [[name, f"{100 * hits / total:.2f} %", f"of {total:,} {what}"] for name, hits, total, what in found]

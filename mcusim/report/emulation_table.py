@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcusim.report.emulation import EmulationResult, place
 from mcusim.report.emulation_memory import memory_lines
 from mcusim.report.fault_text import fault_lines
-from mcusim.report.hot_spots import FunctionCost, functions, lines, whole
+from mcusim.report.hot_spots import FunctionCost, causes, functions, lines, whole
 from mcusim.report.text import changed, columns, size, wrapped
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
 
     ``top`` is the number of functions, lines and instructions listed; ``assumptions`` lists them all, not their count.
     """
-    caches = f", caches {'on' if result.caches else 'off'} at first" if _has_caches(result) else ""
-    text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{caches}"]
+    state = f", caches {'on' if result.caches else 'off'} at first" if _has_caches(result) else ""
+    text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{state}"]
     text += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
@@ -76,13 +76,13 @@ def _summary(result: EmulationResult) -> list[str]:
     share = f"of {size(room)} ({100 * result.stack.used / room:.0f} %)" if room else "its limit is unknown"
     rows.append(["stack", f"{result.stack.used:,} B", share])
     if result.result is not None:
-        rows.append(["r0", f"{result.result:#x}", f"{result.result} or {_signed(result.result)}"])
+        rows.append(["r0", f"{result.result:#x}", _decimal(result.result)])
     shown = columns([row[:2] for row in rows])
     return [f"{a}  {b[2]}".rstrip() for a, b in zip(shown, rows, strict=True)]
 
 
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
+def _decimal(word: int) -> str:
+    return f"{word} or {word - (1 << 32)}" if word >> 31 else str(word)
 
 
 def _time(seconds: float) -> str:
@@ -94,9 +94,7 @@ def _time(seconds: float) -> str:
 
 def _causes(result: EmulationResult) -> list[str]:
     total = int(result.profile.cycles)
-    items = sorted(result.profile.causes.items(), key=lambda item: -item[1])
-    numbers = whole((cycles for _, cycles in items), total)
-    rows = [[name, f"{n:,}", _share(n, total)] for (name, _), n in zip(items, numbers, strict=True)]
+    rows = [[name, f"{cycles:,}", _share(cycles, total)] for name, cycles in causes(result.profile).items()]
     return columns([*rows, ["total", f"{total:,}", _share(total, total)]])
 
 

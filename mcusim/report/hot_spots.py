@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.image import Image
     from mcusim.cpu.profile import InstructionCost, Profile
 
-__all__ = ["Cost", "FunctionCost", "functions", "lines", "whole"]
+__all__ = ["Cost", "FunctionCost", "causes", "function_of", "functions", "lines", "whole"]
 
 Line = tuple[str, int]
 
@@ -89,6 +89,13 @@ def lines(profile: Profile, image: Image) -> list[tuple[Line, Cost]]:
         if line is not None:
             found[line].add(cost)
     return sorted(found.items(), key=lambda row: (-row[1].cycles, row[0]))
+
+
+def causes(profile: Profile) -> dict[str, int]:
+    """Cycles by cause as whole numbers that sum to all cycles, rounded down; the largest first."""
+    items = sorted(profile.causes.items(), key=lambda item: (-item[1], item[0]))
+    numbers = whole((cycles for _, cycles in items), int(profile.cycles))
+    return {name: cycles for (name, _), cycles in zip(items, numbers, strict=True)}
 
 
 def whole(values: Iterable[float], total: int | None = None) -> list[int]:
