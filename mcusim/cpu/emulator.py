@@ -271,7 +271,10 @@ class Emulator:
         pc = self.core["pc"]
         if self.core.peek(pc, 2) != b"\xab\xbe":
             return Stop("fault", fault=explain_error(self, error))
-        answer = self._host.call(self.core["r0"], self.core["r1"])
+        try:
+            answer = self._host.call(self.core["r0"], self.core["r1"])
+        except UsageError as refused:  # what it points at is in no memory
+            return Stop("fault", fault=explain_error(self, error, str(refused)))
         if self._host.status is not None:
             settle(self, pc + 2)
             return Stop("exit", self._host.status)
@@ -279,7 +282,7 @@ class Emulator:
             return Stop("fault", fault=explain_error(self, error))
         self.core["r0"] = answer
         self.core["pc"] = pc + 2 | 1
-        return None
+        return self._flush()
 
     def _flush(self) -> Stop | None:
         c = self.state

@@ -54,12 +54,17 @@ def explain_fault(emulator: Emulator, registers: Mapping[str, int] | None = None
     return Fault(kind, text, pc, address, registers, _branches(c))
 
 
-def explain_error(emulator: Emulator, error: int) -> Fault:
-    """The fault that Unicorn stopped at; the core's registers are those of the faulting instruction."""
+def explain_error(emulator: Emulator, error: int, refused: str = "") -> Fault:
+    """The fault that Unicorn stopped at; the core's registers are those of the faulting instruction.
+
+    ``refused``: why the host could not answer a semihosting call.
+    """
     registers = emulator.registers()
     pc = registers["pc"]
     settle(emulator, pc)
     kind, text, address = _error(emulator, error, pc)
+    if refused:
+        kind, text = "semihosting", f"operation {registers['r0']:#x}: {refused}"
     return Fault(kind, text, pc, address, registers, _branches(emulator.state))
 
 

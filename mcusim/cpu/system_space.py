@@ -61,13 +61,11 @@ def systick(c: State, s: State, ppb: State) -> int:
     left = c[C.TICK_LEFT]
     if control & 1:
         passed = now - c[C.TICK_BASE]
-        if passed > left:
-            period = word(ppb, SYST_RVR) + 1
-            left = (left - passed) % period
+        period = (word(ppb, SYST_RVR) & 0xFFFFFF) + 1
+        if passed >= (left if left else period):  # from 1 to 0; the reload of a 0 that was written does not count
             put(ppb, SYST_CSR, control | COUNTFLAG)
             c[C.COUNT_READ] = 0
-        else:
-            left -= passed
+        left = left - passed if passed <= left else (left - passed) % period
     c[C.TICK_BASE] = now
     c[C.TICK_LEFT] = left
     return left
