@@ -4,7 +4,8 @@ A block's static cycles come from the pipeline model; what only running shows is
 misprediction, fetch stalls, results still in flight at the border of two blocks. Stops happen between leaving one block
 and entering the next, so a run cut anywhere goes on as if it had not been cut.
 
-Left out: flags in flight over the border of two blocks.
+Left out: flags in flight over the border of two blocks. A conditional branch to the very next instruction counts as not
+taken: which it was cannot be seen.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def leave(c: State, s: State, t: State, b: State, calls: State, address: int) ->
     c[C.PREVIOUS] = -1
     c[C.READY_BASE] = now
     if kind != C.FALLS:
-        taken = 0 if address == t[p + C.FALL] else 1
+        taken = 0 if address == t[p + C.FALL] and flags & C.ALWAYS == 0 else 1
         lost = lost_cycles(c, t, p, b, taken, address) * L.TICK
         if lost:
             t[p + C.BRANCH_TICKS] += lost

@@ -49,8 +49,9 @@ RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS, SHARED_TICKS, SHARES, RATE = range
 BLOCK = 38
 
 # block flags
-# LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch)
-CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE = 1, 2, 4, 8, 16
+# LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch); ALWAYS: it has no
+# condition
+CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE, ALWAYS = 1, 2, 4, 8, 16, 32
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)

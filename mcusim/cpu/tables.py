@@ -126,6 +126,8 @@ class Tables:
         t[C.SHARES], t[C.RATE] = timing.shares * TICK, (timing.cycles * TICK << 16) // (last.end - head.address)
         t[C.FLAGS] |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_BESIDE
         t[C.EARLY], t[C.LAST_PC] = timing.flags_early, last.address
+        if last.branches and not last.conditional and last.kind is not Kind.COMPARE_BRANCH:
+            t[C.FLAGS] |= C.ALWAYS
         if any(i.conditional and i.accesses for i in instructions):
             t[C.FLAGS] |= C.CONDITIONAL_ACCESS
         if any(i.kind in _FP for i in instructions):

@@ -13,7 +13,10 @@ from typing import Any, TypeVar, cast
 
 from numba import njit, types
 
+from mcusim.memory.freshness import forget_outdated
 from mcusim.memory.words import WORDS
+
+forget_outdated()
 
 _options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 F = TypeVar("F", bound=Callable[..., Any])

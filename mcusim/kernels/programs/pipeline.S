@@ -254,7 +254,6 @@ p_buffer:
     snippet p_branch_to_wide_at_halfword, 3, "b.n 2f; 2: add.w r5, r3, r7; nop.n"
     flagged p_branch_not_taken, 1, "bne.n 2f; 2:"
     flagged p_branch_not_taken_add, 2, "bne.n 2f; 2: add.w r5, r3, r7"
-    snippet p_branch_random, 3, "mla r5, r5, r12, r3; lsls.w r6, r5, #1; bcs.n 2f; 2:", "ldr r12, =1664525"
     snippet p_cbz_taken, 1, "cbz r4, 2f; nop.n; 2:"
     snippet p_cbz_not_taken, 2, "cbz r7, 2f; nop.n; 2:"
     snippet p_call, 2, "bl p_return"
