@@ -107,7 +107,8 @@ def emulate(
             output=guest.write,
             progress=progress,
         )
-    guest.end(blank=not quiet and not output.to_stdout)
+    if output.to_stdout or not quiet:
+        guest.end(blank=not output.to_stdout)
     _files(result, dumps, callgrind, force)
     _report(result, output, top, assumptions, quiet)
     return result.exit_status

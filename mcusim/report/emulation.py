@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
@@ -41,19 +41,25 @@ class EmulationResult:
     from the first instruction. ``dumps`` in the order asked for.
     """
 
-    machine: Machine
-    image: Image
+    machine: Machine = field(repr=False)
+    image: Image = field(repr=False)
     started: Literal["reset", "entry", "call"]
     pc: int
     caches: bool
     stop: Stop
-    profile: Profile
+    profile: Profile = field(repr=False)
     stack: StackUse
     registers: dict[str, int]
     arguments: tuple[int, ...] = ()
     result: int | None = None
-    dumps: tuple[Dump, ...] = ()
+    dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The table that ``mcusim emulate`` prints."""
+        from mcusim.report.emulation_table import emulation_table
+
+        return emulation_table(self)
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ _HINTS = {
     "undefined instruction": "check -mcpu and -mfpu against the machine's core, and jumps into data",
     "invalid state": "a function pointer needs the Thumb bit: its lowest bit set",
     "exception": "call the function that needs no handler with --call, or leave the call out",
+    "semihosting": "the host answers output to the console, time and exit, nothing else; check its parameters too",
     "breakpoint": "an assertion or a debugger's breakpoint is compiled in",
 }
 
@@ -41,7 +42,8 @@ def fault_lines(result: EmulationResult) -> list[str]:
     if fault is None:
         return []
     text = [f"Fault: {fault.kind}", *wrapped(fault.text)]
-    text.append(f"  at PC {fault.pc:#010x}, {where(result, fault.pc)}")
+    name = where(result, fault.pc)
+    text.append(f"  at PC {fault.pc:#010x}, {name if name[:2] != '0x' else 'in no function that is known'}")
     if fault.pc in result.profile.text:
         text[-1] += f": {' '.join(result.profile.text[fault.pc].split())}"
     if fault.address is not None:
