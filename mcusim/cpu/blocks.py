@@ -108,9 +108,9 @@ def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, addres
 
 @native
 def leave(c: State, s: State, t: State, b: State, calls: State, address: int) -> None:
-    """Close the block that ran, control going to ``address``."""
+    """Close the block that ran, control going to ``address``; one that faulted is settled when that is explained."""
     p = c[C.PREVIOUS]
-    if p < 0:
+    if p < 0 or c[C.FAULT] != C.NO_FAULT:
         return
     kind = t[p + C.KIND]
     flags = t[p + C.FLAGS]

@@ -14,6 +14,7 @@ from mcusim.cpu import state as C
 from mcusim.cpu.faults import Fault, describe
 from mcusim.cpu.peripherals import name_of
 from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
@@ -26,6 +27,7 @@ _ACCESS = {
     uc.UC_ERR_FETCH_UNMAPPED: "fetch",
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
+_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE)
 BREAKPOINT, SUPERVISOR_CALL = 0xBE, 0xDF
 
 
@@ -37,11 +39,18 @@ def _branches(state: Any) -> tuple[tuple[int, int], ...]:
     return tuple(pair for pair in pairs if pair != (0, 0))
 
 
-def explain_fault(emulator: Emulator, registers: Mapping[str, int] | None = None) -> Fault:
-    """The fault that a hook noted. ``registers``: given when the block did not run, else those of the hook."""
+def explain_fault(emulator: Emulator) -> Fault:
+    """The fault that a hook noted, with the registers the faulting access found.
+
+    Where a block was not let run, they are those at its beginning.
+    """
     c = emulator.state
     code, address, pc = int(c[C.FAULT]), int(c[C.FAULT_ADDRESS]), int(c[C.FAULT_PC])
-    if registers is None:
+    if code in _BEFORE_A_BLOCK:
+        registers: Mapping[str, int] = emulator.registers()
+        if code == C.NO_FPU:
+            pc = emulator.code.first_floating(address)
+    else:
         settle(emulator, pc)
         names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
         registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)}
@@ -81,6 +90,10 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
     if emulator.registers()["xpsr"] & 1 << 24 == 0:
         return "invalid state", "a branch to an even address asks for Arm state, which Cortex-M does not have", pc
+    memory = emulator.memory.state
+    found = int(find(memory, pc))
+    if found >= 0 and not memory[found + L.FLAGS] & L.EXECUTE:  # Unicorn knows the default map's areas too
+        return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, None), pc
     word = emulator.core.peek(pc, 4)
     shown = "" if word is None else f" {word[1::-1].hex()} {word[:1:-1].hex()}"
     return "undefined instruction", f"the halfwords{shown} are no instruction of this core", None
@@ -105,16 +118,28 @@ def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | N
     return "bus fault", f"a {what} at {address:#010x}, where {emulator.machine.name} has no memory", address
 
 
+def _remember_branch(state: Any, source: int, target: int) -> None:
+    at = int(state[C.RING_AT])
+    state[C.RING + 2 * at : C.RING + 2 * at + 2] = source, target
+    state[C.RING_AT] = (at + 1) % C.RING_SIZE
+
+
 def settle(emulator: Emulator, pc: int) -> None:
-    """Take back what a block that broke off at ``pc`` was charged for its instructions from there on."""
+    """Take back what a block that broke off at ``pc`` was charged for its instructions from there on.
+
+    A ``pc`` outside it is where its branch led.
+    """
     c, s = emulator.state, emulator.memory.state
     record = int(c[C.PREVIOUS])
     if record < 0:
         return
-    block = emulator.tables.known[record // C.BLOCK]
+    block = emulator.code.block_of(record)
     blocks = emulator.tables.blocks
     blocks[record + C.RUNS] -= 1  # as if it had been another, shorter block
-    rest = [i for i, instruction in enumerate(block.instructions) if instruction.address >= pc]
+    first, end = block.instructions[0].address, block.instructions[-1].end
+    rest = [i for i, instruction in enumerate(block.instructions) if first <= pc <= instruction.address < end]
+    if not first <= pc <= end:
+        _remember_branch(c, block.instructions[-1].address, pc)
     c[C.PREVIOUS] = -1
     c[C.INSTRUCTIONS] -= len(rest)
     emulator.tables.broken.append((block, rest[0] if rest else len(block.instructions)))
