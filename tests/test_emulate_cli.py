@@ -1,9 +1,8 @@
-"""``mcusim emulate``: exit status, text, JSON, memory in and out, faults, options that cannot be used."""
+"""``mcusim emulate`` on the programs that ship: exit status, text, JSON, memory in and out, faults, Ctrl-C."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from elf_writer import DataSegment, write_elf
 
 import mcusim
 from mcusim.cli import main
-from mcusim.errors import ImageError, UsageError
 from mcusim.kernels.programs import program_names, program_path
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
@@ -238,103 +235,6 @@ def test_a_fault_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(captured.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["/no/such/app.elf"], "/no/such/app.elf"),
-        (["/dev/zero"], "not a regular file"),
-        (["/"], "directory"),
-        ([__file__], "no ELF file"),
-        (["a\x1b[31m\nred.elf"], "\\x1b[31m red.elf"),
-        (["CONV", "--machine", "no-such-board"], "no-such-board"),
-        (["CONV", "--machine", "nucleo-l4r5zi", "--set", "core.clok=1 MHz"], "core.clok"),
-        (["CONV", "--call", "run_layr"], "near names are run_layer"),
-        (["CONV", "--call", ""], "--call"),
-        (["CONV", "--call", "-4"], "--call"),
-        (["CONV", "--call", "dot", "--args", "1,,2"], "missing"),
-        (["CONV", "--call", "dot", "--args", "1,no_such_thing"], 'no symbol "no_such_thing"'),
-        (["CONV", "--call", "dot", "--args", "0x100000000"], "32 bits"),
-        (["CONV", "--call", "dot", "--args", "-2147483649"], "32 bits"),
-        (["CONV", "--call", "dot", "--args", "1.5"], "1.5"),
-        (["CONV", "--call", "dot", "--args", ",".join(["1"] * 65)], "at most 64"),
-        (["CONV", "--args", "1"], "--call"),
-        (["CONV", "--stack", "8"], "unit"),
-        (["CONV", "--call", "dot", "--stack", "32 B"], "at least 64 B"),
-        (["CONV", "--call", "dot", "--stack", "1 MiB"], "dtcm of stm32f746g-disco has 65,536 B"),
-        (["CONV", "--caches", "maybe"], "on or off"),
-        (["CONV", "--max-instructions", "0"], "--max-instructions"),
-        (["CONV", "--load", "nowhere.bin"], "FILE@ADDRESS"),
-        (["CONV", "--load", "/no/such.bin@0x20004000"], "No such file"),
-        (["CONV", "--load", "/dev/zero@0x20004000"], "not a regular file"),
-        (["CONV", "--load", "/tmp@0x20004000"], "not a regular file"),
-        (["CONV", "--load", f"{__file__}@0x2004fff0"], "not all in the memory"),
-        (["CONV", "--load", f"{__file__}@0x70000000"], "not all in the memory"),
-        (["CONV", "--load", f"{__file__}@0x100000000"], "0xffffffff"),
-        (["CONV", "--load", f"{__file__}@bufer"], 'no symbol "bufer"'),
-        (["CONV", "--load", "a\0b@0x20004000"], "null"),
-        (["CONV", "--dump", "0x20004000"], "ADDRESS:SIZE"),
-        (["CONV", "--dump", "0x20004000:0"], "at least one byte"),
-        (["CONV", "--dump", "0x20004000:-4"], "at least one byte"),
-        (["CONV", "--dump", "0x20004000:4 KB"], "KiB"),
-        (["CONV", "--dump", "0x20004000:x!"], "x!"),
-        (["CONV", "--dump", "0x20004000:4 GiB"], "not all in the memory"),
-        (["CONV", "--dump", "0x20004000:99999999999999999999"], "not all in the memory"),
-        (["CONV", "--dump", "0x20004000:4="], "no file"),
-        (["CONV", "--dump", "0x20004000:4=-"], "files"),
-        (["CONV", "--dump", "0x20004000:4=/no/such/folder/x"], "/no/such/folder"),
-        (["CONV", "--callgrind", "/no/such/folder/x"], "/no/such/folder"),
-        (["CONV", "--callgrind", "/"], "directory"),
-        (["CONV", "--callgrind", "new", "--json", "new"], "two outputs"),
-    ],
-)
-def test_unusable_input_is_one_line_and_status_2(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["emulate", *(elf("conv") if word == "CONV" else word for word in arguments)]) == 2
-    assert said in one_error(capsys)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert main(["emulate", elf("conv"), "--load", f"{pipe}@0x20004000"]) == 2
-    assert "not a regular file" in one_error(capsys)
-    assert main(["emulate", str(pipe)]) == 2
-    assert "not a regular file" in one_error(capsys)
-
-
-@pytest.mark.parametrize("option", ["--callgrind", "--json", "--dump"])
-def test_an_existing_file_is_refused_before_the_run(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    out.write_text("mine", encoding="utf-8")
-    value = f"0x20000000:4={out}" if option == "--dump" else str(out)
-    words = ["emulate", elf("conv"), "--call", "lcg", "--quiet", option, value]
-    assert main(words) == 2
-    assert "--force" in one_error(capsys)
-    assert out.read_text(encoding="utf-8") == "mine"
-    assert main([*words, "--force"]) == 0
-    assert out.read_bytes() != b"mine"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_python_arguments_of_a_wrong_kind_are_named() -> None:
-    path, machine = elf("conv"), "stm32f746g-disco"
-    with pytest.raises(UsageError, match="max_instructions = 0"):
-        mcusim.emulate(path, machine, max_instructions=0)
-    with pytest.raises(UsageError, match=r"argument 1\.5"):
-        mcusim.emulate(path, machine, call="dot", arguments=[1.5])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match="caches"):
-        mcusim.emulate(path, machine, caches="on")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="path"):
-        mcusim.emulate(3, machine)  # type: ignore[arg-type]
-    with pytest.raises(ImageError, match="near names"):
-        mcusim.emulate(path, machine, call="dott")
-
-
 def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
     words = ["emulate", elf("faults"), "--call", "fault_endless", "--json", "-"]
     code = "import sys, mcusim.cli; print('up', file=sys.stderr, flush=True); sys.exit(mcusim.cli.main(sys.argv[1:]))"
@@ -364,56 +264,3 @@ def test_a_keyboard_interrupt_from_progress_is_a_result() -> None:
     result = mcusim.emulate(elf("faults"), "stm32f746g-disco", call="fault_endless", progress=step)
     assert result.exit_status == 130
     assert seen[-1] == (result.profile.issued, pytest.approx(result.seconds, rel=1e-3))
-
-
-# ldr r1, [pc, #4]; ldr r0, [r1]; bx lr; nop; .word 0x2000_0000
-READS_ITS_DATA = bytes.fromhex("0149 0868 7047 00bf 00000020")
-
-
-def test_an_entry_point_finds_what_start_up_code_leaves(tmp_path: Path) -> None:
-    data = DataSegment(0x2000_0000, b"\x2a\0\0\0", 64, load_address=0x0800_1000)
-    path = write_elf(tmp_path / "app.elf", READS_ITS_DATA, 0x0800_0100, {"begin": 0x0800_0100}, data_segments=[data])
-    result = mcusim.emulate(path, "stm32f746g-disco")
-    assert (result.started, result.pc, result.caches) == ("entry", 0x0800_0100, True)
-    assert (result.stop.kind, result.exit_status) == ("returned", 0)
-    assert result.registers["r0"] == 42
-    assert result.result is None, "only a call has a result"
-    assert str(result).startswith("app.elf on stm32f746g-disco\n  from its entry point: begin, caches on at first\n")
-    called = mcusim.emulate(path, "stm32f746g-disco", call="begin", dumps=["0x20000000:4"], stack=256)
-    assert (called.result, called.dumps[0].data) == (42, b"\x2a\0\0\0")
-    assert called.stack.top - called.stack.limit == 256
-    assert len(repr(result)) < 2000
-
-
-def test_waiting_for_an_interrupt_is_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write_elf(tmp_path / "idle.elf", bytes.fromhex("0720 30bf fee7"), 0x0800_0100)  # movs r0, #7; wfi; b .
-    assert main(["emulate", str(path)]) == 0
-    assert "waits for an interrupt" in capsys.readouterr().out
-
-
-def test_a_jump_into_nothing_shows_no_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write_elf(tmp_path / "jump.elf", bytes.fromhex("0047"), 0x0800_0100)  # bx r0
-    assert main(["emulate", str(path), "--call", "0x08000100", "--args", "0x70000001"]) == 1
-    captured = capsys.readouterr()
-    assert "at PC 0x70000000, in no function that is known\n" in captured.out
-    assert "0x08000100  ->  0x70000000" in captured.out
-    assert "error: jump.elf: bus fault at 0x70000000: " in captured.err
-
-
-def test_names_from_the_file_cannot_drive_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hostile = "f\x1b[2J\nCycles"
-    path = write_elf(tmp_path / "app.elf", READS_ITS_DATA, 0x0800_0100, {hostile: 0x0800_0100})
-    out = tmp_path / "out.callgrind"
-    assert main(["emulate", str(path), "--callgrind", str(out)]) == 0
-    assert "\x1b" not in capsys.readouterr().out + out.read_text(encoding="utf-8")
-    assert "f\\x1b[2J\\nCycles" in out.read_text(encoding="utf-8")
-
-
-def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
-    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; wfi; byte
-    path = write_elf(tmp_path / "app.elf", bytes.fromhex("0320 01a1 abbe 30bf ff000000"), 0x0800_0100)
-    seen: list[bytes] = []
-    assert mcusim.emulate(path, "stm32f746g-disco", output=seen.append).exit_status == 0
-    assert b"".join(seen) == b"\xff"
-    done = subprocess.run([sys.executable, "-m", "mcusim", "emulate", str(path), "-q"], capture_output=True, check=True)
-    assert done.stdout == b"\xff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,30 +88,33 @@ def emulate(
     output = Output(json, force)
     dumps = [_dump(text) for text in dump or ()]
     _check_files([path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
-    on = _caches(caches)
-    from mcusim.study import emulate as run
-
-    with counting(program.name, max_instructions) as counter, _stopping(counter.step) as progress:
-        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter.clear)
-        result = run(
-            program,
-            machine,
-            call=call,
-            arguments=_arguments(args),
-            loads=load or (),
-            dumps=[where for where, _ in dumps],
-            stack=stack,
-            max_instructions=max_instructions,
-            overrides=options.overrides(set_),
-            caches=on,
-            output=guest.write,
-            progress=progress,
-        )
-    if output.to_stdout or not quiet:
-        guest.end(blank=not output.to_stdout)
+    asked = {
+        "call": call,
+        "arguments": _arguments(args),
+        "loads": load or (),
+        "dumps": [where for where, _ in dumps],
+        "stack": stack,
+        "overrides": options.overrides(set_),
+        "caches": _caches(caches),
+    }
+    result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, force)
     _report(result, output, top, assumptions, quiet)
     return result.exit_status
+
+
+def _run(
+    program: Path, machine: str, asked: Mapping[str, Any], most: int | None, output: Output, quiet: bool
+) -> EmulationResult:
+    """Emulate with progress on standard error, Ctrl-C, and the program's output where it belongs."""
+    from mcusim.study import emulate as run
+
+    with counting(program.name, most) as counter, _stopping(counter.step) as progress:
+        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter.clear)
+        result = run(program, machine, **asked, max_instructions=most, output=guest.write, progress=progress)
+    if output.to_stdout or not quiet:
+        guest.end(blank=not output.to_stdout)
+    return result
 
 
 def _caches(text: str | None) -> bool | None:

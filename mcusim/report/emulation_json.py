@@ -28,20 +28,36 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came in
     another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
-    profile = result.profile
     return {
         "program": result.image.path,
         "machine": result.machine.name,
         "clock_hz": result.machine.core.clock,
         "set": dict(result.machine.changes),
-        "start": {
-            "kind": result.started,
-            "address": result.pc,
-            "function": place(result.image, result.pc),
-            "arguments": list(result.arguments),
-            "caches": result.caches,
-        },
+        "start": _start(result),
         "stop": _stop(result),
+        **_figures(result),
+        "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
+        "result": result.result,
+        "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
+        "unforeseen": result.profile.unforeseen,
+        "assumptions": list(result.assumptions),
+        "warnings": list(result.image.warnings),
+    }
+
+
+def _start(result: EmulationResult) -> dict[str, Any]:
+    return {
+        "kind": result.started,
+        "address": result.pc,
+        "function": place(result.image, result.pc),
+        "arguments": list(result.arguments),
+        "caches": result.caches,
+    }
+
+
+def _figures(result: EmulationResult) -> dict[str, Any]:
+    profile = result.profile
+    return {
         "cycles": profile.cycles,
         "instructions": profile.issued,
         "ipc": result.ipc,
@@ -54,12 +70,6 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "functions": [_function(row) for row in functions(profile, result.image)],
         "lines": [{"file": file, "line": line, **_cost(cost)} for (file, line), cost in lines(profile, result.image)],
         "hottest": _hottest(result),
-        "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
-        "result": result.result,
-        "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
-        "unforeseen": profile.unforeseen,
-        "assumptions": list(result.assumptions),
-        "warnings": list(result.image.warnings),
     }
 
 

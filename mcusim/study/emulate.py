@@ -63,17 +63,13 @@ def emulate(
     A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
     option that cannot be used. Leaves out what its parts leave out, interrupts above all.
     """
-    from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.image import load_image
-
-    expect("path", path, ((str, Path), "a path"))
-    expect("machine", machine, MACHINE)
-    expect_overrides(overrides)
     expect("caches", caches, ((bool, type(None)), "True, False or None"))
     limit = _instructions(max_instructions)
-    target, image = changed(machine, overrides), load_image(path)
+    target, image = _inputs(path, machine, overrides)
     begin = _start(image, target, call, arguments, stack)
     on = begin.kind != "reset" if caches is None else caches
+    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
+
     emulator = Emulator(target, output, on)
     emulator.load(image, as_started=begin.kind != "reset")
     for text in _texts("loads", loads):
@@ -84,6 +80,17 @@ def emulate(
     stop = _run(emulator, limit, progress)
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
+
+
+def _inputs(
+    path: str | Path, machine: str | Path | Machine, overrides: Mapping[str, str] | None
+) -> tuple[Machine, Image]:
+    from mcusim.cpu.image import load_image
+
+    expect("path", path, ((str, Path), "a path"))
+    expect("machine", machine, MACHINE)
+    expect_overrides(overrides)
+    return changed(machine, overrides), load_image(path)
 
 
 def _instructions(limit: object) -> int | None:

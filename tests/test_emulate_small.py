@@ -1,0 +1,65 @@
+"""``mcusim emulate`` on programs of a few instructions: entry points, idling, odd names and odd output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from elf_writer import DataSegment, write_elf
+
+import mcusim
+from mcusim.cli import main
+
+# ldr r1, [pc, #4]; ldr r0, [r1]; bx lr; nop; .word 0x2000_0000
+READS_ITS_DATA = bytes.fromhex("0149 0868 7047 00bf 00000020")
+
+
+def test_an_entry_point_finds_what_start_up_code_leaves(tmp_path: Path) -> None:
+    data = DataSegment(0x2000_0000, b"\x2a\0\0\0", 64, load_address=0x0800_1000)
+    path = write_elf(tmp_path / "app.elf", READS_ITS_DATA, 0x0800_0100, {"begin": 0x0800_0100}, data_segments=[data])
+    result = mcusim.emulate(path, "stm32f746g-disco")
+    assert (result.started, result.pc, result.caches) == ("entry", 0x0800_0100, True)
+    assert (result.stop.kind, result.exit_status) == ("returned", 0)
+    assert result.registers["r0"] == 42
+    assert result.result is None, "only a call has a result"
+    assert str(result).startswith("app.elf on stm32f746g-disco\n  from its entry point: begin, caches on at first\n")
+    called = mcusim.emulate(path, "stm32f746g-disco", call="begin", dumps=["0x20000000:4"], stack=256)
+    assert (called.result, called.dumps[0].data) == (42, b"\x2a\0\0\0")
+    assert called.stack.top - called.stack.limit == 256
+    assert len(repr(result)) < 2000
+
+
+def test_waiting_for_an_interrupt_is_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_elf(tmp_path / "idle.elf", bytes.fromhex("0720 30bf fee7"), 0x0800_0100)  # movs r0, #7; wfi; b .
+    assert main(["emulate", str(path)]) == 0
+    assert "waits for an interrupt" in capsys.readouterr().out
+
+
+def test_a_jump_into_nothing_shows_no_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_elf(tmp_path / "jump.elf", bytes.fromhex("0047"), 0x0800_0100)  # bx r0
+    assert main(["emulate", str(path), "--call", "0x08000100", "--args", "0x70000001"]) == 1
+    captured = capsys.readouterr()
+    assert "at PC 0x70000000, in no function that is known\n" in captured.out
+    assert "0x08000100  ->  0x70000000" in captured.out
+    assert "error: jump.elf: bus fault at 0x70000000: " in captured.err
+
+
+def test_names_from_the_file_cannot_drive_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "f\x1b[2J\nCycles"
+    path = write_elf(tmp_path / "app.elf", READS_ITS_DATA, 0x0800_0100, {hostile: 0x0800_0100})
+    out = tmp_path / "out.callgrind"
+    assert main(["emulate", str(path), "--callgrind", str(out)]) == 0
+    assert "\x1b" not in capsys.readouterr().out + out.read_text(encoding="utf-8")
+    assert "f\\x1b[2J\\nCycles" in out.read_text(encoding="utf-8")
+
+
+def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
+    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; wfi; byte
+    path = write_elf(tmp_path / "app.elf", bytes.fromhex("0320 01a1 abbe 30bf ff000000"), 0x0800_0100)
+    seen: list[bytes] = []
+    assert mcusim.emulate(path, "stm32f746g-disco", output=seen.append).exit_status == 0
+    assert b"".join(seen) == b"\xff"
+    done = subprocess.run([sys.executable, "-m", "mcusim", "emulate", str(path), "-q"], capture_output=True, check=True)
+    assert done.stdout == b"\xff"
