@@ -140,7 +140,9 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
 
 
 @native
-def ordinary(c: State, s: State, a: State, b: State, q: int, r: int, address: int, size: int, write: int) -> None:
+def ordinary(
+    c: State, s: State, a: State, b: State, marks: State, q: int, r: int, address: int, size: int, write: int
+) -> None:
     """A load or store of a memory region (range record ``q``); ``r`` is the access record or -1."""
     flags = 0
     pc = 0
@@ -159,8 +161,9 @@ def ordinary(c: State, s: State, a: State, b: State, q: int, r: int, address: in
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write:
         stack(c, flags, address, size, pc)
-        if c[C.CODE_LOW] < address + size and address < c[C.CODE_HIGH]:
-            c[C.CODE_WRITTEN] = 1
+        if marks[address >> 12] >> ((address >> 6) & 63) & 1:  # there is code near it
+            c[C.WRITTEN_LOW] = min(c[C.WRITTEN_LOW], address)
+            c[C.WRITTEN_HIGH] = max(c[C.WRITTEN_HIGH], address + size)
             c[C.STOP] = C.FLUSH
         if c[C.ISA] == 7:
             extra += store_stall(b, s[L.NOW], address, size)

@@ -19,19 +19,15 @@ import numpy as np
 from mcusim.cpu import branch, system_registers
 from mcusim.cpu import state as C
 from mcusim.cpu.attributes import memory_ranges, unaligned_device_faults
-from mcusim.cpu.cortex_m4 import CortexM4
-from mcusim.cpu.cortex_m7 import CortexM7
-from mcusim.cpu.decode import Decoder
+from mcusim.cpu.code import Code
 from mcusim.cpu.faults import Stop
 from mcusim.cpu.image import Image, check_placements
-from mcusim.cpu.instruction import Instruction
-from mcusim.cpu.peripherals import answers
+from mcusim.cpu.peripheral_space import PeripheralSpace
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.start import stack_limit
 from mcusim.cpu.start import start as start_of
 from mcusim.cpu.stopping import explain_error, explain_fault, settle
 from mcusim.cpu.tables import Tables
-from mcusim.cpu.timing import Pipeline
 from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -44,6 +40,8 @@ __all__ = ["Emulator"]
 
 FOREVER = 1 << 60
 SLICE = 4_000_000  # instructions between two looks at the keyboard: about a tenth of a second
+NOT_STOPPED = -1
+THUMB = 1 << 24  # XPSR.T
 GUARD = 32  # bytes at the lowest end of a stack that nothing may be written to
 CONSOLE = 1 << 16
 CALL_EDGES = 1 << 14
@@ -60,19 +58,17 @@ class Emulator:
         self.machine = machine
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
-        self.pipeline: Pipeline = CortexM4() if machine.core.isa == "cortex-m4" else CortexM7()
-        self.tables = Tables(m7=machine.core.isa == "cortex-m7")
+        self.code = Code(machine.core.isa, self.core)
         self.image: Image | None = None
         self._output = output or (lambda _: None)
-        self._decoder = Decoder()
         self._host = Semihosting(self, machine.core.clock, self._output)
         self.state = np.zeros(C.CORE, np.int64)
         self._branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
         self._console = np.zeros(CONSOLE, np.int64)
-        self._peripherals = np.zeros(2 * max(1, len(machine.peripherals)), np.int64)
+        self._peripherals = PeripheralSpace(machine, self.core)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
-        self._watched: set[int] = set()
+        self._over: Stop | None = None  # how the program ended, until another one begins
         self._reset(caches)
         self.core.share(self._arrays())
         self.core.attach()
@@ -81,7 +77,8 @@ class Emulator:
         c, s, machine = self.state, self.memory.state, self.machine
         c[C.ISA] = 4 if machine.core.isa == "cortex-m4" else 7
         c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
-        c[C.STACK_LOW] = c[C.CODE_LOW] = FOREVER
+        c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
+        c[C.LISTED] = self._peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
         c[C.CONSOLE_SIZE] = CONSOLE
         c[C.DEVICE_FAULTS] = unaligned_device_faults(machine.core.isa)
@@ -92,37 +89,18 @@ class Emulator:
         system_registers.prepare(machine, self._ppb, c, caches)
         if not caches:
             s[L.DCACHE] = s[L.ICACHE] = 0
-        self._map_peripherals()
         self.memory.install_ranges(memory_ranges(machine, None))
-
-    def _map_peripherals(self) -> None:
-        pages: dict[int, Any] = {}
-        for i, block in enumerate(self.machine.peripherals.values()):
-            self._peripherals[2 * i : 2 * i + 2] = block.base, block.base + block.size
-            for page in range(block.base // 4096, -(-(block.base + block.size) // 4096)):
-                if page not in pages:
-                    pages[page] = self.core.map(page * 4096, 4096)
-        self.state[C.LISTED] = len(self.machine.peripherals)
-        self._restore_peripherals()
-
-    def _restore_peripherals(self) -> None:
-        """Let listed peripheral registers read what the machine file says of them."""
-        for block in self.machine.peripherals.values():
-            for address, word in answers(block, lambda at: int.from_bytes(self.read(at, 4), "little")):
-                self.write(address, word.to_bytes(4, "little"))
 
     def _arrays(self) -> dict[str, Any]:
         return {
             "core": self.state,
             "memory": self.memory.state,
-            "table": self.tables.table,
-            "blocks": self.tables.blocks,
-            "accesses": self.tables.accesses,
             "branches": self._branches,
             "calls": self.calls,
             "ppb": self._ppb,
             "console": self._console,
-            "peripherals": self._peripherals,
+            "peripherals": self._peripherals.bounds,
+            **self.code.arrays,
         }
 
     # what a caller sees and sets
@@ -147,25 +125,30 @@ class Emulator:
         names = (("branches", branch.BRANCHES), ("taken", branch.TAKEN), ("mispredicted", branch.MISPREDICTED))
         return {name: int(self._branches[slot]) for name, slot in names}
 
+    @property
+    def tables(self) -> Tables:
+        """The native tables: what every block and access has cost."""
+        return self.code.tables
+
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes of guest memory. Raises UsageError when they are not all in mapped memory."""
-        return b"".join(view.tobytes() for view in self._views(address, size))
+        data = self.core.peek(address, size)
+        if data is None:
+            raise self._not_mapped(address, size)
+        return data
 
     def write(self, address: int, data: bytes) -> None:
         """Put ``data`` into guest memory (flash too), past the caches. Raises UsageError as :meth:`read`."""
-        at = 0
-        for view in self._views(address, len(data)):
-            view[:] = np.frombuffer(data, np.uint8, view.size, at)
-            at += view.size
+        if not self.core.poke(address, data):
+            raise self._not_mapped(address, len(data))
+        if self.code.written(address, address + len(data)):
+            self.core.forget_translations()
 
-    def _views(self, address: int, size: int) -> list[Any]:
-        views = self.core.views(address, size)
-        if views is None:
-            raise UsageError(
-                f"{size:,} B at {address:#010x} are not all in the memory of {self.machine.name};"
-                " `mcusim machines` shows what it has"
-            )
-        return views
+    def _not_mapped(self, address: int, size: int) -> UsageError:
+        return UsageError(
+            f"{size:,} B at {address:#010x} are not all in the memory of {self.machine.name};"
+            " `mcusim machines` shows what it has"
+        )
 
     def load(self, image: Image, as_started: bool = False) -> None:
         """Put an image into memory. ``as_started``: data and .bss as start-up code would leave them, FPU on.
@@ -183,6 +166,7 @@ class Emulator:
         if self.image is None:
             raise UsageError("no image is loaded: call load() first")
         found = start_of(self.image, self.machine)
+        self._begin_again()
         self.core["pc"] = found.pc | 1
         self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0)
         if found.kind == "entry":
@@ -212,7 +196,13 @@ class Emulator:
             self.core["sp"] = sp
         self.core["lr"] = self.core.return_address | 1
         self.core["pc"] = address | 1
-        self.state[C.PREVIOUS] = self.state[C.ENTERED] = -1
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        c = self.state
+        c[C.PREVIOUS] = c[C.ENTERED] = -1
+        c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = 0
+        self._over = None
 
     def registers(self) -> dict[str, int]:
         """r0 to r12, sp, lr, pc and xpsr."""
@@ -232,18 +222,18 @@ class Emulator:
         c = self.state
         last = FOREVER if limit is None else self.instructions + limit
         c[C.HORIZON] = horizon
-        pc = self.core["pc"]
-        while True:
+        stop = self._over
+        while stop is None:
             c[C.LIMIT] = min(last, self.instructions + SLICE)
-            c[C.STOP] = C.RUNNING
-            error = self.core.run(pc)
+            c[C.STOP], c[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
+            error = self.core.run(self.core["pc"])
             stop = self._after(error, last)
             self._flush_console()
             if progress is not None:
                 progress(self.instructions)
-            if stop is not None:
-                return stop
-            pc = self.core["pc"]
+        if stop.kind not in ("horizon", "limit"):
+            self._over = stop
+        return stop
 
     def _after(self, error: int, last: int) -> Stop | None:
         """What the stop means; None: go on."""
@@ -257,14 +247,14 @@ class Emulator:
             return self._learn(int(c[C.STOP_ADDRESS]), int(c[C.STOP_SIZE]))
         if reason == C.AT_LIMIT:
             return Stop("limit") if self.instructions >= last else None
-        if reason == C.FLUSH:
+        if reason == C.FLUSH and c[C.STOP_ADDRESS] != NOT_STOPPED:
             return self._flush()
         if reason == C.AT_HORIZON:
             return Stop("horizon")
         if reason == C.RETURNED:
             return Stop("returned")
         settle(self, self.core["pc"])
-        return Stop("idle")
+        return self._flush() or Stop("idle")
 
     def _exception(self, error: int) -> Stop | None:
         """A semihosting call is answered; any other exception ends the run."""
@@ -285,33 +275,21 @@ class Emulator:
         return self._flush()
 
     def _flush(self) -> Stop | None:
+        """Act on what the program did to registers and code, before its next block."""
         c = self.state
         if c[C.RESET_ASKED]:
             return Stop("reset")
         if c[C.PERIPHERAL_WRITTEN]:
             c[C.PERIPHERAL_WRITTEN] = 0
-            self._restore_peripherals()
+            self._peripherals.restore()
+        if c[C.WRITTEN_HIGH]:
+            self.code.written(int(c[C.WRITTEN_LOW]), int(c[C.WRITTEN_HIGH]))
+            c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0
         if c[C.MPU_CHANGED]:
             c[C.MPU_CHANGED] = 0
             self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu(self._ppb, c)))
-            c[C.CODE_WRITTEN] = 1
-        if c[C.CODE_WRITTEN]:
-            self.forget_code()
+            self.code.forget()
         return None
-
-    def forget_code(self) -> None:
-        """Decode again what runs next: code in memory has changed."""
-        self.state[C.CODE_WRITTEN] = 0
-        self.state[C.CODE_LOW], self.state[C.CODE_HIGH] = FOREVER, 0
-        self.tables.forget()
-        self.core.share(self._arrays())
-
-    def _watch(self, instruction: Instruction, record: int, end: int) -> None:
-        """Hook a divide: how long it takes depends on its operands (their registers are in its last halfwords)."""
-        code = self.read(instruction.address, 4)
-        signed = code[0] & 0xF0 == 0x90  # SDIV 0xFB9n, UDIV 0xFBBn
-        self.core.watch_divide(instruction.address, end, code[0] & 15, code[2] & 15, signed, record)
-        self._watched.add(instruction.address)
 
     def _flush_console(self) -> None:
         used = int(self.state[C.CONSOLE_USED])
@@ -321,21 +299,19 @@ class Emulator:
 
     def _learn(self, address: int, size: int) -> Stop | None:
         """Decode and time a block met for the first time."""
-        c, s = self.state, self.memory.state
+        s = self.memory.state
         found = int(find(s, address))
         if found >= 0 and not s[found + L.FLAGS] & L.EXECUTE:
-            c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_PC] = C.NOT_EXECUTABLE, address, address
-            return Stop("fault", fault=explain_fault(self, self.registers()))
+            return self._refuse(C.NOT_EXECUTABLE, address)
+        if self.code.full:
+            return self._refuse(C.ENDLESS_CODE, address)
         xpsr = self.core["xpsr"]
-        it_state = (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3)
-        instructions = self._decoder.decode(self.read(address, size), address, it_state)
-        block = self.tables.add(instructions, self.pipeline.schedule(instructions))
-        if found >= 0 and s[found + L.FLAGS] & L.WRITE:
-            c[C.CODE_LOW], c[C.CODE_HIGH] = min(c[C.CODE_LOW], address), max(c[C.CODE_HIGH], address + size)
-        for instruction, record in block.divides:
-            if c[C.ISA] == 4 and instruction.address not in self._watched:
-                self._watch(instruction, record, address + size)
-        if self.tables.moved:
-            self.tables.moved = False
-            self.core.share(self._arrays())
+        if not xpsr & THUMB:
+            return self._refuse(C.ARM_STATE, address)
+        self.code.learn(address, self.read(address, size), (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3))
         return None
+
+    def _refuse(self, fault: int, address: int) -> Stop:
+        """Fault before the block at ``address`` runs."""
+        self.state[C.FAULT], self.state[C.FAULT_ADDRESS], self.state[C.FAULT_PC] = fault, address, address
+        return Stop("fault", fault=explain_fault(self))

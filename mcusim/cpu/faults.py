@@ -59,6 +59,14 @@ _TEXTS = {
         "no coprocessor",
         "a floating-point instruction while the FPU is off; enable it in CPACR (bits 20 to 23) first",
     ),
+    C.ARM_STATE: (
+        "invalid state",
+        "a branch to an even address asks for Arm state, which Cortex-M does not have",
+    ),
+    C.ENDLESS_CODE: (
+        "code without end",
+        "at {address}: the program has written and run more different code than is kept (100,000 blocks)",
+    ),
     C.NOT_EXECUTABLE: (
         "execution violation",
         "the address {address}{block} is execute-never by the default memory map or the MPU",

@@ -27,8 +27,10 @@ from mcusim.memory.words import WORDS
 __all__ = ["ARRAYS", "on_access", "on_block", "on_divide"]
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
-          "skip", "scratch", "divide")  # fmt: skip
-CORE, MEMORY, HASH, BLOCKS, ACCESSES, BRANCHES, CALLS, PPB, CONSOLE, PERIPHERALS, SKIP, SCRATCH, DIVIDE = range(13)
+          "skip", "scratch", "marks", "divide")  # fmt: skip
+CORE, MEMORY, HASH, BLOCKS, ACCESSES, BRANCHES, CALLS, PPB, CONSOLE, PERIPHERALS, SKIP, SCRATCH, MARKS, DIVIDE = range(
+    14
+)
 
 for _name in ("uc_emu_stop", "uc_reg_read", "uc_reg_write"):
     llvm.add_symbol(_name, ctypes.cast(getattr(uclib, _name), ctypes.c_void_p).value)
@@ -92,8 +94,8 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
             c[C.STOP] = C.AT_HORIZON
         elif c[C.INSTRUCTIONS] >= c[C.LIMIT]:
             c[C.STOP] = C.AT_LIMIT
-    c[C.STOP_ADDRESS] = at
     if c[C.STOP] != C.RUNNING:
+        c[C.STOP_ADDRESS] = at
         _stop(uc)
         return
     h = _words(user[HASH])
@@ -101,12 +103,14 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     i = h[slot + 1] * C.BLOCK
     if h[slot] < 0 or t[i + C.SIZE] != size:
         c[C.STOP] = C.UNKNOWN
+        c[C.STOP_ADDRESS] = at
         c[C.STOP_SIZE] = size
         _stop(uc)
         return
     flags = t[i + C.FLAGS]
     if flags & C.HAS_FP and c[C.FPU] == 0:
         accesses.fault(c, C.NO_FPU, at, 0, 0, at)
+        c[C.STOP_ADDRESS] = at
         _stop(uc)
         return
     blocks.enter(c, s, t, i, c[C.ENTERED])
@@ -166,7 +170,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     q = core_port.find(s, at)
     if q >= 0:
         b = _words(user[BRANCHES])
-        accesses.ordinary(c, s, a, b, q, r, at, n, write)
+        accesses.ordinary(c, s, a, b, _words(user[MARKS]), q, r, at, n, write)
     elif at >= accesses.PRIVATE:
         ppb = _words(user[PPB])
         if write:

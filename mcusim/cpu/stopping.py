@@ -27,7 +27,7 @@ _ACCESS = {
     uc.UC_ERR_FETCH_UNMAPPED: "fetch",
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
-_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE)
+_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE)
 BREAKPOINT, SUPERVISOR_CALL = 0xBE, 0xDF
 
 
@@ -89,7 +89,7 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
             return "semihosting", f"semihosting operation {emulator.registers()['r0']:#x} is not known", None
         return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
     if emulator.registers()["xpsr"] & 1 << 24 == 0:
-        return "invalid state", "a branch to an even address asks for Arm state, which Cortex-M does not have", pc
+        return *describe(C.ARM_STATE, pc, 0, False, 0, None), pc
     memory = emulator.memory.state
     found = int(find(memory, pc))
     if found >= 0 and not memory[found + L.FLAGS] & L.EXECUTE:  # Unicorn knows the default map's areas too

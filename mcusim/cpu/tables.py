@@ -1,6 +1,6 @@
 """The native tables: one record per basic block and per access, filled when a block is first met.
 
-Left out: blocks whose bytes change without a store of the core (a DMA that loads code); call :meth:`Tables.forget`.
+Left out: what changes code; see :mod:`mcusim.cpu.code`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,15 @@ class Block:
     first: int
     divides: tuple[tuple[Instruction, int], ...]  # with the number of the record that counts its further cycles
 
+    @property
+    def address(self) -> int:
+        return self.instructions[0].address
+
+    @property
+    def end(self) -> int:
+        """First address behind the block."""
+        return self.instructions[-1].end
+
 
 class Tables:
     """Blocks and accesses as int64 arrays that grow; ``moved`` says that an array has a new address."""
@@ -60,7 +69,7 @@ class Tables:
         self._block(index, instructions, timing, (first, end))
         block = Block(index, tuple(instructions), timing, first, divides)
         self.known.append(block)
-        self._enter(instructions[0].address, index)
+        self.enter(block.address, index)
         return block
 
     def forget(self) -> None:
@@ -68,7 +77,8 @@ class Tables:
         self.table = _empty_hash(int(self.table[0]) + 1)
         self.moved = True
 
-    def _enter(self, address: int, index: int) -> None:
+    def enter(self, address: int, index: int) -> None:
+        """The block at ``address`` is number ``index`` from now on."""
         size = int(self.table[0]) + 1
         if (self.table[1::2] >= 0).sum() * 2 >= size:
             old = self.table[1:].reshape(-1, 2)

@@ -55,8 +55,8 @@ class UnicornCore:
         self.fault_address: int | None = None  # of the access that found no memory
         self.uc.hook_add(UC_HOOK_MEM_UNMAPPED, self._unmapped)
         self._windows: list[tuple[int, int, Any]] = []
-        self._kept: list[Any] = []  # vectors and infos of the divide hooks: Unicorn holds their addresses
-        self._infos: list[Any] = []
+        self._divides: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
+        self._kept: list[Any] = []
         self._scratch = np.zeros(4, np.int64)
         self._dummy = np.zeros(1, np.uint8)
         self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
@@ -95,6 +95,15 @@ class UnicornCore:
         views = self.views(address, size)
         return None if views is None else b"".join(view.tobytes() for view in views)
 
+    def poke(self, address: int, data: bytes) -> bool:
+        """Write ``data`` at ``address``; False, and nothing written, where some of it is not mapped."""
+        views = self.views(address, len(data))
+        at = 0
+        for view in views or []:
+            view[:] = np.frombuffer(data, np.uint8, view.size, at)
+            at += view.size
+        return views is not None
+
     def share(self, arrays: Mapping[str, Any]) -> None:
         """Tell the hooks where the named arrays are (again, when one has moved)."""
         offset = skip_flag_offset()
@@ -104,7 +113,7 @@ class UnicornCore:
                 self.pointers[i] = arrays[name].ctypes.data
         self.pointers[hooks.ARRAYS.index("skip")] = flag
         self.pointers[hooks.ARRAYS.index("scratch")] = self._scratch.ctypes.data
-        for vector in self._kept:
+        for _, vector, _ in self._divides.values():
             vector[:-1] = self.pointers[:-1]
 
     def _unmapped(self, uc: Any, kind: int, address: int, size: int, value: int, user: Any) -> bool:
@@ -116,18 +125,31 @@ class UnicornCore:
         self._hook(UC_HOOK_BLOCK, hooks.on_block, self.pointers, 1, 0)
         self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.pointers, 1, 0)
 
-    def watch_divide(self, address: int, end: int, dividend: int, divisor: int, signed: bool, record: int) -> None:
-        """Count the operand-dependent cycles of the divide at ``address``; registers as numbers 0 to 12, 14."""
-        names = [f"r{n}" if n < 13 else "lr" for n in (dividend, divisor)]
+    def watch_divide(self, address: int, end: int, code: bytes, record: int) -> None:
+        """Count the operand-dependent cycles of the SDIV or UDIV ``code`` at ``address``, in a block up to ``end``."""
+        if address in self._divides:
+            return
+        names = [f"r{n}" if n < 13 else "lr" for n in (code[0] & 15, code[2] & 15)]
+        signed = code[0] & 0xF0 == 0x90  # SDIV 0xFB9n, UDIV 0xFBBn
         info = np.array([_REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record], np.int64)
         vector = self.pointers.copy()
         vector[hooks.ARRAYS.index("divide")] = info.ctypes.data
-        self._kept.append(vector)
-        self._infos.append(info)
-        self._hook(UC_HOOK_CODE, hooks.on_divide, vector, address, address)
-        self.uc.ctl_remove_cache(address & ~1, end)
+        handle = self._hook(UC_HOOK_CODE, hooks.on_divide, vector, address, address)
+        self._divides[address] = handle, vector, info
+        self.uc.ctl_remove_cache(address & ~1, end)  # the block was translated before it was watched
 
-    def _hook(self, kind: int, function: Any, user: Any, begin: int, end: int) -> None:
+    def forget_divides(self, low: int, high: int) -> None:
+        """Stop to watch the divides at these addresses."""
+        for address in [at for at in self._divides if low <= at < high]:
+            handle, *kept = self._divides.pop(address)
+            uclib.uc_hook_del(self.uc._uch, ctypes.c_size_t(handle))
+            self._kept.append(kept)  # translated code may still name them
+
+    def forget_translations(self) -> None:
+        """Memory was written from outside: what Unicorn has translated may be another program."""
+        self.uc.ctl_flush_tb()
+
+    def _hook(self, kind: int, function: Any, user: Any, begin: int, end: int) -> int:
         handle = ctypes.c_size_t()
         error = uclib.uc_hook_add(
             self.uc._uch,
@@ -140,6 +162,7 @@ class UnicornCore:
         )
         if error:
             raise UcError(error)
+        return handle.value
 
     def run(self, pc: int) -> int:
         """Run from ``pc`` until a hook stops the core or it faults; returns Unicorn's error number, 0 for none."""
