@@ -8,7 +8,8 @@ CODE = {
     "ldm r1, {r2, r3}": "91e80c00",
     "ldr r0, [r1, #4]": "4868",
     "ldr r0, [r1]; bx lr": "08687047",
-    "ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb; ldr r0, [r1]; bx lr": "1a6842f0080208681a60bff34f8fbff36f8f08687047",
+    "ldr r0, [r1]; str r0, [r1]; bx lr": "086808607047",
+    "ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb": "1a6842f0080208681a60bff34f8fbff36f8f",
     "ldrd r2, r3, [r1]": "d1e90023",
     "movs r0, #4; bkpt #0xab; bx lr": "0420abbe7047",
     "movs r0, #7": "0720",
@@ -22,7 +23,7 @@ CODE = {
     "stm r1, {r2, r3}": "81e80c00",
     "str r0, [r1, #4]": "4860",
     "str r0, [r1]": "0860",
-    "str r2, [r3]; str r4, [r3, #4]; str r5, [r3, #-8]; dsb; isb; ldr r0, [r1]; str r0, [r1]; bx lr": "1a605c6043f8085cbff34f8fbff36f8f086808607047",
+    "str r2, [r3]; str r4, [r3, #4]; str r5, [r3, #-8]; dsb; isb": "1a605c6043f8085cbff34f8fbff36f8f",
     "udf #0": "00de",
     "vldr s0, [r1]": "91ed000a",
 }

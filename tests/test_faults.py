@@ -13,6 +13,7 @@ from mcusim.machine import load_machine
 
 AT = guest.FLASH + 0x100
 RAM, STACK = guest.RAM, guest.RAM + 0x8000
+LOWEST = STACK - 0x400
 SDRAM = 0xC000_0000  # Device by the default map
 MACHINES = guest.MACHINES | {"cortex-m7": load_machine("stm32f746g-disco", {"memory.sdram.base": hex(SDRAM)})}
 ISAS = ("cortex-m4", "cortex-m7")
@@ -24,7 +25,7 @@ def run(
 ) -> tuple[Emulator, Stop]:
     emulator = Emulator(MACHINES[isa])
     emulator.write(AT, program)
-    emulator.set_stack(STACK, STACK - 0x400)
+    emulator.set_stack(STACK, LOWEST)
     emulator.state[C.FPU] = fpu
     emulator.call(AT)
     for name, value in registers.items():
@@ -32,36 +33,34 @@ def run(
     return emulator, emulator.run(limit)
 
 
-# what runs before the fault, the instruction that faults, registers, kind, address, part of the text
+# the instruction that faults, registers, kind, address, part of the text
 FAULTS = {
-    "load": (code("movs r0, #7"), code("ldr r0, [r1, #4]"), {"r1": 0x7000_0000}, "bus fault", 0x7000_0004, "a load"),
-    "store": (code("movs r0, #7"), code("str r0, [r1, #4]"), {"r1": 0x7000_0000}, "bus fault", 0x7000_0004, "a store"),
-    "ldm": (code("movs r0, #7"), code("ldm r1, {r2, r3}"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "a load of 4 B"),
-    "stm": (code("movs r0, #7"), code("stm r1, {r2, r3}"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "a store of 4 B"),
-    "ldrd": (code("movs r0, #7"), code("ldrd r2, r3, [r1]"), {"r1": RAM + 1}, "unaligned access", RAM + 1, "not aligned"),
-    "vldr": (code("movs r0, #7"), code("vldr s0, [r1]"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "not aligned"),
-    "undefined": (code("movs r0, #7"), code("udf #0"), {}, "undefined instruction", None, "de00"),
-    "breakpoint": (code("movs r0, #7"), code("bkpt #3"), {}, "breakpoint", None, "BKPT 0x3"),
-    "push": (
-        code("movs r0, #7"), code("push {r2, r3}"), {"sp": STACK - 0x400},
-        "stack overflow", STACK - 0x408, f"{STACK - 0x400:#010x}",
-    ),
-    "guard": (
-        code("movs r0, #7"), code("str r0, [r1]"), {"r1": STACK - 0x3E4},
-        "stack overflow", STACK - 0x3E4, f"{STACK - 0x400:#010x}",
-    ),
-    "flash": (code("movs r0, #7"), code("str r0, [r1]"), {"r1": 0x0800_4000}, "access violation", 0x0800_4000, "read-only"),
+    "load": (code("ldr r0, [r1, #4]"), {"r1": 0x7000_0000}, "bus fault", 0x7000_0004, "a load"),
+    "store": (code("str r0, [r1, #4]"), {"r1": 0x7000_0000}, "bus fault", 0x7000_0004, "a store"),
+    "ldm": (code("ldm r1, {r2, r3}"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "a load of 4 B"),
+    "stm": (code("stm r1, {r2, r3}"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "a store of 4 B"),
+    "ldrd": (code("ldrd r2, r3, [r1]"), {"r1": RAM + 1}, "unaligned access", RAM + 1, "not aligned"),
+    "vldr": (code("vldr s0, [r1]"), {"r1": RAM + 2}, "unaligned access", RAM + 2, "not aligned"),
+    "undefined": (code("udf #0"), {}, "undefined instruction", None, "de00"),
+    "breakpoint": (code("bkpt #3"), {}, "breakpoint", None, "BKPT 0x3"),
+    "push": (code("push {r2, r3}"), {"sp": LOWEST}, "stack overflow", LOWEST - 8, f"{LOWEST:#010x}"),
+    "guard": (code("str r0, [r1]"), {"r1": LOWEST + 28}, "stack overflow", LOWEST + 28, f"{LOWEST:#010x}"),
+    "flash": (code("str r0, [r1]"), {"r1": 0x0800_4000}, "access violation", 0x0800_4000, "read-only"),
     "peripheral": (
-        code("movs r0, #7"), code("str r0, [r1]"), {"r1": 0x4000_6400},
-        "no such peripheral", 0x4000_6400, "[peripherals.<name>]",
+        code("str r0, [r1]"),
+        {"r1": 0x4000_6400},
+        "no such peripheral",
+        0x4000_6400,
+        "[peripherals.<name>]",
     ),
-}  # fmt: skip
+}
 
 
 @both
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_exact(isa: str, name: str) -> None:
-    before, faulting, registers, kind, address, text = FAULTS[name]
+    faulting, registers, kind, address, text = FAULTS[name]
+    before = code("movs r0, #7")
     after = code("movs r0, #9; adds r1, #1; bx lr")
     emulator, stop = run(isa, code("b.n .+4; nop; nop") + before + faulting + after, **registers)
     pc = AT + 6 + len(before)
@@ -97,7 +96,7 @@ def test_arm_state(isa: str) -> None:
 
 @both
 def test_supervisor_call(isa: str) -> None:
-    emulator, stop = run(isa, code("movs r0, #7; svc #5; movs r0, #9"))
+    _, stop = run(isa, code("movs r0, #7; svc #5; movs r0, #9"))
     assert stop.fault is not None
     assert (stop.fault.kind, stop.fault.registers["r0"]) == ("exception", 7)
     assert "SVC 5" in stop.fault.text
@@ -132,7 +131,7 @@ def test_unaligned_to_device_memory(isa: str, faults: bool, offset: int) -> None
 
 @both
 def test_unaligned_trap(isa: str) -> None:
-    program = code("ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb; ldr r0, [r1]; bx lr")
+    program = code("ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb") + code("ldr r0, [r1]; bx lr")
     emulator, stop = run(isa, program, r1=RAM + 0x101, r3=0xE000_ED14)
     assert stop.fault is not None
     assert (stop.fault.kind, stop.fault.address) == ("unaligned access", RAM + 0x101)
@@ -141,7 +140,7 @@ def test_unaligned_trap(isa: str) -> None:
 
 
 # r3: RBAR, r2 its value, r4 RASR's, r5 CTRL's; then a load and a store of [r1]
-MPU = code("str r2, [r3]; str r4, [r3, #4]; str r5, [r3, #-8]; dsb; isb; ldr r0, [r1]; str r0, [r1]; bx lr")
+MPU = code("str r2, [r3]; str r4, [r3, #4]; str r5, [r3, #-8]; dsb; isb") + code("ldr r0, [r1]; str r0, [r1]; bx lr")
 REGION = RAM + 0x1000 | 0x10
 KIB = 9 << 1 | 1  # SIZE 9: 1 KiB, enabled
 
