@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +64,44 @@ def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
     assert b"".join(seen) == b"\xff"
     done = subprocess.run([sys.executable, "-m", "mcusim", "emulate", str(path), "-q"], capture_output=True, check=True)
     assert done.stdout == b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"), [(["--max-instructions", "9000000"], " 100 %"), ([], "4,000,000 instructions")]
+)
+def test_a_long_run_shows_how_far_it_is(most: list[str], shown: str, tmp_path: Path) -> None:
+    """On a terminal, and gone at the end; the program here runs until it is interrupted or its limit is reached."""
+    path = write_elf(tmp_path / "long.elf", bytes.fromhex("fee7"), 0x0800_0100)  # b .
+    code = (
+        "import sys; from mcusim.commands import emulate, progress; from mcusim.cli import main\n"
+        "progress.QUICK = 0\n"
+        "step = progress.Counter.step\n"
+        "def once(self, count, seconds):\n"
+        "    step(self, count, seconds)\n"
+        "    if self._total is None and count >= 4000000: raise KeyboardInterrupt\n"
+        "progress.Counter.step = once\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    terminal, other = os.openpty()
+    words = [sys.executable, "-c", code, "emulate", str(path), "--quiet", *most]
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+    with subprocess.Popen(words, stderr=other, stdout=subprocess.PIPE, env=environment) as process:
+        os.close(other)
+        seen = b""
+        while chunk := _read(terminal):
+            seen += chunk
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+    os.close(terminal)
+    assert process.returncode == (1 if most else 130)
+    text = seen.decode()
+    assert shown in text
+    assert "simulated" in text
+    assert text.rstrip().rpartition("\x1b[2K")[2].startswith("error: long.elf: ")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""

@@ -72,7 +72,7 @@ class Counter:
             console=Console(stderr=True),
             transient=True,
         )
-        bars.add_task(self._what, total=self._total, time="")
+        bars.add_task(self._what, total=self._total, time="0.000 s")
         return bars
 
 
