@@ -1,31 +1,42 @@
 """Programs of the emulator's tests and their bytes, made once by ``arm-none-eabi-as -mcpu=cortex-m7``."""
 
 CODE = {
+    "1: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b 2f; 2: movs r3, #0; subs r0, #1; bne 1b": (
+        "0a7801320a70bff34f8fbff36f8fffe700230138f4d1"
+    ),
     "b .": "fee7",
     "b.n .+4; nop; nop": "00e000bf00bf",
     "bkpt #3": "03be",
     "bx lr": "7047",
     "ldm r1, {r2, r3}": "91e80c00",
+    "ldr r0, [r0]; bx lr": "00687047",
     "ldr r0, [r1, #4]": "4868",
     "ldr r0, [r1]; bx lr": "08687047",
     "ldr r0, [r1]; str r0, [r1]; bx lr": "086808607047",
     "ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb": "1a6842f0080208681a60bff34f8fbff36f8f",
     "ldrd r2, r3, [r1]": "d1e90023",
+    "movs r0, #1; bx lr": "01207047",
+    "movs r0, #32; bkpt #0xab; movs r0, #9; bx lr": "2020abbe09207047",
     "movs r0, #4; bkpt #0xab; bx lr": "0420abbe7047",
+    "movs r0, #4; bkpt #0xab; movs r0, #9; bx lr": "0420abbe09207047",
     "movs r0, #7": "0720",
     "movs r0, #7; cmp r0, #7; itt eq; moveq r0, #8; ldreq r2, [r1]; movs r0, #9; bx lr": "0720072804bf08200a6809207047",
     "movs r0, #7; ldr r0, [r1]; bx lr": "072008687047",
     "movs r0, #7; svc #5; movs r0, #9": "072005df0920",
     "movs r0, #7; vadd.f32 s0, s0, s0; movs r0, #9": "072030ee000a0920",
     "movs r0, #9; adds r1, #1; bx lr": "092001317047",
+    "movs r0, r3; bx lr": "18007047",
     "nop; bx r1": "00bf0847",
     "push {r2, r3}": "0cb4",
     "stm r1, {r2, r3}": "81e80c00",
     "str r0, [r1, #4]": "4860",
     "str r0, [r1]": "0860",
+    "str r1, [r0]; dsb; isb; bx lr": "0160bff34f8fbff36f8f7047",
     "str r2, [r3]; str r4, [r3, #4]; str r5, [r3, #-8]; dsb; isb": "1a605c6043f8085cbff34f8fbff36f8f",
+    "strb r1, [r0]; bx lr": "01707047",
     "udf #0": "00de",
     "vldr s0, [r1]": "91ed000a",
+    "vmov s0, r1; vadd.f32 s0, s0, s0; vmov r0, s0; bx lr": "00ee101a30ee000a10ee100a7047",
 }
 
 
