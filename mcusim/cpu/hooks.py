@@ -158,6 +158,8 @@ def _snapshot(uc: Any, user: Any, c: Any) -> None:
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """A load or store is about to happen: advance the clock to it and charge what it costs."""
     c = _words(user[CORE])
+    if c[C.FAULT] != C.NO_FAULT:  # what the block does behind a fault does not count
+        return
     s = _words(user[MEMORY])
     a = _words(user[ACCESSES])
     at: Any = np.int64(address)
@@ -166,7 +168,6 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     if c[C.SLOW]:
         _exact_pc(uc, user, c, a)
     r = accesses.reach(c, s, a, n, write)
-    before = c[C.FAULT]
     q = core_port.find(s, at)
     if q >= 0:
         b = _words(user[BRANCHES])
@@ -183,13 +184,15 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
             system_space.read(c, s, ppb, at - accesses.PRIVATE)
     else:
         accesses.peripheral(c, a, _words(user[PERIPHERALS]), r, at, n, write)
-    if c[C.FAULT] != before:
+    if c[C.FAULT] != C.NO_FAULT:
         _snapshot(uc, user, c)
 
 
 def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A divide is about to execute: the cycles that its operands add to the least."""
     c = _words(user[CORE])
+    if c[C.FAULT] != C.NO_FAULT:
+        return
     s = _words(user[MEMORY])
     a = _words(user[ACCESSES])
     info = _words(user[DIVIDE])
