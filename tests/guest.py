@@ -66,7 +66,7 @@ def wide_alu(f: Fields) -> bytes:
         (0xFB90 | a, 0xF0F0 | d << 8 | b),  # SDIV
         (0xFBB0 | a, 0xF0F0 | d << 8 | b),  # UDIV
         (0xFBA0 | a, c << 12 | (c + 1) % 6 << 8 | b),  # UMULL
-        (0xF3C0 | a, f(8) << 12 | d << 8 | f(4) << 6 | f(8)),  # UBFX
+        (0xF3C0 | a, f(6) << 12 | d << 8 | f(4) << 6 | f(8)),  # UBFX, within 32 bits
         (0xFA80 | a, 0xF040 | d << 8 | b),  # UADD8: GE bits
         (0xFAA0 | a, 0xF080 | d << 8 | b),  # SEL
         (0xEE30, f(14) << 12 | 0x0A20),  # VADD.F32 of s0 and s1
