@@ -18,11 +18,13 @@ from mcusim.cpu.tables import Block, Tables
 from mcusim.cpu.timing import Pipeline
 from mcusim.cpu.unicorn_core import UnicornCore
 
-__all__ = ["GRANULE", "MOST_BLOCKS", "Code"]
+__all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
 
 GRANULE = 6  # log2 of the bytes that one mark stands for; 64 marks a word
 LONGEST_STORE = 8
-MOST_BLOCKS = 100_000  # a program that writes new code without end must not take all memory
+MOST_INSTRUCTIONS = (
+    400_000  # different ones; a jump into empty memory, or new code without end, must not take all of it
+)
 
 
 class Code:
@@ -36,6 +38,7 @@ class Code:
         self._decoder = Decoder()
         self._core = core
         self._live: dict[int, Block] = {}
+        self._instructions = 0
         self._seen: dict[tuple[int, bytes, int], Block] = {}
 
     @property
@@ -45,8 +48,8 @@ class Code:
 
     @property
     def full(self) -> bool:
-        """More different blocks than any program has that does not write code for ever."""
-        return len(self.tables.known) >= MOST_BLOCKS
+        """More different code than a program on a microcontroller has."""
+        return self._instructions >= MOST_INSTRUCTIONS
 
     def learn(self, address: int, code: bytes, it_state: int) -> None:
         """Enter the block of these bytes, which begins in the middle of an IT block when ``it_state`` is not 0."""
@@ -56,6 +59,7 @@ class Code:
             instructions = self._decoder.decode(code, address, it_state)
             block = self.tables.add(instructions, self._pipeline.schedule(instructions))
             self._seen[key] = block
+            self._instructions += len(instructions)
         else:
             self.tables.enter(address, block.index)
         self._live[address] = block

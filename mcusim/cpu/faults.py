@@ -65,7 +65,7 @@ _TEXTS = {
     ),
     C.ENDLESS_CODE: (
         "code without end",
-        "at {address}: the program has written and run more different code than is kept (100,000 blocks)",
+        "at {address}: the program has run over 400,000 different instructions; a jump into memory without code?",
     ),
     C.NOT_EXECUTABLE: (
         "execution violation",

@@ -28,7 +28,7 @@ _ACCESS = {
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
 _BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE)
-BREAKPOINT, SUPERVISOR_CALL = 0xBE, 0xDF
+BREAKPOINT, SUPERVISOR_CALL, WIDE = 0xBE, 0xDF, 0xE8  # upper bytes of a first halfword
 
 
 def _branches(state: Any) -> tuple[tuple[int, int], ...]:
@@ -90,13 +90,22 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
     if emulator.registers()["xpsr"] & 1 << 24 == 0:
         return *describe(C.ARM_STATE, pc, 0, False, 0, None), pc
+    if not _executable(emulator, pc):
+        return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, name_of(emulator.machine, pc)), pc
+    word = emulator.core.peek(pc, 4) or code or b""
+    if len(word) < 4 or word[1] < WIDE:
+        return "undefined instruction", f"the halfword {word[1::-1].hex()} is no instruction of this core", None
+    shown = f"{word[1::-1].hex()} {word[:1:-1].hex()}"
+    return "undefined instruction", f"the halfwords {shown} are no instruction of this core", None
+
+
+def _executable(emulator: Emulator, address: int) -> bool:
+    """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
     memory = emulator.memory.state
-    found = int(find(memory, pc))
-    if found >= 0 and not memory[found + L.FLAGS] & L.EXECUTE:  # Unicorn knows the default map's areas too
-        return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, None), pc
-    word = emulator.core.peek(pc, 4)
-    shown = "" if word is None else f" {word[1::-1].hex()} {word[:1:-1].hex()}"
-    return "undefined instruction", f"the halfwords{shown} are no instruction of this core", None
+    found = int(find(memory, address))
+    if found >= 0:
+        return bool(memory[found + L.FLAGS] & L.EXECUTE)
+    return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000
 
 
 def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | None]:
