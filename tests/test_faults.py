@@ -186,3 +186,39 @@ def test_a_fault_inside_an_if_then_block(isa: str) -> None:
     emulator, stop = run(isa, program, r1=0x7000_0000)
     assert stop.fault is not None
     assert (stop.fault.pc, stop.fault.registers["r0"], emulator.instructions) == (AT + 8, 8, 4)
+
+
+@both
+@pytest.mark.parametrize("hint", ["yield", "wfe", "sev"])
+def test_hints_do_nothing(isa: str, hint: str) -> None:
+    hints = {"yield": code("yield; movs r0, #9; bx lr"), "wfe": code("wfe; movs r0, #9; bx lr")}
+    emulator, stop = run(isa, hints.get(hint, code("sev; movs r0, #9; bx lr")))
+    assert (stop.kind, emulator.registers()["r0"], emulator.instructions) == ("returned", 9, 3)
+
+
+@both
+@pytest.mark.parametrize("address", [RAM, 0xE000_ED98])  # the second makes the hooks stop the core too
+def test_waiting_for_an_interrupt_is_the_end(isa: str, address: int) -> None:
+    emulator, stop = run(isa, code("str r0, [r1]; wfi; movs r2, #9; bx lr"), r0=1, r1=address)
+    assert (stop.kind, emulator.registers()["r2"], emulator.instructions) == ("idle", 0, 2)
+    assert emulator.run(10).kind == "idle"
+
+
+@both
+def test_a_program_that_has_faulted_stays_so_until_another_begins(isa: str) -> None:
+    emulator, stop = run(isa, code("movs r0, #7; udf #0"))
+    cycles = emulator.cycles
+    assert emulator.run(10) == stop
+    assert (emulator.cycles, emulator.instructions) == (cycles, 1)
+    emulator.write(AT + 0x40, code("movs r0, #7; bx lr"))
+    emulator.call(AT + 0x40)
+    assert emulator.run(10).kind == "returned"
+
+
+def test_an_instruction_on_the_border_of_two_memories() -> None:
+    emulator, _ = run("cortex-m7", code("bx lr"))
+    border = RAM + 0x1_0000
+    emulator.write(border - 2, code("add.w r0, r0, #1; bx lr"))
+    emulator.call(border - 2, (4,))
+    assert (emulator.run(10).kind, emulator.registers()["r0"]) == ("returned", 5)
+    assert emulator.read(border - 2, 6) == code("add.w r0, r0, #1; bx lr")

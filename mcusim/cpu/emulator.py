@@ -26,7 +26,7 @@ from mcusim.cpu.peripheral_space import PeripheralSpace
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.start import stack_limit
 from mcusim.cpu.start import start as start_of
-from mcusim.cpu.stopping import explain_error, explain_fault, settle
+from mcusim.cpu.stopping import explain_error, explain_fault, settle, stopped_at_hint
 from mcusim.cpu.tables import Tables
 from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
@@ -257,8 +257,10 @@ class Emulator:
         return self._flush() or Stop("idle")
 
     def _exception(self, error: int) -> Stop | None:
-        """A semihosting call is answered; any other exception ends the run."""
+        """A semihosting call is answered, a hint does nothing; any other exception ends the run."""
         pc = self.core["pc"]
+        if stopped_at_hint(self, pc):
+            return self._flush()
         if self.core.peek(pc, 2) != b"\xab\xbe":
             return Stop("fault", fault=explain_error(self, error))
         try:

@@ -19,7 +19,7 @@ from mcusim.memory.lookup import find
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
 
-__all__ = ["explain_error", "explain_fault", "settle"]
+__all__ = ["explain_error", "explain_fault", "settle", "stopped_at_hint"]
 
 _ACCESS = {
     uc.UC_ERR_READ_UNMAPPED: "load",
@@ -75,6 +75,15 @@ def explain_error(emulator: Emulator, error: int, refused: str = "") -> Fault:
     if refused:
         kind, text = "semihosting", f"operation {registers['r0']:#x}: {refused}"
     return Fault(kind, text, pc, address, registers, _branches(emulator.state))
+
+
+def stopped_at_hint(emulator: Emulator, pc: int) -> bool:
+    """Whether a YIELD or WFE has just run: Unicorn stops behind both, which the architecture lets do nothing."""
+    record = int(emulator.state[C.PREVIOUS])
+    if record < 0:
+        return False
+    last = emulator.code.block_of(record).instructions[-1]
+    return last.end == pc and last.mnemonic in ("yield", "wfe")
 
 
 def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:
