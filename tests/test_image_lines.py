@@ -62,6 +62,6 @@ def test_lines_equal_those_of_pyelftools(path: Path) -> None:
     image = load_image(path)
     code = image.segments[0]
     inside = [address for address in expected if code.address <= address < code.end]
-    assert len(inside) > 1000
+    assert len(inside) > 500
     lines = {address: image.line_at(address) for address in inside}
     assert {a: found[1] if found else 0 for a, found in lines.items()} == {a: expected[a] for a in inside}
