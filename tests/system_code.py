@@ -16,6 +16,9 @@ CODE = {
     "ldr r0, [r1]; str r0, [r1]; bx lr": "086808607047",
     "ldr r2, [r3]; orr r2, r2, #8; ldr r0, [r1]; str r2, [r3]; dsb; isb": "1a6842f0080208681a60bff34f8fbff36f8f",
     "ldrd r2, r3, [r1]": "d1e90023",
+    "mov r4, sp; mov sp, r1; push {r2, r3}; mov sp, r4; b 1f; 1: push {r2, r3}; pop {r2, r3}; bx lr": (
+        "6c468d460cb4a546ffe70cb40cbc7047"
+    ),
     "movs r0, #1; bx lr": "01207047",
     "movs r0, #32; bkpt #0xab; movs r0, #9; bx lr": "2020abbe09207047",
     "movs r0, #4; bkpt #0xab; bx lr": "0420abbe7047",

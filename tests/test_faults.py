@@ -222,3 +222,13 @@ def test_an_instruction_on_the_border_of_two_memories() -> None:
     emulator.call(border - 2, (4,))
     assert (emulator.run(10).kind, emulator.registers()["r0"]) == ("returned", 5)
     assert emulator.read(border - 2, 6) == code("add.w r0, r0, #1; bx lr")
+
+
+@both
+def test_a_stack_elsewhere_is_no_overflow_and_the_known_one_is_checked_again(isa: str) -> None:
+    program = code("mov r4, sp; mov sp, r1; push {r2, r3}; mov sp, r4; b 1f; 1: push {r2, r3}; pop {r2, r3}; bx lr")
+    _, elsewhere = run(isa, program, r1=LOWEST - 64)
+    assert elsewhere.kind == "returned"
+    _, back = run(isa, program, r1=LOWEST - 64, sp=LOWEST + 8)  # the second push reaches the guard
+    assert back.fault is not None and back.fault.kind == "stack overflow"
+    assert back.fault.pc == AT + 10

@@ -46,15 +46,15 @@ def seek(c: State, a: State, pc: int) -> None:
 
 @native
 def reach(c: State, s: State, a: State, size: int, write: int) -> int:
-    """Advance the clock to the access at the cursor and return the offset of its record, or -1 when it is another."""
+    """Advance the clock to the access at the cursor and return the offset of its record, 0 for one not foreseen."""
     e = c[C.CURSOR]
     if e >= c[C.CURSOR_END]:
         c[C.LOST] += 1
-        return -1
+        return 0
     r = e * C.ACCESS
     if a[r + C.WRITE] != write or a[r + C.BYTES] != size:
         c[C.LOST] += 1
-        return -1
+        return 0
     c[C.CURSOR] = e + 1
     at = a[r + C.AT]
     if at > c[C.CONSUMED]:
@@ -78,7 +78,7 @@ def peripheral(c: State, a: State, listed: State, r: int, address: int, size: in
                 c[C.PERIPHERAL_WRITTEN] = 1  # what a read shall find is put back before the next block
                 c[C.STOP] = C.FLUSH
             return
-    fault(c, C.NO_PERIPHERAL, address, size, write, a[r + C.PC] if r >= 0 else 0)
+    fault(c, C.NO_PERIPHERAL, address, size, write, a[r + C.PC])
 
 
 @native
@@ -106,7 +106,15 @@ def together(c: State, s: State, q: int, r: int, flags: int, address: int) -> in
 
 @native
 def stack(c: State, flags: int, address: int, size: int, pc: int) -> None:
-    """High-water mark of the stack, and its overflow: below the limit, or into the guard at its lowest bytes."""
+    """High-water mark of the stack, and its overflow: below the limit, or into the guard at its lowest bytes.
+
+    From a block on that moves the stack pointer elsewhere (another task's stack) nothing is checked until a later block
+    uses the stack that is known again.
+    """
+    if c[C.STACK_KNOWN] < 1:
+        if c[C.STACK_KNOWN] < 0 or flags & C.BY_STACK == 0 or address < c[C.STACK_LIMIT] or address >= c[C.STACK_TOP]:
+            return
+        c[C.STACK_KNOWN] = 1
     if flags & C.BY_STACK and address < c[C.STACK_LOW]:
         c[C.STACK_LOW] = address
         if address < c[C.STACK_LIMIT]:
@@ -143,12 +151,9 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
 def ordinary(
     c: State, s: State, a: State, b: State, marks: State, q: int, r: int, address: int, size: int, write: int
 ) -> None:
-    """A load or store of a memory region (range record ``q``); ``r`` is the access record or -1."""
-    flags = 0
-    pc = 0
-    if r >= 0:
-        flags = a[r + C.ACCESS_FLAGS]
-        pc = a[r + C.PC]
+    """A load or store of a memory region (range record ``q``); ``r`` is the access record."""
+    flags = a[r + C.ACCESS_FLAGS]
+    pc = a[r + C.PC]
     extra = together(c, s, q, r, flags, address)
     unaligned = address & (size - 1)
     if unaligned:
@@ -172,6 +177,5 @@ def ordinary(
     else:
         s[L.NOW] += extra
         stall = core_port.second(s, q, address, 0) if flags & C.SECOND else core_port.load(s, q, address, size)
-    if r >= 0:
-        a[r + C.STALLED] += stall
-        a[r + C.PENALTY] += extra
+    a[r + C.STALLED] += stall
+    a[r + C.PENALTY] += extra

@@ -173,6 +173,10 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
         t[i + C.FETCH_TICKS] += stall
     elif c[C.SLOT_FREE] and t[i + C.SHARES]:
         beside = 1
+    if flags & C.MOVES_STACK:
+        c[C.STACK_KNOWN] = -1
+    elif c[C.STACK_KNOWN] < 0:
+        c[C.STACK_KNOWN] = 0
     if flags & C.WIDE_ENTRY and c[C.TAKEN]:
         s[L.NOW] += L.TICK
         t[i + C.CARRY_TICKS] += L.TICK

@@ -114,6 +114,11 @@ class Code:
         block = self._live[address]
         return next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
 
+    def unforeseen_in(self, record: int) -> int:
+        """Address of the instruction that made an access decoding knows nothing of, as well as can be told."""
+        block = self.block_of(record)
+        return next((i.address for i in block.instructions if i.mnemonic == "undefined"), block.address)
+
     def block_of(self, record: int) -> Block:
         """The block whose native record begins at ``record``."""
         return self.tables.known[record // C.BLOCK]

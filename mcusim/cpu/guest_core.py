@@ -159,7 +159,8 @@ class GuestCore:
         """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked)."""
         self.core["sp"] = top
         self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit else 0
-        self.state[C.STACK_LOW] = top
+        self.state[C.STACK_LOW] = self.state[C.STACK_TOP] = top
+        self.state[C.STACK_KNOWN] = 1
 
     def call(self, address: int, arguments: Sequence[int] = ()) -> None:
         """Prepare a call by the AAPCS: four words in registers, the rest on the stack; :meth:`run` then runs it.

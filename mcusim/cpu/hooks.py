@@ -178,8 +178,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
             console = _words(user[CONSOLE])
             now = s[L.NOW]
             system_space.write(c, s, ppb, console, at - accesses.PRIVATE, n, value)
-            if r >= 0:
-                a[r + C.PENALTY] += s[L.NOW] - now
+            a[r + C.PENALTY] += s[L.NOW] - now
         else:
             system_space.read(c, s, ppb, at - accesses.PRIVATE)
     else:

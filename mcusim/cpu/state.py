@@ -21,7 +21,7 @@ MAINTENANCE = 44  # ticks of the core for a cache maintenance operation by addre
 SYSTEM_TICKS = 45  # ticks spent in maintenance operations
 DEVICE_FAULTS = 46  # an unaligned access to Device memory faults
 TRAP_UNALIGNED = 47  # CCR.UNALIGN_TRP
-PERIPHERAL_WRITTEN, BESIDE, LAST_UNALIGNED = 54, 55, 56
+PERIPHERAL_WRITTEN, BESIDE, LAST_UNALIGNED, STACK_TOP, STACK_KNOWN = 54, 55, 56, 57, 58
 LISTED = 48  # number of peripheral blocks
 COUNT_READ, CCSIDR_D, CCSIDR_I = 51, 52, 53
 CALL_DEPTH, ENTERED = 49, 50  # ENTERED: the block entered last
@@ -51,13 +51,13 @@ BLOCK = 38
 
 # block flags
 # LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch); ALWAYS: it has no
-# condition
-CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE, ALWAYS = 1, 2, 4, 8, 16, 32
+# condition; MOVES_STACK: it sets SP to something else
+CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE, ALWAYS, MOVES_STACK = 1, 2, 4, 8, 16, 32, 64
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)
 
-# an access (divides have a record too, behind the block's accesses)
+# an access (divides have a record too, behind the block's accesses; the first record is for accesses not foreseen)
 WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC, MADE, STALLED, PENALTY = range(9)
 ACCESS = 10
 

@@ -28,7 +28,7 @@ _ACCESS = {
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
 _BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE)
-BREAKPOINT, SUPERVISOR_CALL, WIDE = 0xBE, 0xDF, 0xE8  # upper bytes of a first halfword
+BREAKPOINT, WIDE = 0xBE, 0xE8  # upper bytes of a first halfword
 
 
 def _branches(state: Any) -> tuple[tuple[int, int], ...]:
@@ -51,9 +51,10 @@ def explain_fault(emulator: Emulator) -> Fault:
         if code == C.NO_FPU:
             pc = emulator.code.first_floating(address)
     else:
+        pc = pc or emulator.code.unforeseen_in(int(c[C.ENTERED]))
         settle(emulator, pc)
         names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
-        registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)}
+        registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)} | {"pc": pc}
     block = name_of(emulator.machine, address)
     size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
     kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
@@ -89,9 +90,12 @@ def stopped_at_hint(emulator: Emulator, pc: int) -> bool:
 def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:
     if error in _ACCESS:
         return _unmapped(emulator, _ACCESS[error], pc)
-    previous = emulator.core.peek(pc - 2, 2)
-    if error == uc.UC_ERR_EXCEPTION and previous is not None and previous[1] == SUPERVISOR_CALL:
-        return "exception", f"SVC {previous[0]}: exceptions are not taken here", None
+    entered = int(emulator.state[C.ENTERED])
+    if error == uc.UC_ERR_EXCEPTION and entered >= 0:
+        last = emulator.code.block_of(entered).instructions[-1]
+        if last.end == pc and last.mnemonic == "svc":
+            number = (emulator.core.peek(last.address, 1) or b"\0")[0]
+            return "exception", f"SVC {number}: exceptions are not taken here", None
     code = emulator.core.peek(pc, 2)
     if code is not None and code[1] == BREAKPOINT:
         if code[0] == 0xAB:

@@ -55,7 +55,7 @@ class Tables:
         self.known: list[Block] = []
         self.broken: list[tuple[Block, int]] = []  # blocks that broke off, after so many instructions
         self.moved = True
-        self.records = 0
+        self.records = 1  # the first is for accesses that decoding did not foresee
 
     def add(self, instructions: Sequence[Instruction], timing: Timing) -> Block:
         """Enter a block, replacing one at the same address."""
@@ -140,6 +140,8 @@ class Tables:
             t[C.FLAGS] |= C.ALWAYS
         if any(i.conditional and i.accesses for i in instructions):
             t[C.FLAGS] |= C.CONDITIONAL_ACCESS
+        if any(moves_stack(i) for i in instructions):
+            t[C.FLAGS] |= C.MOVES_STACK
         if any(i.kind in _FP for i in instructions):
             t[C.FLAGS] |= C.HAS_FP
         if not self._m7 and entry_penalty(head):
@@ -152,6 +154,15 @@ class Tables:
         for k, (register, cycles) in enumerate(soonest):
             t[C.NEEDS + k] = register << 32 | cycles * TICK + 1
             t[C.NEEDS_MASK] |= 1 << register
+
+
+def moves_stack(instruction: Instruction) -> bool:
+    """Whether it sets a stack pointer to another stack: MSR MSP or PSP, LDR sp, MOV sp (but from a frame pointer, r7)."""
+    if instruction.mnemonic == "msr":
+        return "sp" in instruction.text.lower()
+    return (
+        instruction.mnemonic in ("mov", "ldr") and instruction.writes >> SP & 1 == 1 and not instruction.reads >> 7 & 1
+    )
 
 
 def ending(last: Instruction) -> int:
