@@ -157,7 +157,7 @@ class Tables:
 
 
 def moves_stack(instruction: Instruction) -> bool:
-    """Whether it sets a stack pointer to another stack: MSR MSP or PSP, LDR sp, MOV sp (not from a frame pointer, r7)."""
+    """Whether it turns to another stack: MSR MSP or PSP, LDR sp, MOV sp (not from a frame pointer, r7)."""
     if instruction.mnemonic == "msr":
         return "sp" in instruction.text.lower()
     return (
