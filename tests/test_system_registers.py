@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import guest
 import pytest
+from system_board import POKE, PROGRAM, PUT_BYTE, RAM, SDRAM, Board, both
 from system_code import code
 
-from mcusim.cpu.emulator import Emulator
-
-ISAS = ("cortex-m4", "cortex-m7")
-both = pytest.mark.parametrize("isa", ISAS)
-PEEK, POKE, PUT_BYTE, PROGRAM = (guest.FLASH + at for at in (0x100, 0x120, 0x140, 0x200))
-RAM, SDRAM = guest.RAM, 0x6000_0000
 DEMCR, DWT_CTRL, CYCCNT = 0xE000_EDFC, 0xE000_1000, 0xE000_1004
 SYST_CSR, SYST_RVR, SYST_CVR = 0xE000_E010, 0xE000_E014, 0xE000_E018
 CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR, AIRCR = (
@@ -23,39 +17,6 @@ MPU_TYPE, MPU_CTRL, MPU_RNR, MPU_RBAR, MPU_RASR = 0xE000_ED90, 0xE000_ED94, 0xE0
 ICIALLU, DCIMVAC, DCISW, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
     0xE000_EF50, 0xE000_EF5C, 0xE000_EF60, 0xE000_EF68, 0xE000_EF6C, 0xE000_EF70, 0xE000_EF74,
 )  # fmt: skip
-
-
-class Board:
-    """An emulator that runs a few instructions at a time."""
-
-    def __init__(self, isa: str, caches: bool = True) -> None:
-        self.printed: list[bytes] = []
-        self.emulator = Emulator(guest.MACHINES[isa], self.printed.append, caches)
-        self.emulator.set_stack(guest.STACK, 0)
-        self.emulator.write(PEEK, code("ldr r0, [r0]; bx lr"))
-        self.emulator.write(POKE, code("str r1, [r0]; dsb; isb; bx lr"))
-        self.emulator.write(PUT_BYTE, code("strb r1, [r0]; bx lr"))
-
-    def call(self, address: int, *arguments: int) -> int:
-        self.emulator.call(address, arguments)
-        stop = self.emulator.run(100_000)
-        assert stop.kind == "returned", stop
-        return self.emulator.registers()["r0"]
-
-    def peek(self, address: int) -> int:
-        return self.call(PEEK, address)
-
-    def poke(self, address: int, value: int) -> None:
-        self.call(POKE, address, value)
-
-    def counters(self) -> tuple[int, int, int]:
-        """Data cache hits and misses; lines written back."""
-        found = self.emulator.memory.counters()
-        return found["dcache_hits"], found["dcache_misses"], found["dcache_writebacks"]
-
-    def run(self, program: bytes, *arguments: int) -> int:
-        self.emulator.write(PROGRAM, program)
-        return self.call(PROGRAM, *arguments)
 
 
 @both
@@ -274,53 +235,3 @@ def test_a_reset_request(isa: str) -> None:
     board.poke(AIRCR, 0x1234_0004)  # without the key nothing happens
     board.emulator.call(POKE, (AIRCR, 0x05FA_0004))
     assert board.emulator.run(100).kind == "reset"
-
-
-@both
-def test_code_that_rewrites_itself(isa: str) -> None:
-    """A function in RAM, called, rewritten by stores of the core, called again."""
-    board = Board(isa)
-    function = RAM + 0x2000
-    for value in (1, 2, 3, 2):
-        word = int.from_bytes(code("movs r0, #1; bx lr"), "little") & ~0xFF | value
-        board.poke(function, word)
-        assert board.call(function) == value
-        assert board.call(function) == value
-
-
-@both
-def test_one_call_rewrites_code_behind_itself(isa: str) -> None:
-    """The store, DSB, ISB and the rewritten instruction, all in RAM, a loop of it: counts up in the code itself."""
-    board = Board(isa)
-    at = RAM + 0x2000
-    # loop: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b next; next: movs r3, #0; subs r0, #1; bne loop
-    program = code("1: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b 2f; 2: movs r3, #0; subs r0, #1; bne 1b")
-    board.emulator.write(at, program + code("movs r0, r3; bx lr"))
-    assert board.call(at, 50, at + 16) == 50
-
-
-@both
-def test_stores_beside_code_in_ram_decode_nothing_again(isa: str) -> None:
-    """Two functions in RAM, and data between them and in the same 64 bytes: each block is decoded once."""
-    board = Board(isa)
-    caller, other = RAM + 0x1000, RAM + 0x3000
-    loop = code("push {lr}; 1: str r1, [r0]; str r1, [r2]; blx r3; subs r1, #1; bne 1b; pop {pc}")
-    board.emulator.write(caller, loop)
-    board.emulator.write(other, code("movs r4, #1; bx lr"))
-    board.call(caller, RAM + 0x2000, 10, caller + 32, other | 1)
-    known = len(board.emulator.tables.known)
-    board.call(caller, RAM + 0x2000, 1000, caller + 32, other | 1)
-    assert len(board.emulator.tables.known) == known
-
-
-@both
-@pytest.mark.parametrize("before", [0, 16])  # the store begins 64 bytes' end, or in the same
-def test_a_store_that_only_ends_in_code(isa: str, before: int) -> None:
-    board = Board(isa)
-    at = RAM + 0x2000 + before
-    board.emulator.write(at, code("movs r0, #1; bx lr"))
-    assert board.call(at) == 1
-    decoded = len(board.emulator.tables.known)
-    board.poke(at - 2, 0x2002 << 16)  # MOVS r0, #2 in its upper half
-    assert board.call(at) == 2
-    assert len(board.emulator.tables.known) > decoded
