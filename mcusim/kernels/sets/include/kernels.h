@@ -1,0 +1,76 @@
+/* What a kernel is called with: one structure for each kind of operator, its address in r0; the result in r0 is 0 or an
+   error. Every member is a 32-bit word. Activations are NHWC, int8 unless the symbol ends in _u8; per-channel multipliers
+   and shifts as TensorFlow Lite's QuantizeMultiplier makes them (shift > 0: left). Offsets are added: input_offset is minus
+   the zero point of the input, output_offset plus that of the output. A tile is a call of its own: fewer rows, pad_top of
+   the tile, pointers to its rows. */
+#ifndef MCUSIM_KERNELS_H
+#define MCUSIM_KERNELS_H
+#include <stdint.h>
+
+struct conv_call { /* CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (1 x 1, in_c inputs) */
+    const void *input, *filter;
+    const int32_t *bias; /* 0: none */
+    void *output, *scratch;
+    const int32_t *multiplier, *shift; /* one for each output channel */
+    int32_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
+    int32_t filter_h, filter_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, depth_multiplier;
+    int32_t input_offset, filter_offset, output_offset, least, most;
+};
+
+struct pool_call { /* AVERAGE_POOL_2D, MAX_POOL_2D */
+    const void *input;
+    void *output, *scratch;
+    int32_t batch, in_h, in_w, channels, out_h, out_w;
+    int32_t filter_h, filter_w, stride_h, stride_w, pad_top, pad_left, least, most;
+};
+
+struct binary_call { /* ADD, SUB, MUL, MAXIMUM, MINIMUM; shapes of four, broadcast where 1 */
+    const void *input1, *input2;
+    void *output;
+    int32_t shape1[4], shape2[4], shape[4];
+    int32_t input1_offset, input2_offset, output_offset, left_shift;
+    int32_t input1_multiplier, input1_shift, input2_multiplier, input2_shift, output_multiplier, output_shift;
+    int32_t least, most;
+};
+
+struct unary_call { /* RELU and relatives, LEAKY_RELU, LOGISTIC, TANH, HARD_SWISH, QUANTIZE, DEQUANTIZE */
+    const void *input;
+    void *output;
+    int32_t elements, input_offset, output_offset, multiplier, shift, second_multiplier, second_shift;
+    int32_t radius, left_shift, least, most;
+};
+
+struct softmax_call {
+    const void *input;
+    void *output;
+    int32_t rows, depth, multiplier, shift, least_difference;
+};
+
+struct join_call { /* CONCATENATION: inputs one after another, count pieces of bytes[i] of input i each */
+    const void *const *inputs;
+    const int32_t *bytes;
+    void *output;
+    int32_t inputs_count, count;
+};
+
+struct move_call { /* RESHAPE and relatives, PAD, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE: output[i] = input[at(i)] */
+    const void *input;
+    void *output;
+    int32_t shape[5];                  /* of the output, ones in front */
+    int32_t step[5], begin;            /* elements of the input from one output element to the next; the first */
+    int32_t before[5], inside[5];      /* PAD: output rows before the input's, and the input's */
+    int32_t item, value;               /* bytes of an element; what PAD fills with */
+};
+
+struct resize_call { /* RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR */
+    const void *input;
+    void *output;
+    int32_t batch, in_h, in_w, channels, out_h, out_w, align_corners, half_pixel_centers;
+};
+
+struct mean_call { /* MEAN over the axes that reduce marks */
+    const void *input;
+    void *output, *scratch; /* scratch: one int32 for each output element */
+    int32_t shape[4], reduce[4], input_offset, output_offset, multiplier, shift, least, most;
+};
+#endif
