@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from elf_writer import DataSegment, write_elf
+from elf_writer import DataSegment, ElfSymbol, write_elf
 
 import mcusim
 from mcusim.cli import main
@@ -30,6 +30,17 @@ def test_an_entry_point_finds_what_start_up_code_leaves(tmp_path: Path) -> None:
     assert (called.result, called.dumps[0].data) == (42, b"\x2a\0\0\0")
     assert called.stack.top - called.stack.limit == 256
     assert len(repr(result)) < 2000
+
+
+@pytest.mark.parametrize("stack", [None, "4 KiB"])
+def test_a_heap_behind_static_data_is_no_stack_overflow(stack: str | None, tmp_path: Path) -> None:
+    """``malloc`` begins at the end of static data, which is the stack's limit only where nothing else is known."""
+    program = bytes.fromhex("0149 0860 7047 00bf 04000020")  # ldr r1, [pc, #4]; str r0, [r1]; bx lr; nop; address
+    data = DataSegment(0x2000_0000, b"", 4)
+    top = ("_estack", ElfSymbol(0x2000_1000))
+    path = write_elf(tmp_path / "app.elf", program, 0x0800_0100, symbols=[top], data_segments=[data])
+    kind = mcusim.emulate(path, "stm32f746g-disco", stack=stack, call=0x0800_0101).stop.kind
+    assert kind == ("returned" if stack is None else "fault"), "a stack that was asked for keeps its guard"
 
 
 def test_waiting_for_an_interrupt_is_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from elf_writer import OBJECT, DataSegment, ElfSymbol, write_elf
 from images import CODE, DTCM, FLASH, ITCM_FLASH, SRAM, STACK, absolute, with_symbols
 
 from mcusim.cpu.image import load_image
-from mcusim.cpu.start import Start, stack_limit, stack_top, start
+from mcusim.cpu.start import Start, stack_is_reserved, stack_limit, stack_top, start
 from mcusim.errors import ImageError
 from mcusim.machine import Machine, load_machine
 
@@ -86,3 +86,10 @@ def test_stack_limit(tmp_path: Path) -> None:
     data = DataSegment(SRAM, b"abcd", 0x800)
     image = load_image(write_elf(tmp_path / "a.elf", CODE, FLASH, data_segments=[data]))
     assert stack_limit(image, STACK) == SRAM + 0x800
+
+
+def test_a_stack_that_ends_where_static_data_does_is_not_reserved(tmp_path: Path) -> None:
+    size, end = ("_Min_Stack_Size", absolute(0x400)), ("end", absolute(0x2001_4000))
+    assert not stack_is_reserved(with_symbols(tmp_path, size, end), STACK)
+    assert stack_is_reserved(with_symbols(tmp_path, end, ("__StackLimit", absolute(0x2004_0000))), STACK)
+    assert stack_is_reserved(with_symbols(tmp_path, size), STACK)

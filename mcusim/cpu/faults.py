@@ -54,7 +54,7 @@ _TEXTS = {
         "{what} at {address}{block}: the machine has no memory there and lists no peripheral; add one as"
         " [peripherals.<name>] with base, size and reads",
     ),
-    C.STACK: ("stack overflow", "{what} at {address} is below the stack, whose lowest address is {limit}"),
+    C.STACK: ("stack overflow", "{what} at {address} is {below} the stack, whose lowest address is {limit}"),
     C.NO_FPU: (
         "no coprocessor",
         "a floating-point instruction while the FPU is off; enable it in CPACR (bits 20 to 23) first",
@@ -79,4 +79,5 @@ def describe(code: int, address: int, size: int, write: bool, limit: int, block:
     kind, text = _TEXTS[code]
     what = f"a {'store' if write else 'load'} of {size} B"
     where = f" ({block})" if block else ""
-    return kind, text.format(what=what, address=f"{address:#010x}", limit=f"{limit:#010x}", block=where)
+    below = "below" if address < limit else "in the guard at the end of"
+    return kind, text.format(what=what, address=f"{address:#010x}", limit=f"{limit:#010x}", block=where, below=below)

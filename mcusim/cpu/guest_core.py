@@ -14,7 +14,7 @@ from mcusim.cpu.code import Code
 from mcusim.cpu.faults import Stop
 from mcusim.cpu.image import Image, check_placements
 from mcusim.cpu.peripheral_space import PeripheralSpace
-from mcusim.cpu.start import stack_limit
+from mcusim.cpu.start import stack_is_reserved, stack_limit
 from mcusim.cpu.start import start as start_of
 from mcusim.cpu.tables import Tables
 from mcusim.cpu.unicorn_core import UnicornCore
@@ -148,17 +148,22 @@ class GuestCore:
         found = start_of(self.image, self.machine)
         self._begin_again()
         self.core["pc"] = found.pc | 1
-        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0)
+        reserved = stack_is_reserved(self.image, found.sp)
+        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, reserved)
         if found.kind == "entry":
             self.state[C.FPU] = 1
         self.core["lr"] = self.core.return_address | 1
         if found.vectors is not None:
             system_registers.set_vectors(self._ppb, found.vectors)
 
-    def set_stack(self, top: int, limit: int) -> None:
-        """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked)."""
+    def set_stack(self, top: int, limit: int, reserved: bool = True) -> None:
+        """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked).
+
+        ``reserved``: its lowest bytes are a guard, a store of any kind to them is an overflow; False where a heap may
+        be there, then only what is stored through the stack pointer is checked.
+        """
         self.core["sp"] = top
-        self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit else 0
+        self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit and reserved else 0
         self.state[C.STACK_LOW] = self.state[C.STACK_TOP] = top
         self.state[C.STACK_KNOWN] = 1
 

@@ -11,7 +11,7 @@ from mcusim.errors import ImageError
 from mcusim.machine.description import Machine, Region
 from mcusim.machine.tree import show_address
 
-__all__ = ["Start", "stack_limit", "stack_top", "start"]
+__all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start"]
 
 _TABLES = ("g_pfnVectors", "__isr_vector", "__Vectors", "_vectors", "__vectors", "vector_table", "__vector_table")
 _STACK_TOPS = (
@@ -120,13 +120,28 @@ def stack_limit(image: Image, sp: int) -> int | None:
     nearest writable segment below): linker scripts of ST reserve ``_Min_Stack_Size`` bytes, but the stack may grow on.
     Only without either is it ``sp`` less the reserved size. Left out: a heap in between.
     """
-    limits = _values(image, _STACK_LIMITS)
-    ends = _values(image, _DATA_ENDS) + [s.end for s in image.segments if s.writable]
-    for candidates in ([a for a in limits if a < sp], [a for a in ends if a <= sp]):
+    for candidates in (_limits(image, sp), _data_ends(image, sp)):
         if candidates:
             return max(candidates)
     sizes = [size for size in _values(image, _STACK_SIZES) if size <= sp]
     return sp - sizes[0] if sizes else None
+
+
+def stack_is_reserved(image: Image, sp: int) -> bool:
+    """Whether nothing but the stack may use the bytes above :func:`stack_limit`.
+
+    Not where the limit is only the end of static data: a heap (``malloc``) begins there.
+    """
+    return bool(_limits(image, sp)) or not _data_ends(image, sp)
+
+
+def _limits(image: Image, sp: int) -> list[int]:
+    return [address for address in _values(image, _STACK_LIMITS) if address < sp]
+
+
+def _data_ends(image: Image, sp: int) -> list[int]:
+    ends = _values(image, _DATA_ENDS) + [s.end for s in image.segments if s.writable]
+    return [address for address in ends if address <= sp]
 
 
 def _values(image: Image, names: tuple[str, ...]) -> list[int]:

@@ -33,6 +33,7 @@ class _Start:
     pc: int
     top: int  # of the stack
     limit: int  # its lowest address, 0 for unknown
+    reserved: bool  # a heap does not reach into it
 
 
 def emulate(
@@ -113,7 +114,7 @@ def _texts(argument: str, values: Iterable[str]) -> list[str]:
 def _start(
     image: Image, machine: Machine, call: str | int | None, arguments: Sequence[int | str], stack: int | str | None
 ) -> _Start:
-    from mcusim.cpu.start import stack_limit, stack_top
+    from mcusim.cpu.start import stack_is_reserved, stack_limit, stack_top
     from mcusim.cpu.start import start as start_of
 
     if call is None and len(arguments):
@@ -127,7 +128,7 @@ def _start(
     else:
         kind, pc, top = "call", _function(image, call), stack_top(image, machine)
     limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
-    return _Start(kind, pc, top, limit)
+    return _Start(kind, pc, top, limit, stack is not None or stack_is_reserved(image, top))
 
 
 def _function(image: Image, call: str | int) -> int:
@@ -157,7 +158,7 @@ def _stack_size(machine: Machine, top: int, stack: int | str) -> int:
 def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
     if begin.kind != "call":
         emulator.begin()
-    emulator.set_stack(begin.top, begin.limit)
+    emulator.set_stack(begin.top, begin.limit, begin.reserved)
     if begin.kind == "call":
         emulator.call(begin.pc, words)
 
