@@ -135,6 +135,8 @@ class _Schedule:
                 self._between(before, index)
             self._fetch(index)
             self._wait(index)
+            if before is not None:
+                self.at[before + 1 :] = [self.now] * (index - before - 1)  # a folded IT issues with its successor
             self.at.append(self.now)
             self._issue(index)
             before = index

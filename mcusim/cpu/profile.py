@@ -100,19 +100,21 @@ def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
 def _block(block: Block, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
     runs = int(record[C.RUNS])
     timing = block.timing
-    ends = (*timing.at[1:], timing.cycles)
-    stalled = 0
     for stall in timing.stalls:
         causes[stall.cause] += stall.cycles * runs
-        costs[block.instructions[stall.index].address].pipeline += stall.cycles * runs
-        stalled += stall.cycles
-    causes["issue"] += (timing.cycles - stalled) * runs
-    for instruction, begin, end in zip(block.instructions, timing.at, ends, strict=True):
+        cost = costs[block.instructions[stall.index].address]
+        cost.cycles += stall.cycles * runs
+        cost.pipeline += stall.cycles * runs
+    left = timing.cycles - sum(stall.cycles for stall in timing.stalls)  # a cycle for each issue of one or two
+    causes["issue"] += left * runs
+    for instruction, begin, following in zip(block.instructions, timing.at, timing.at[1:], strict=False):
         cost = costs[instruction.address]
         cost.issued += runs
-        cost.cycles += (end - begin) * runs
+        cost.cycles += (begin != following) * runs  # of a pair the younger has the cycle
+        left -= begin != following
     first, last = costs[block.instructions[0].address], costs[block.instructions[-1].address]
-    first.cycles += timing.at[0] * runs
+    last.issued += runs
+    last.cycles += left * runs
     parts = (int(record[slot]) / L.TICK for slot in (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS))
     fetch, branch, carry, shared = parts
     first.cycles += fetch + carry

@@ -62,6 +62,9 @@ def code(s: State, q: int, address: int, stop: int, work: int) -> int:
     if s[r + L.KIND] == L.FLASH:
         line = address >> s[r + L.LINE]
         if s[r + L.I_LINES] < 0:
+            if s[r + L.LATCH] != line:
+                s[r + L.READS] += 1
+                s[r + L.READ_BYTES] += 1 << s[r + L.LINE]
             return devices.flash_line(s, r, address)
         return accelerator.fetch(s, r, line)
     words = ((stop - 1) >> s[L.BUS]) - (address >> s[L.BUS]) + 1

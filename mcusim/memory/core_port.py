@@ -142,6 +142,7 @@ def cached(s: State, q: int, address: int, size: int, write: int) -> int:
         s[c + L.C_CLOCK] += 1
         if not write or (back and s[q + L.FLAGS] & L.ALLOCATE):
             return miss(s, q, address, write)
+        s[L.MISSES] += 1
     return bus(s, s[q + L.BLOCK], address, size, 1)
 
 

@@ -9,7 +9,7 @@ again for each of them. ``line`` moves one cache line.
 
 SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), an access to
 another row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
-controller's FIFO is full; a refresh every tREFI closes all rows for tRP + tRC.
+controller's FIFO is full; a refresh every tREFI, behind an access under way, closes all rows for tRP + tRC.
 
 Left out: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so it
 is not seen to help), reordering in the controller, QSPI writes, and parts with more than 16 banks.
@@ -35,7 +35,8 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
             s[r + L.OPEN + b] = -1
         late = (start - s[r + L.NEXT_REFRESH]) // s[r + L.T_REFI]
         last = s[r + L.NEXT_REFRESH] + late * s[r + L.T_REFI]
-        wait = max(0, last + s[r + L.T_RP] + s[r + L.T_RC] - start)  # one that fell into an idle gap costs nothing
+        begun = max(last, s[r + L.BUSY])  # not in the middle of an access; in an idle gap it costs nothing
+        wait = max(0, begun + s[r + L.T_RP] + s[r + L.T_RC] - start)
         s[r + L.NEXT_REFRESH] = last + s[r + L.T_REFI]
         s[r + L.REFRESHES] += late + 1
     bank = (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
