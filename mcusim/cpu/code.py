@@ -97,7 +97,8 @@ class Code:
 
     def _rebuild(self) -> None:
         self.tables.forget()
-        self.marks[:] = 0
+        self.marks = np.zeros_like(self.marks)
+        self.tables.moved = True
         for block in self._live.values():
             self.tables.enter(block.address, block.index)
             self._mark(block)

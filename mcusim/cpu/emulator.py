@@ -12,6 +12,7 @@ and exceptions (a fault stops the run), more than one core, and what the pipelin
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import proxy
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Emulator(GuestCore):
 
     def __init__(self, machine: Machine, output: Callable[[bytes], object] | None = None, caches: bool = True) -> None:
         super().__init__(machine, output, caches)
-        self._host = Semihosting(self, machine.core.clock, self._output)
+        self._host = Semihosting(proxy(self), machine.core.clock, self._output)
 
     def run(self, max_instructions: int | None = None, progress: Callable[[int], object] | None = None) -> Stop:
         """Run to the program's end, a fault, or ``max_instructions`` more. ``progress`` gets the count now and then."""

@@ -24,7 +24,7 @@ from mcusim.memory import core_port
 from mcusim.memory import layout as L
 from mcusim.memory.words import WORDS
 
-__all__ = ["ARRAYS", "on_access", "on_block", "on_divide"]
+__all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_unmapped"]
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "marks", "divide")  # fmt: skip
@@ -41,6 +41,7 @@ _reg_write: Any = types.ExternalFunction("uc_reg_write", types.int32(types.voidp
 USER: Any = types.CPointer(types.voidptr)  # type: ignore[no-untyped-call]
 _BLOCK = types.void(types.voidptr, types.uint64, types.uint32, USER)
 _ACCESS = types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
+_UNMAPPED = types.boolean(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
 UC_MEM_WRITE = 17
 IT_BITS = 0x0600FC00
 IT_MASK = 0xFFFFFFFF ^ IT_BITS
@@ -211,6 +212,13 @@ def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     a[r + C.PENALTY] += extra
 
 
+def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> Any:
+    """An access or fetch found no memory: note where; the core stops."""
+    _words(user[CORE])[C.UNMAPPED] = np.int64(address)
+    return False
+
+
 on_block = _compile(_BLOCK, _on_block)
 on_access = _compile(_ACCESS, _on_access)
 on_divide = _compile(_BLOCK, _on_divide)
+on_unmapped = _compile(_UNMAPPED, _on_unmapped)

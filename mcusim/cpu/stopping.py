@@ -126,9 +126,7 @@ def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | N
         where = name_of(emulator.machine, pc)
         shown = f" ({where})" if where else ""
         return "bus fault", f"the core went to {pc:#010x}{shown}, where {emulator.machine.name} has no memory", pc
-    address = emulator.core.fault_address
-    if address is None:
-        return "bus fault", f"a {what} where {emulator.machine.name} has no memory", None
+    address = int(emulator.state[C.UNMAPPED])
     where = name_of(emulator.machine, address)
     if where and address < 0x6000_0000:
         return (

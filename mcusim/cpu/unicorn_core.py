@@ -31,7 +31,9 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from mcusim.cpu import hooks
 from mcusim.cpu.selftest import skip_flag_offset
+from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
+from mcusim.machine.tree import show_address
 
 __all__ = ["NO_ERROR", "UcError", "UnicornCore"]
 
@@ -47,20 +49,35 @@ _REGISTERS = {f"r{i}": arm.UC_ARM_REG_R0 + i for i in range(13)} | {
 _MODELS = {"cortex-m4": arm.UC_CPU_ARM_CORTEX_M4, "cortex-m7": arm.UC_CPU_ARM_CORTEX_M7}
 
 
+def _check_pages(machine: Machine) -> None:
+    """Raise MachineError where a region shares a page with another or with the core's own registers."""
+    taken = [("the private peripheral bus", 0xE000_0000, 0xE010_0000)]
+    for region in machine.memory.values():
+        for base in (region.base, *region.aliases):
+            end = -(-(base + region.size) // PAGE) * PAGE
+            shared = next((name for name, low, high in taken if base < high and low < end), None)
+            if base % PAGE or shared:
+                why = f"shares a page with {shared}" if shared else "does not begin a page"
+                raise MachineError(
+                    f"{machine.name}: memory.{region.name} at {show_address(base)} {why}: the emulated core has its"
+                    f" memory in pages of {PAGE // 1024} KiB; move the region to one of its own"
+                )
+            taken.append((f"memory.{region.name}", base, end))
+
+
 class UnicornCore:
     """One core. Until :meth:`attach` it runs bare: no cycles, for comparison and benchmarks."""
 
     def __init__(self, machine: Machine) -> None:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(_MODELS[machine.core.isa])
-        self.fault_address: int | None = None  # of the access that found no memory
-        self.uc.hook_add(UC_HOOK_MEM_UNMAPPED, self._unmapped)
         self._windows: list[tuple[int, int, Any]] = []
         self._divides: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
         self._kept: list[Any] = []
         self._scratch = np.zeros(4, np.int64)
         self._dummy = np.zeros(1, np.uint8)
         self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
+        _check_pages(machine)
         for region in machine.memory.values():
             data = self.map(region.base, region.size)
             for alias in region.aliases:
@@ -117,14 +134,11 @@ class UnicornCore:
         for _, vector, _ in self._divides.values():
             vector[:-1] = self.pointers[:-1]
 
-    def _unmapped(self, uc: Any, kind: int, address: int, size: int, value: int, user: Any) -> bool:
-        self.fault_address = address
-        return False
-
     def attach(self) -> None:
         """Put the hooks on; before the first start, because translated code ignores new ones."""
         self._hook(UC_HOOK_BLOCK, hooks.on_block, self.pointers, 1, 0)
         self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.pointers, 1, 0)
+        self._hook(UC_HOOK_MEM_UNMAPPED, hooks.on_unmapped, self.pointers, 1, 0)
 
     def watch_divide(self, address: int, end: int, code: bytes, record: int) -> None:
         """Count the operand-dependent cycles of the SDIV or UDIV ``code`` at ``address``, in a block up to ``end``."""
