@@ -130,3 +130,17 @@ def test_code_read_from_a_flash_without_accelerator_is_counted() -> None:
     flash = emulator.memory.by_region()["flash"]
     assert 0 < flash["reads"] <= flash["fetches"]
     assert flash["read_bytes"] == 32 * flash["reads"]
+
+
+@pytest.mark.parametrize(("snippet", "parts"), [("ldr_unaligned", (1, 2, 1)), ("ldr_unaligned_halfword", (2, 2))])
+def test_a_cortex_m4_splits_what_is_not_aligned_into_bytes_and_halfwords(snippet: str, parts: tuple[int, ...]) -> None:
+    """DDI0439 3.4: the memory is asked for each part."""
+    cycles = {}
+    for name in (snippet, "ldr"):
+        emulator = prepared("cortex-m4", "pipeline", f"p_{name}", 100, 0xC000_0000, 0)
+        assert emulator.run().kind == "returned"
+        sdram = emulator.memory.by_region()["sdram"]
+        cycles[name] = sdram["stall"] / sdram["read_bytes"]
+        if name == snippet:
+            assert sdram["reads"] * sum(parts) == sdram["read_bytes"] * len(parts) > 1000
+    assert cycles[snippet] / cycles["ldr"] == pytest.approx(len(parts), rel=0.1)

@@ -148,6 +148,22 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
 
 
 @native
+def transfer(c: State, s: State, q: int, address: int, size: int, write: int, flags: int) -> int:
+    """The access itself: ticks that the memory makes the core wait. A Cortex-M4 makes several of an unaligned one."""
+    if flags & C.SECOND:
+        return int(core_port.second(s, q, address, write))
+    if c[C.ISA] == 7 or address & (size - 1) == 0 or size == 8:
+        return int(core_port.store(s, q, address, size) if write else core_port.load(s, q, address, size))
+    end = address + size
+    stall = 0
+    while address < end:
+        part = 1 if address & 1 or size == 2 or end - address == 1 else 2
+        stall += core_port.store(s, q, address, part) if write else core_port.load(s, q, address, part)
+        address += part
+    return stall
+
+
+@native
 def ordinary(
     c: State, s: State, a: State, b: State, marks: State, q: int, r: int, address: int, size: int, write: int
 ) -> None:
@@ -172,10 +188,7 @@ def ordinary(
             c[C.STOP] = C.FLUSH
         if c[C.ISA] == 7:
             extra += store_stall(b, s[L.NOW], address, size)
-        s[L.NOW] += extra
-        stall = core_port.second(s, q, address, 1) if flags & C.SECOND else core_port.store(s, q, address, size)
-    else:
-        s[L.NOW] += extra
-        stall = core_port.second(s, q, address, 0) if flags & C.SECOND else core_port.load(s, q, address, size)
+    s[L.NOW] += extra
+    stall = transfer(c, s, q, address, size, write, flags)
     a[r + C.STALLED] += stall
     a[r + C.PENALTY] += extra
