@@ -34,6 +34,8 @@ def one_error(capsys: pytest.CaptureFixture[str]) -> str:
         (["a\x1b[31m\nred.elf"], "\\x1b[31m red.elf"),
         (["CONV", "--machine", "no-such-board"], "no-such-board"),
         (["CONV", "--machine", "nucleo-l4r5zi", "--set", "core.clok=1 MHz"], "core.clok"),
+        (["CONV", "--set", "memory.sdram.base=0x60000020"], "memory.sdram at 0x6000_0020 does not begin a page"),
+        (["CONV", "--set", "memory.sdram.base=0xE0000000"], "shares a page with the private peripheral bus"),
         (["CONV", "--call", "run_layr"], "near names are run_layer"),
         (["CONV", "--call", ""], "--call"),
         (["CONV", "--call", "-4"], "--call"),
