@@ -116,3 +116,27 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed
         return b""
+
+
+def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_path: Path) -> None:
+    """A bar drawn on the line that the program has begun would wipe it out."""
+    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; b .; byte
+    path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 01a1 abbe fee7 2e000000"), 0x0800_0100)
+    code = (
+        "import sys; from mcusim.commands import progress; from mcusim.cli import main\n"
+        "progress.QUICK = 0\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    terminal, other = os.openpty()
+    words = [sys.executable, "-c", code, "emulate", str(path), "--quiet", "--max-instructions", "9000000"]
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+    with subprocess.Popen(words, stderr=other, stdout=other, env=environment):
+        os.close(other)
+        seen = b""
+        while chunk := _read(terminal):
+            seen += chunk
+    os.close(terminal)
+    before, error, _ = seen.decode().partition("error: open.elf: run-away")
+    assert "compiling the emulator" in before
+    assert error
+    assert before.endswith("."), "nothing was drawn over what the program had printed"

@@ -14,7 +14,7 @@ import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, check_writable, fail, write_bytes, write_file
-from mcusim.commands.progress import counting
+from mcusim.commands.progress import Counter, counting
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _run(
     from mcusim.study import emulate as run
 
     with counting(program.name, most) as counter, _stopping(counter.step) as progress:
-        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter.clear)
+        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter)
         result = run(program, machine, **asked, max_instructions=most, output=guest.write, progress=progress)
     if output.to_stdout or not quiet:
         guest.end(blank=not output.to_stdout)
@@ -155,11 +155,11 @@ def _check_files(paths: list[Path], json: Path | None, force: bool) -> None:
 class _Guest:
     """What the program prints, as it prints it."""
 
-    def __init__(self, stream: Any, prepare: Callable[[], object]) -> None:
-        self._stream, self._prepare, self._last = stream, prepare, b""
+    def __init__(self, stream: Any, counter: Counter) -> None:
+        self._stream, self._counter, self._last = stream, counter, b""
 
     def write(self, data: bytes) -> None:
-        self._prepare()
+        self._counter.clear()
         self._stream.flush()
         raw = getattr(self._stream, "buffer", None)
         if raw is None:
@@ -168,6 +168,7 @@ class _Guest:
             raw.write(data)
         self._stream.flush()
         self._last = data[-1:] or self._last
+        self._counter.line_is_open = self._last != b"\n" and self._stream.isatty()
 
     def end(self, blank: bool) -> None:
         """Close a line that the program left open; with ``blank`` add an empty one when it printed anything."""

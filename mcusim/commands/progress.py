@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -41,15 +42,41 @@ def spinner(what: str) -> Iterator[None]:
 
 class Counter:
     """Instructions and simulated time of a program that runs for over two seconds: a bar over ``total`` instructions,
-    without a total a spinner. Nothing when standard error is no terminal."""
+    without a total a spinner; before the first instruction, that native code is being compiled. Nothing when standard
+    error is no terminal. ``line_is_open``: the program's output ends within a line of the terminal, which a bar there
+    would wipe out."""
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what, self._total, self._began = what, total, monotonic()
         self._bars: Any = None
+        self._status: Any = None
+        self._lock = threading.Lock()
+        self._compiling = threading.Timer(QUICK, self._wait)
+        self._compiling.daemon = True
+        self.line_is_open = False
+        if sys.stderr.isatty():
+            self._compiling.start()
+
+    def _wait(self) -> None:
+        """Nothing has run yet: the first start after an installation or an upgrade compiles for some time."""
+        from rich.console import Console
+
+        with self._lock:
+            if not self._compiling.finished.is_set():
+                self._status = Console(stderr=True).status("compiling the emulator, at its first start only")
+                self._status.start()
+
+    def _running(self) -> None:
+        self._compiling.cancel()
+        with self._lock:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
 
     def step(self, instructions: int, seconds: float) -> None:
         """Show how far the program has come."""
-        if not sys.stderr.isatty() or monotonic() - self._began < QUICK:
+        self._running()
+        if self.line_is_open or not sys.stderr.isatty() or monotonic() - self._began < QUICK:
             return
         self._bars = self._bars or self._build()
         self._bars.start()
@@ -57,6 +84,7 @@ class Counter:
 
     def clear(self) -> None:
         """Take it off the terminal; the next step shows it again."""
+        self._running()
         if self._bars is not None:
             self._bars.stop()
 
