@@ -121,3 +121,15 @@ def test_python_arguments_of_a_wrong_kind_are_named() -> None:
         mcusim.emulate(3, machine)  # type: ignore[arg-type]
     with pytest.raises(ImageError, match="near names"):
         mcusim.emulate(path, machine, call="dott")
+
+
+@pytest.mark.parametrize("option", ["--json", "--callgrind", "--dump"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_run(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not (Path(path) == tmp_path and mode & os.W_OK))
+    out = tmp_path / "out"
+    assert main(["emulate", elf("conv"), option, f"0x20000000:4={out}" if option == "--dump" else str(out)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "", "the program has not run"
+    assert captured.err == f"error: cannot write {out}: the directory {tmp_path} is read-only\n"

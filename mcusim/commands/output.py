@@ -53,8 +53,12 @@ def check_writable(path: Path, force: bool) -> None:
         raise UsageError(f"cannot write {path}: it is a directory")
     if path.exists() and not force:
         raise UsageError(f"{path} exists; --force overwrites it")
+    if path.exists() and not path.is_file():  # a device or a pipe: its directory stays as it is
+        return
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: the directory {path.parent} is read-only")
 
 
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
