@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcusim.commands import compare, emulate, inspect, simulate
+from mcusim.commands import compare, emulate, export, inspect, simulate
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -57,6 +57,7 @@ app.command("compare")(compare.compare)
 app.command("machines")(inspect.machines)
 app.command("models")(inspect.models)
 app.command("inspect")(inspect.inspect)
+app.command("export")(export.export)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
 app.command("emulate")(emulate.emulate)

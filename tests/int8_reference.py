@@ -19,9 +19,14 @@ def run(graph: Graph, seed: int) -> dict[int, Array]:
     start = graph.tensors[graph.inputs[0]]
     values: dict[int, Array] = {start.index: rng.integers(-128, 127, start.shape, np.int8, endpoint=True)}
     for op in graph.operators:
-        out = graph.tensors[op.outputs[0]]
-        values[out.index] = quantize(_real(graph, op, values), out).reshape(out.shape)
+        values[op.outputs[0]] = output(graph, op, values)
     return values
+
+
+def output(graph: Graph, op: Operator, values: dict[int, Array]) -> Array:
+    """The output of one operator from the ``values`` of its inputs."""
+    out = graph.tensors[op.outputs[0]]
+    return quantize(_real(graph, op, values), out).reshape(out.shape)
 
 
 def quantize(real: Array, tensor: Tensor) -> Array:

@@ -160,5 +160,5 @@ def test_values_use_their_range_and_stay_off_the_rails(name: str) -> None:
         zero = int8_reference.parameters(tensor)[1]
         rails = np.count_nonzero(found == 127) + (np.count_nonzero(found == -128) if zero != -128 else 0)
         assert rails < 0.05 * found.size, f"{tensor.name}: {rails} of {found.size} values saturate"
-        if "softmax" not in tensor.name:
-            assert np.abs(found.astype(int) - zero).max() >= 20, f"{tensor.name} hardly uses its range"
+        least = 10 if "softmax" in tensor.name else 20  # of 256: the likeliest of 1000 classes
+        assert np.abs(found.astype(int) - zero).max() >= least, f"{tensor.name} hardly uses its range"

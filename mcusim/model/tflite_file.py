@@ -19,6 +19,7 @@ LARGEST_FILE = 256 * 2**20
 MOST_ELEMENTS = 4_000_000
 LONGEST_NAME = 4096
 SHOWN_NAME = 80
+RANDOM_WEIGHTS = "random weights"  # in a file's description: the mark of an exported zoo network
 _DAMAGE = (
     struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError, AttributeError, AssertionError,
     RecursionError, MemoryError,

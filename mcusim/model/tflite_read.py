@@ -12,8 +12,8 @@ import tflite
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_graph
-from mcusim.model.operators import ACTIVATIONS, LARGEST_WINDOW, OPERATORS, PADDINGS, Spec
-from mcusim.model.tflite_file import File
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, Spec
+from mcusim.model.tflite_file import RANDOM_WEIGHTS, File
 from mcusim.model.tflite_tensors import TensorReader
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
@@ -28,7 +28,8 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     """The graph of the ``.tflite`` file at ``path``, int8 or uint8.
 
     Constants are read-only views of the file's bytes. With ``allow_unknown`` an operator the reader does not know is
-    kept as ``UNKNOWN:<NAME>`` and the graph carries a warning.
+    kept as ``UNKNOWN:<NAME>`` and the graph carries a warning. ``random_weights`` is set when the file's description
+    says so, as :func:`mcusim.model.tflite_write.write_tflite` has it for zoo networks.
 
     Raises ModelError for a file that cannot be read, is damaged, is not quantised or contradicts itself, and
     UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs, dynamic
@@ -43,6 +44,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
         tensor_count = file.count(subgraph.TensorsLength(), 4, MOST_TENSORS, "tensors")
         codes = _operator_codes(file, model)
         reader = TensorReader(file, model, subgraph)
+        random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
     operators, unknown = _operators(file, subgraph, codes)
     warnings = _unknown(path, unknown, allow_unknown)
     tensors = tuple(reader.tensor(i) for i in range(tensor_count))
@@ -57,6 +59,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
         outputs=ends[1],
         sha256=hashlib.sha256(file.data).hexdigest(),
         file_bytes=len(file.data),
+        random_weights=random,
         warnings=tuple(warnings),
     )
     check_graph(graph, str(path))
@@ -133,13 +136,10 @@ def _options(file: File, operator: Any, spec: Spec) -> dict[str, Any]:
     if union is None or operator.BuiltinOptionsType() != kind:
         if spec.needs_table or operator.BuiltinOptionsType() not in (0, kind):
             raise file.error(f"its options are not {spec.table}")
-        return {ours: _DEFAULTS.get(ours, 0) for ours, _ in spec.fields}
+        return {ours: DEFAULTS[ours] for ours, _ in spec.fields}
     options.Init(union.Bytes, union.Pos)
     file.table(options)
     return {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields}
-
-
-_DEFAULTS = {"activation": "NONE", "beta": 1.0, "keep_dims": False, "keep_num_dims": False}
 
 
 def _option(file: File, name: str, value: Any) -> Any:

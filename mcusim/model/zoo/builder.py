@@ -137,7 +137,7 @@ class Builder:
     def _flatten(self) -> None:
         shape = (1, self.tensors[self.current].elements)
         table = self._tensor(f"shape_{len(self.operators)}", (2,), np.array(shape, np.int32), "int32")
-        self._operator("RESHAPE", [self.current, table], shape, new_shape=shape)
+        self._operator("RESHAPE", [self.current, table], shape)
 
     def _dense(self, units: int) -> None:
         inputs = [self.current, *self._weights((units, self.shape[1]), units)]

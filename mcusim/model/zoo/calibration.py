@@ -1,7 +1,9 @@
 """Scales and biases of a zoo network, chosen the way a converter calibrates: one run in float32 on a random input.
 
 Random filters would let the signal grow or die over sixty layers. So each filter gets the per-channel scale that makes
-its norm 1, times one gain per operator that makes its accumulators' root mean square 1. An output scale then covers
+its norm 1, times one gain per operator that makes its accumulators' root mean square 1; before a SOFTMAX over n classes
+it is ``sqrt(2 ln n)``, where its sum begins to be made by a few classes (below, each of 1000 gets about 1/1000, which
+int8 cannot tell from 0; the random energy model, Derrida 1981, has the formula). An output scale then covers
 ``HEADROOM`` times the ``QUANTILE`` of the magnitudes: up to that quantile nothing saturates on the calibration input,
 and another random input stays far below 5 % at the rails. Scales and gains are snapped to ``2 ** (k / 16)``, so that
 the last bit of a BLAS sum does not change them.
@@ -79,11 +81,18 @@ class Calibration:
         norms = 1 / np.sqrt((real * real).sum(axis=others))
         shape = [-1 if i == axis else 1 for i in range(real.ndim)]
         sums = weighted(op.type, self.values[source], real * norms.reshape(shape), geometry(self.graph, op))
-        gain = 1 / snap(float(np.sqrt(np.mean(sums * sums))))
+        gain = self._rms(op) / snap(float(np.sqrt(np.mean(sums * sums))))
         self.scales[filters] = (norms * gain).astype(np.float32)
         self.biases[bias] = BIAS * self._random(f"bias_{op.index}").standard_normal(len(norms), np.float32)
         low, high = CLIPS[op.options["activation"]]
         self._keep(op.outputs[0], np.clip(sums * np.float32(gain) + self.biases[bias], low, high), low != 0)
+
+    def _rms(self, op: Operator) -> float:
+        """What the root mean square of an operator's accumulators becomes."""
+        rest = self.graph.operators[op.index + 1 :]
+        if [o.type for o in rest if o.type != "RESHAPE"] != ["SOFTMAX"]:
+            return 1.0
+        return snap(math.sqrt(2 * math.log(self.graph.tensors[op.outputs[0]].shape[-1])))
 
     def _unweighted(self, op: Operator) -> None:
         data = [i for i in op.inputs if not self.graph.tensors[i].constant]
