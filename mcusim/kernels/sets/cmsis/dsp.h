@@ -1,0 +1,103 @@
+/* The DSP extension's instructions that these kernels are built on, and TensorFlow Lite's requantisation.
+
+   A q15x2 is two 16-bit halves of a word, a q7x4 four bytes. Loads are of any alignment: one LDR each. */
+#ifndef MCUSIM_CMSIS_DSP_H
+#define MCUSIM_CMSIS_DSP_H
+#include "kernels.h"
+#include <stddef.h>
+
+typedef uint32_t any_word __attribute__((aligned(1), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+
+void *memset(void *to, int value, size_t bytes);
+void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
+void cmsis_widen(const int8_t *from, int16_t *to, int32_t count, int32_t offset); /* to[i] = from[i] + offset */
+
+INLINE uint32_t word(const void *at) { return *(const any_word *)at; }
+INLINE uint32_t word_on(const int8_t **at) {
+    const uint32_t value = word(*at);
+    *at += 4;
+    return value;
+}
+INLINE uint32_t pair_on(const int16_t **at) {
+    const uint32_t value = word(*at);
+    *at += 2;
+    return value;
+}
+
+INLINE int32_t smlad(uint32_t a, uint32_t b, int32_t sum) { /* sum + a.low * b.low + a.high * b.high */
+    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+INLINE uint32_t sxtb16(uint32_t x) { /* bytes 0 and 2, sign extended */
+    uint32_t halves;
+    __asm__("sxtb16 %0, %1" : "=r"(halves) : "r"(x));
+    return halves;
+}
+INLINE uint32_t sxtb16_8(uint32_t x) { /* bytes 1 and 3 */
+    uint32_t halves;
+    __asm__ volatile("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(x));
+    return halves;
+}
+INLINE uint32_t sxtab16(uint32_t sum, uint32_t x) {
+    uint32_t halves;
+    __asm__("sxtab16 %0, %1, %2" : "=r"(halves) : "r"(sum), "r"(x));
+    return halves;
+}
+INLINE uint32_t sxtab16_8(uint32_t sum, uint32_t x) {
+    uint32_t halves;
+    __asm__ volatile("sxtab16 %0, %1, %2, ror #8" : "=r"(halves) : "r"(sum), "r"(x));
+    return halves;
+}
+INLINE uint32_t sadd16(uint32_t a, uint32_t b) {
+    uint32_t halves;
+    __asm__("sadd16 %0, %1, %2" : "=r"(halves) : "r"(a), "r"(b));
+    return halves;
+}
+INLINE uint32_t lows(uint32_t low, uint32_t high) { /* the low halves of both */
+    uint32_t halves;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(halves) : "r"(low), "r"(high));
+    return halves;
+}
+INLINE uint32_t highs(uint32_t low, uint32_t high) { /* the high halves of both */
+    uint32_t halves;
+    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(halves) : "r"(high), "r"(low));
+    return halves;
+}
+INLINE uint32_t ror8(uint32_t x) { return x >> 8 | x << 24; }
+INLINE uint32_t twice(int32_t half) { return ((uint32_t)half & 0xFFFF) * 0x10001; }
+
+/* Four bytes in their order: the first two and the last two, as q15x2. The rotation is an instruction of its own, as in
+   the library of 2021. */
+INLINE void in_order(uint32_t bytes, uint32_t *first, uint32_t *last) {
+    const uint32_t odd = sxtb16(ror8(bytes)), even = sxtb16(bytes);
+    *last = highs(even, odd);
+    *first = lows(even, odd);
+}
+
+INLINE int32_t high_product(int32_t a, int32_t b) { /* of 2 * a * b, rounded; not for a = b = INT32_MIN */
+    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+}
+INLINE int32_t rounded_shift(int32_t value, int32_t right) { /* halves away from 0; right 0 to 31 */
+    const int32_t mask = (int32_t)((1u << right) - 1), rest = value & mask;
+    const int32_t result = value >> right;
+    return result + (rest > (mask >> 1) + (result < 0));
+}
+INLINE int32_t requantised(int32_t sum, int32_t multiplier, int32_t shift) {
+    const int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    return rounded_shift(high_product((int32_t)((uint32_t)sum << left), multiplier), right);
+}
+INLINE int32_t clamped(int32_t value, int32_t least, int32_t most) {
+    value = value > least ? value : least;
+    return value < most ? value : most;
+}
+INLINE int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+INLINE int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
+struct finish { /* from sums to output bytes; a copy of a call's members, which stores of bytes cannot change */
+    int32_t offset, least, most;
+};
+INLINE int8_t finished(const struct finish *f, int32_t sum, int32_t multiplier, int32_t shift) {
+    return (int8_t)clamped(requantised(sum, multiplier, shift) + f->offset, f->least, f->most);
+}
+#endif
