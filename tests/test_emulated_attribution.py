@@ -144,3 +144,13 @@ def test_a_cortex_m4_splits_what_is_not_aligned_into_bytes_and_halfwords(snippet
         if name == snippet:
             assert sdram["reads"] * sum(parts) == sdram["read_bytes"] * len(parts) > 1000
     assert cycles[snippet] / cycles["ldr"] == pytest.approx(len(parts), rel=0.1)
+
+
+def test_core_coupled_memory_runs_no_code() -> None:
+    """STM32F469: the CCM is on the data bus only (RM0386, bus matrix); code there ends in a fault, not in cycles."""
+    for address, kind in ((0x2000_1000, "returned"), (0x1000_1000, "fault")):
+        emulator = Emulator(load_machine("stm32f469i-disco"))
+        emulator.write(address, b"\x70\x47")  # bx lr
+        emulator.set_stack(STACK, 0)
+        emulator.call(address)
+        assert emulator.run().kind == kind

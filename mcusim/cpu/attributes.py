@@ -101,7 +101,7 @@ def _range(region: Memory, alias: bool, low: int, high: int, seen: Attributes, p
         seen.cache if cached else 0,
         seen.allocate,
         seen.device,
-        seen.executable and allowed != "none",
+        seen.executable and region.executable and allowed != "none",
         allowed,
     )
 

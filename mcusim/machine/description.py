@@ -173,6 +173,7 @@ class Region:
     dma: bool  # can the DMA reach it
     writable: bool
     device: Device
+    executable: bool = True  # can the core fetch code from it
 
     @property
     def alias_port(self) -> bool:

@@ -74,6 +74,7 @@ _WRITABLE = Default(
     lambda scope: scope["device"] not in ("flash", "qspi"), "the core cannot store to flash and QSPI", "base"
 )
 _REACHED = Default(lambda _: True, "the DMA reaches it", "base")
+_FETCHED = Default(lambda _: True, "the core's instruction bus reaches it", "base")
 _NO_ALIAS = Default(lambda _: (), "no alias", "base", text=lambda _: "[]")
 _MAINTENANCE = Default(
     lambda _: d.Duration(Fraction(8), "cycles"),
@@ -118,6 +119,7 @@ REGION: dict[str, Field] = {
     "attribute": choice("write-back", "write-through", "uncached", default=_ATTRIBUTE),
     "dma": flag(_REACHED),
     "writable": flag(_WRITABLE),
+    "executable": flag(_FETCHED),
 }
 TIMING: dict[str, Field] = {
     "CL": duration("sdclk", positive=True),

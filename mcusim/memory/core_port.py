@@ -8,6 +8,9 @@ Data cache: a read miss waits for the word it asks for, a write miss of write-ba
 and waits only for a linefill buffer, other writes are posted to the memory. A dirty line that is displaced is written
 when the fill is done. An access across two lines, uncached across two bus words, is two.
 
+Data itself is always current: a program that forgets to clean or to invalidate a line sees no stale bytes, one that
+drops a dirty line loses none; only their time is modelled.
+
 Left out: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
 of different memories at once, speculative loads, bus errors.
 """
