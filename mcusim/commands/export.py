@@ -39,7 +39,7 @@ def export(
     from mcusim.model.tflite_write import write_tflite
     from mcusim.report.export_table import export_json, export_table
 
-    graph = load_model(model)
+    graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option
     data = write_tflite(graph)
     if to_stdout:
         sys.stdout.flush()

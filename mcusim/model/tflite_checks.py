@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 from mcusim.model.graph_check import check_graph
 from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS
-from mcusim.model.tflite_file import shown
+from mcusim.model.tflite_file import LARGEST_FILE, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 _CHOICES = {"padding": PADDINGS, "activation": ACTIVATIONS}
 
@@ -23,11 +28,14 @@ def writable(graph: Graph) -> Graph:
     graph, the operator or tensor and the value.
     """
     source = f"cannot write {graph.name}"
-    unknown = sorted({op.type for op in graph.operators if op.type not in OPERATORS})
+    unknown = sorted({op.type.removeprefix("UNKNOWN:") for op in graph.operators if op.type not in OPERATORS})
     if unknown:
         raise UnsupportedError(f"{source}: operators mcusim does not know: {', '.join(unknown)}")
     for index, tensor in enumerate(graph.tensors):
         _tensor(tensor, f"{source}: tensor {index} '{shown(tensor.name)}'")
+    size = constant_bytes(graph)
+    if size > LARGEST_FILE:
+        raise ModelError(f"{source}: its constants take {size:,} B; files up to {LARGEST_FILE:,} B are read")
     complete = replace(graph, operators=tuple(_complete(op, source) for op in graph.operators))
     check_graph(complete, source)
     for op in complete.operators:
@@ -35,6 +43,19 @@ def writable(graph: Graph) -> Graph:
         if op.type == "SQUEEZE" and squeezed_axes(*ends) is None:
             raise ModelError(f"{source}: operator {op.index} SQUEEZE: cannot give {list(ends[1])} from {list(ends[0])}")
     return complete
+
+
+def memory_of(data: Array) -> Hashable:
+    """Equal for arrays that are the same bytes of memory: a file's tensors may share a buffer, and thousands of them
+    would make a large file of a small one."""
+    if not data.flags.c_contiguous:
+        return id(data)
+    return data.__array_interface__["data"][0], data.nbytes, data.dtype.byteorder
+
+
+def constant_bytes(graph: Graph) -> int:
+    """What the constants take in a file, in bytes."""
+    return sum({memory_of(t.data): t.data.nbytes for t in graph.tensors if t.data is not None}.values())
 
 
 def squeezed_axes(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...] | None:

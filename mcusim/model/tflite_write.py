@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import flatbuffers
@@ -12,7 +13,7 @@ import tflite
 from mcusim.errors import ModelError
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import ACTIVATIONS, OPERATORS, PADDINGS
-from mcusim.model.tflite_checks import squeezed_axes, writable
+from mcusim.model.tflite_checks import constant_bytes, memory_of, squeezed_axes, writable
 from mcusim.model.tflite_file import RANDOM_WEIGHTS
 from mcusim.model.tflite_versions import operator_version
 
@@ -28,9 +29,9 @@ def write_tflite(graph: Graph) -> bytes:
 
     ``load_model`` reads from them a graph with equal tensors, constants, operators, options and ends; its name,
     ``sha256`` and ``file_bytes`` are those of the new file. Options that the graph leaves out get TFLite's default.
-    Constants begin at multiples of 16 B. Each operator gets the version its types need
-    (:mod:`mcusim.model.tflite_versions`). One signature, ``serving_default``, calls inputs and outputs by their
-    tensors' names; the description names mcusim and says when weights are random.
+    Constants begin at multiples of 16 B and are stored once when tensors share their memory. Each operator gets the
+    version its types need (:mod:`mcusim.model.tflite_versions`). One signature, ``serving_default``, calls inputs and
+    outputs by their tensors' names; the description names mcusim and says when weights are random.
 
     Raises UnsupportedError for operators or types that cannot be written, all unknown operators at once, and
     ModelError for a graph that breaks a rule of the reader.
@@ -47,8 +48,11 @@ class Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.builder: Any = flatbuffers.Builder(1 << 16)
+        # large enough from the start: a builder that grows holds its bytes twice
+        self.builder: Any = flatbuffers.Builder(constant_bytes(graph) + 512 * len(graph.tensors) + (1 << 16))
         self.codes: list[Code] = []
+        self._names = Counter(t.name for t in graph.tensors)
+        self._stored: dict[Hashable, int] = {}
 
     def write(self) -> bytes:
         b = self.builder
@@ -65,7 +69,7 @@ class Writer:
         tflite.ModelAddBuffers(b, buffers)
         tflite.ModelAddSignatureDefs(b, signatures)
         b.Finish(tflite.ModelEnd(b), file_identifier=b"TFL3")
-        return bytes(b.Output())
+        return bytes(memoryview(b.Bytes)[b.Head() :])
 
     def offsets(self, offsets: Sequence[int]) -> int:
         """A vector of tables."""
@@ -94,15 +98,23 @@ class Writer:
         return operator_version(self.graph, op)
 
     def _buffer(self, tensor: Tensor | None) -> int:
-        """The bytes of a constant; an activation, and by convention the first buffer, has none."""
-        b, data = self.builder, None
-        if tensor is not None and tensor.data is not None:
-            raw = np.asarray(tensor.data, np.dtype(tensor.dtype).newbyteorder("<")).tobytes()
-            b.Prep(ALIGNMENT, len(raw))
-            data = b.CreateByteVector(raw)
+        """The bytes of a constant, once for all tensors that share them; an activation, and by convention the first
+        buffer, has none."""
+        if tensor is None or tensor.data is None:
+            tflite.BufferStart(self.builder)
+            return int(tflite.BufferEnd(self.builder))
+        key = memory_of(tensor.data)
+        if key not in self._stored:
+            self._stored[key] = self._filled(tensor)
+        return self._stored[key]
+
+    def _filled(self, tensor: Tensor) -> int:
+        b = self.builder
+        raw = np.asarray(tensor.data, np.dtype(tensor.dtype).newbyteorder("<")).tobytes()
+        b.Prep(ALIGNMENT, len(raw))
+        data = b.CreateByteVector(raw)
         tflite.BufferStart(b)
-        if data is not None:
-            tflite.BufferAddData(b, data)
+        tflite.BufferAddData(b, data)
         return int(tflite.BufferEnd(b))
 
     def subgraphs(self) -> list[int]:
@@ -201,7 +213,7 @@ class Writer:
         """One end of the signature under its tensor's name; a name that is not its alone gets the tensor's index."""
         b, tensors = self.builder, self.graph.tensors
         text = tensors[index].name if 0 <= index < len(tensors) else ""
-        alone = sum(t.name == text for t in tensors) == 1 and text
+        alone = self._names[text] == 1 and text
         name = b.CreateString(text if alone else f"{text or 'tensor'}_{index}")
         tflite.TensorMapStart(b)
         tflite.TensorMapAddName(b, name)
