@@ -84,7 +84,7 @@ INLINE int32_t rounded_shift(int32_t value, int32_t right) { /* halves away from
     return result + (rest > (mask >> 1) + (result < 0));
 }
 INLINE int32_t requantised(int32_t sum, int32_t multiplier, int32_t shift) {
-    const int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    const int32_t left = shift > 0 ? shift : 0, right = left - shift; /* one of them is 0; no branch */
     return rounded_shift(high_product((int32_t)((uint32_t)sum << left), multiplier), right);
 }
 INLINE int32_t clamped(int32_t value, int32_t least, int32_t most) {
