@@ -273,3 +273,13 @@ def test_set_and_way_name_one_line() -> None:
     assert [index for _, index in cleaned] == [5]
     assert core_port.maintain_set_way(core.state, 500 << 5, 1, 1) == 0  # no such set
     assert core_port.maintain_set_way(Core(board(F469)).state, 0, 1, 1) == 0  # no cache at all
+
+
+def test_an_access_across_two_words_of_a_line_waits_for_both() -> None:
+    """The word of the first byte comes first, that of the last byte next, or last where the line has wrapped."""
+    step = 4 * SDCLK  # eight bytes
+    core = Core(board(F746))
+    assert core.load(SDRAM + 6) == FIRST + step
+    wrapped = Core(board(F746))
+    assert wrapped.load(SDRAM + 24) == FIRST
+    assert wrapped.load(SDRAM + 22) == 3 * step  # words 3, 0, 1, 2: the first byte's word is the last

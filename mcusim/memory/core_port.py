@@ -94,8 +94,8 @@ def evict(s: State, c: int, line: int, start: int) -> None:
 
 
 @native
-def miss(s: State, q: int, address: int, write: int) -> int:
-    """Fill the line of ``address`` into the data cache; returns the stall in ticks."""
+def miss(s: State, q: int, address: int, size: int, write: int) -> int:
+    """Fill the line of ``address`` into the data cache; returns the ticks until all ``size`` bytes are there."""
     c = s[L.DCACHE]
     r = s[q + L.BLOCK]
     now = s[L.NOW]
@@ -109,7 +109,7 @@ def miss(s: State, q: int, address: int, write: int) -> int:
         evict(s, c, dirty, last)
     if write:
         return unbuffered - now
-    return s[f + L.F_FIRST] - now
+    return max(s[f + L.F_FIRST], linefill.arrival(s, f, c, address + size - 1)) - now
 
 
 @native
@@ -138,13 +138,13 @@ def cached(s: State, q: int, address: int, size: int, write: int) -> int:
     back = int(s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1)
     if hit(s, c, address, size, write & back):
         if not write:
-            return linefill.wait(s, c, address + size - 1)
+            return max(linefill.wait(s, c, address), linefill.wait(s, c, address + size - 1))
         if back:
             return 0
     else:
         s[c + L.C_CLOCK] += 1
         if not write or (back and s[q + L.FLAGS] & L.ALLOCATE):
-            return miss(s, q, address, write)
+            return miss(s, q, address, size, write)
         s[L.MISSES] += 1
     return bus(s, s[q + L.BLOCK], address, size, 1)
 
