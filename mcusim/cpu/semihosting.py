@@ -1,7 +1,10 @@
 """Arm semihosting: what BKPT 0xAB asks of the host. Output and exit codes; no files of the host are opened.
 
-Operation numbers and structures: Arm, "Semihosting for AArch32 and AArch64", 2.0. Left out: input and files (an open
-of anything but the console ``:tt`` fails), the command line beyond an empty one.
+Operation numbers and structures: Arm, "Semihosting for AArch32 and AArch64", 2.0. ``:semihosting-features`` says that
+SYS_EXIT_EXTENDED is there (newlib hands over the status of ``exit`` only then) and that ``:tt`` can be opened to append
+for standard error (without that newlib opens no standard output either); both streams are one here. Left out: input and
+files (an open of anything else fails), the command line beyond an empty one, where heap and stack are (SYS_HEAPINFO
+answers four zeroes, for unknown).
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from typing import Protocol
 __all__ = ["Semihosting"]
 
 OPEN, CLOSE, WRITEC, WRITE0, WRITE, READ = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-ISTTY, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0C, 0x10, 0x11, 0x13, 0x15, 0x16
+ISTTY, SEEK, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0A, 0x0C, 0x10, 0x11, 0x13, 0x15, 0x16
 EXIT, EXIT_EXTENDED, ELAPSED, TICKFREQ = 0x18, 0x20, 0x30, 0x31
 APPLICATION_EXIT = 0x20026
 LONGEST = 1 << 16  # bytes of one write
 FAILED = 0xFFFF_FFFF
+CONSOLE, FEATURES = 1, 2  # handles
+FEATURES_NAME, FEATURES_DATA = b":semihosting-features", b"SHFB\x03"  # SYS_EXIT_EXTENDED; ``:tt`` to append is stderr
 
 
 class _Host(Protocol):
@@ -32,6 +37,7 @@ class Semihosting:
     def __init__(self, host: _Host, clock: int, output: Callable[[bytes], object]) -> None:
         self._host, self._clock, self._output = host, clock, output
         self.status: int | None = None
+        self._position = 0  # in the features
 
     def call(self, operation: int, parameter: int) -> int | None:
         """Carry out one call and return r0, or None for an operation that is not known."""
@@ -43,11 +49,14 @@ class Semihosting:
             return operation
         if operation in (EXIT, EXIT_EXTENDED):
             return self._exit(operation, parameter)
-        if operation in (WRITE, OPEN, READ, FLEN, CLOSE, ISTTY):
+        if operation in (WRITE, OPEN, READ, SEEK, FLEN, CLOSE, ISTTY):
             return self._file(operation, parameter)
         if operation == CMDLINE:
             self._host.write(parameter + 4, bytes(4))
             return FAILED
+        if operation == HEAPINFO:
+            self._host.write(self._words(parameter, 1)[0], bytes(16))
+            return 0
         if operation == ELAPSED:
             self._host.write(parameter, self._host.cycles.to_bytes(8, "little"))
             return 0
@@ -78,13 +87,33 @@ class Semihosting:
 
     def _file(self, operation: int, parameter: int) -> int:
         if operation == OPEN:
-            name, _, size = self._words(parameter, 3)
-            return 1 if self._host.read(name, min(size, 3)) == b":tt" else FAILED
+            return self._open(parameter)
         if operation == WRITE:
             _, data, size = self._words(parameter, 3)
             taken = min(size, LONGEST)
             self._output(self._host.read(data, taken))
             return size - taken
-        if operation == READ:  # nothing is ever there to read
-            return self._words(parameter, 3)[2]
-        return 1 if operation == ISTTY else 0
+        if operation == READ:
+            return self._read(parameter)
+        features = self._words(parameter, 1)[0] == FEATURES
+        if operation == SEEK and features:
+            self._position = self._words(parameter, 2)[1]
+        if operation == FLEN and features:
+            return len(FEATURES_DATA)
+        return int(operation == ISTTY and not features)
+
+    def _open(self, parameter: int) -> int:
+        address, _, size = self._words(parameter, 3)
+        name = self._host.read(address, min(size, len(FEATURES_NAME)))
+        if name == FEATURES_NAME:
+            self._position = 0
+            return FEATURES
+        return CONSOLE if name[:3] == b":tt" else FAILED
+
+    def _read(self, parameter: int) -> int:
+        """Bytes that are not there to read: all of a console's."""
+        handle, address, size = self._words(parameter, 3)
+        part = FEATURES_DATA[self._position : self._position + size] if handle == FEATURES else b""
+        self._host.write(address, part)
+        self._position += len(part)
+        return size - len(part)
