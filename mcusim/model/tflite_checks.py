@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import ModelError, UnsupportedError
-from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Quantization, Tensor
 from mcusim.model.graph_check import check_graph
 from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS
 from mcusim.model.tflite_file import LARGEST_FILE, shown
+from mcusim.model.tflite_tensors import ANY_ZERO_POINT, MOST_DIMENSIONS, ZERO_POINTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,18 +97,28 @@ def _option(options: Mapping[str, Any], name: str, where: str) -> Any:
 def _tensor(tensor: Tensor, where: str) -> None:
     if tensor.dtype not in ITEM_BYTES:
         raise UnsupportedError(f"{where} is of type {tensor.dtype}, which is not supported")
+    if len(tensor.shape) > MOST_DIMENSIONS or any(d < 0 for d in tensor.shape):
+        raise ModelError(
+            f"{where}: shape {list(tensor.shape)} is negative or has more than {MOST_DIMENSIONS} dimensions"
+        )
     data, found = tensor.data, tensor.quantization
     if data is not None and (data.shape != tensor.shape or data.dtype.name != tensor.dtype or not data.size):
         raise ModelError(
             f"{where} is {tensor.dtype}{list(tensor.shape)}, its values are {data.dtype.name}{list(data.shape)}"
         )
-    if found is None:
-        return
+    if found is not None:
+        _quantization(tensor, found, where)
+
+
+def _quantization(tensor: Tensor, found: Quantization, where: str) -> None:
+    low, high = ZERO_POINTS.get(tensor.dtype, ANY_ZERO_POINT)
     count = len(found.scales)
     if not count or len(found.zero_points) != count:
         raise ModelError(f"{where} has {count} scales and {len(found.zero_points)} zero points")
     if not all(math.isfinite(s) and s >= 0 for s in found.scales):
         raise ModelError(f"{where}: a scale is negative or not a number")
+    if not all(low <= p <= high for p in found.zero_points):
+        raise ModelError(f"{where}: a zero point is not within {low} to {high} ({tensor.dtype})")
     fits = 0 <= found.axis < len(tensor.shape) and tensor.shape[found.axis] == count
     if count > 1 and not fits:
         raise ModelError(f"{where}: {count} scales do not fit axis {found.axis} of the shape {list(tensor.shape)}")

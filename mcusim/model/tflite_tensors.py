@@ -16,6 +16,7 @@ MOST_DIMENSIONS = 8
 MOST_TENSOR_ELEMENTS = 2**31 - 1
 NAME_SLOT = 10
 ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255)}
+ANY_ZERO_POINT = (-(2**31), 2**31 - 1)
 TYPE_NAMES = {value: name.lower() for name, value in vars(tflite.TensorType).items() if isinstance(value, int)}
 
 
@@ -90,7 +91,7 @@ class TensorReader:
             raise self.file.error(f"{len(scales)} scales but {len(points)} zero points")
         if not all(math.isfinite(s) and s >= 0 for s in scales):
             raise self.file.error("a scale is negative or not a number")
-        low, high = ZERO_POINTS.get(dtype, (-(2**31), 2**31 - 1))
+        low, high = ZERO_POINTS.get(dtype, ANY_ZERO_POINT)
         if not all(low <= p <= high for p in points):
             raise self.file.error(f"a zero point is not within {low} to {high} ({dtype})")
         if len(points) < len(scales):
