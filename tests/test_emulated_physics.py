@@ -131,3 +131,17 @@ def test_a_refresh_waits_for_the_access_under_way() -> None:
         refreshes.append(emulator.memory.counters()["sdram_refreshes"])
     assert refreshes[1] == pytest.approx(cycles[1] / period, abs=2)
     assert (cycles[1] - cycles[0]) / refreshes[1] == pytest.approx((2 + 6 + 2) * 2, abs=2)
+
+
+@pytest.mark.parametrize(("apart", "waits"), [(0x40_0000, False), (0x1_0000, True)])
+def test_write_recovery_holds_back_the_bank_written_to_and_no_other(apart: int, waits: bool) -> None:
+    """Words copied between two rows: of two banks they stay open, of one bank every read waits for tWR."""
+    keys = {"core.clock": "200 MHz", "memory.sdram.clock": "100 MHz", "memory.sdram.base": "0xC0000000"}
+    found = []
+    for recovery in ("1 sdclk", "6 sdclk"):
+        machine = load_machine(M7, {**keys, "memory.sdram.timing.tWR": recovery})
+        # source and target walk 16 rows: what is written to another bank must not delay the source's next row
+        call = ("memory", "copy_words", (0xC000_0000 + apart, 0xC000_0000, 8192))
+        found.append(called(machine, *call).cycles)
+    assert (found[1] > found[0] + 2048 * 5) == waits
+    assert waits or found[1] == pytest.approx(found[0], abs=20)

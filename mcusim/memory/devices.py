@@ -27,6 +27,12 @@ State = Any  # an int64 array; numba specialises on it
 
 
 @native
+def bank_of(s: State, r: int, address: int) -> int:
+    """The SDRAM bank of ``address``."""
+    return (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
+
+
+@native
 def sdram_row(s: State, r: int, address: int, start: int) -> int:
     """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
     wait = 0
@@ -39,14 +45,16 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
         wait = max(0, begun + s[r + L.T_RP] + s[r + L.T_RC] - start)
         s[r + L.NEXT_REFRESH] = last + s[r + L.T_REFI]
         s[r + L.REFRESHES] += late + 1
-    bank = (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
+    bank = bank_of(s, r, address)
     row = (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK]
     if s[r + L.OPEN + bank] == row:
         return wait
     at = start + wait
     activated = s[r + L.ACTIVATED + bank]
     if s[r + L.OPEN + bank] >= 0:
-        ready = max(activated + s[r + L.T_RAS], s[r + L.LAST_WRITE] + s[r + L.T_WR])
+        ready = activated + s[r + L.T_RAS]
+        if s[r + L.LAST_ADDRESS] == bank:  # older writes, in other banks, are over for longer than tWR
+            ready = max(ready, s[r + L.LAST_WRITE] + s[r + L.T_WR])
         at = max(at, ready) + s[r + L.T_RP]
     at = max(at, activated + s[r + L.T_RC])
     s[r + L.OPEN + bank] = row
@@ -67,7 +75,7 @@ def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap
         each = s[r + L.OVERHEAD_W] + beats * s[r + L.T_CLK]
         total = row + n * each + (n - 1) * again
         s[r + L.OCCUPIED] += total
-        s[r + L.LAST_WRITE] = start + total
+        s[r + L.LAST_WRITE], s[r + L.LAST_ADDRESS] = start + total, bank_of(s, r, address)
         s[r + L.BUSY] = start + total
         backlog = start + total - s[r + L.FIFO] * each - (now + n * gap)
         if again:
@@ -90,7 +98,7 @@ def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int
     if write:
         first = row + s[r + L.OVERHEAD_W]
         last = first + beats * s[r + L.T_CLK]
-        s[r + L.LAST_WRITE] = start + last
+        s[r + L.LAST_WRITE], s[r + L.LAST_ADDRESS] = start + last, bank_of(s, r, address)
     else:
         head = row + s[r + L.OVERHEAD_R] + s[r + L.T_CL]
         first = head + max(1, 8 >> s[r + L.WIDTH]) * s[r + L.T_CLK]

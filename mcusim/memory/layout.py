@@ -43,7 +43,7 @@ DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE = 1, 2, 4, 8, 16, 32
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
 OVERHEAD_R, OVERHEAD_W, T_CL, T_RCD, T_RP, T_RC, T_RAS, T_WR, T_CLK, T_REFI = range(11, 21)
 BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH, CHANGE = range(21, 28)
-# ... dynamic state ...
+# ... dynamic state (LAST_ADDRESS: of a QSPI the next in sequence, of an SDRAM the bank of LAST_WRITE) ...
 BUSY, NEXT_REFRESH, LATCH, LAST_ADDRESS, LAST_WRITE, ACCEL = range(28, 34)
 OPEN = 34  # open row per bank, -1 closed
 ACTIVATED = 50  # time of the last ACTIVATE per bank
