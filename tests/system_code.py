@@ -5,6 +5,7 @@ CODE = {
         "0a7801320a70bff34f8fbff36f8fffe700230138f4d1"
     ),
     "add.w r0, r0, #1; bx lr": "00f101007047",
+    "1: nop; b 1b": "00bffde7",
     "b .": "fee7",
     "b.n .+4; nop; nop": "00e000bf00bf",
     "bkpt #3": "03be",

@@ -236,6 +236,7 @@ def test_a_fault_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
+    mcusim.emulate(elf("faults"), "stm32f746g-disco", max_instructions=10)  # native code is compiled by now
     words = ["emulate", elf("faults"), "--call", "fault_endless", "--json", "-"]
     code = "import sys, mcusim.cli; print('up', file=sys.stderr, flush=True); sys.exit(mcusim.cli.main(sys.argv[1:]))"
     with subprocess.Popen(
@@ -243,7 +244,7 @@ def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "up\n"
-        time.sleep(3)
+        time.sleep(5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -82,7 +82,7 @@ def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
 )
 def test_a_long_run_shows_how_far_it_is(most: list[str], shown: str, tmp_path: Path) -> None:
     """On a terminal, and gone at the end; the program here runs until it is interrupted or its limit is reached."""
-    path = write_elf(tmp_path / "long.elf", bytes.fromhex("fee7"), 0x0800_0100)  # b .
+    path = write_elf(tmp_path / "long.elf", bytes.fromhex("00bffde7"), 0x0800_0100)  # nop; b back
     code = (
         "import sys; from mcusim.commands import emulate, progress; from mcusim.cli import main\n"
         "progress.QUICK = 0\n"
@@ -120,8 +120,8 @@ def _read(terminal: int) -> bytes:
 
 def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_path: Path) -> None:
     """A bar drawn on the line that the program has begun would wipe it out."""
-    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; b .; byte
-    path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 01a1 abbe fee7 2e000000"), 0x0800_0100)
+    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: nop; b 1b; nop; byte
+    path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 02a1 abbe 00bf fde7 00bf 2e000000"), 0x0800_0100)
     code = (
         "import sys; from mcusim.commands import progress; from mcusim.cli import main\n"
         "progress.QUICK = 0\n"

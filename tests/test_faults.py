@@ -159,8 +159,14 @@ def test_mpu_region(isa: str, permission: int, offset: int, text: str) -> None:
 
 @both
 def test_a_run_away_ends_at_the_limit(isa: str) -> None:
-    emulator, stop = run(isa, code("b ."), limit=500)
+    emulator, stop = run(isa, code("1: nop; b 1b"), limit=500)
     assert (stop.kind, stop.fault, emulator.instructions) == ("limit", None, 500)
+
+
+@both
+def test_an_endless_loop_ends_the_run(isa: str) -> None:
+    emulator, stop = run(isa, code("movs r0, #7") + code("b ."), limit=None)
+    assert (stop.kind, emulator.registers()["r0"], emulator.registers()["pc"]) == ("loop", 7, AT + 2)
 
 
 @both

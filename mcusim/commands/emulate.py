@@ -87,7 +87,7 @@ def emulate(
     """
     output = Output(json, force)
     dumps = [_dump(text) for text in dump or ()]
-    _check_files([path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
+    _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
     asked = {
         "call": call,
         "arguments": _arguments(args),
@@ -140,14 +140,16 @@ def _dump(text: str) -> tuple[str, Path | None]:
     return where, Path(file) if file else None
 
 
-def _check_files(paths: list[Path], json: Path | None, force: bool) -> None:
-    """Refuse before the run what could not be written behind it."""
+def _check_files(program: Path, paths: list[Path], json: Path | None, force: bool) -> None:
+    """Refuse before the run what could not be written behind it, and what would overwrite the program."""
     for path in paths:
         if str(path) == "-":
             raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
         check_writable(path, force)
     wanted = [path.absolute() for path in (*paths, *([json] if json else []))]
     for path in wanted:
+        if path == program.absolute():
+            raise UsageError(f"{path} is the program itself: name another file")
         if wanted.count(path) > 1:
             raise UsageError(f"{path} is named for two outputs")
 

@@ -51,8 +51,11 @@ class Code:
         """More different code than a program on a microcontroller has."""
         return self._instructions >= MOST_INSTRUCTIONS
 
-    def learn(self, address: int, code: bytes, it_state: int) -> None:
-        """Enter the block of these bytes, which begins in the middle of an IT block when ``it_state`` is not 0."""
+    def learn(self, address: int, code: bytes, it_state: int) -> Block:
+        """Enter the block of these bytes, which begins in the middle of an IT block when ``it_state`` is not 0.
+
+        Returns it.
+        """
         key = address, code, it_state
         block = self._seen.get(key)
         if block is None:
@@ -69,6 +72,7 @@ class Code:
                 at = instruction.address
                 self._core.watch_divide(at, block.end, code[at - address :][:4], record)
         self.refresh()
+        return block
 
     def refresh(self) -> None:
         """Tell the hooks where arrays that have grown are."""

@@ -147,7 +147,10 @@ class Emulator(GuestCore):
         xpsr = self.core["xpsr"]
         if not xpsr & THUMB:
             return self._refuse(C.ARM_STATE, address)
-        self.code.learn(address, self.read(address, size), (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3))
+        it_state = (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3)
+        last = self.code.learn(address, self.read(address, size), it_state).instructions[-1]
+        if last.address == address == last.target and not last.conditional:
+            return Stop("loop")  # for (;;): nothing can end it, as there are no interrupts
         return None
 
     def _refuse(self, fault: int, address: int) -> Stop:

@@ -13,7 +13,7 @@ from mcusim.cpu import state as C
 
 __all__ = ["Fault", "Stop", "describe"]
 
-StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "reset", "fault", "interrupted"]
+StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "loop", "reset", "fault", "interrupted"]
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class EmulationResult:
         """What the command line returns: 0 for a program that ended well, 130 when interrupted, else 1."""
         if self.stop.kind == "interrupted":
             return 130
-        ended = self.stop.kind in ("returned", "idle") or (self.stop.kind == "exit" and self.stop.status == 0)
+        ended = self.stop.kind in ("returned", "idle", "loop") or (self.stop.kind == "exit" and self.stop.status == 0)
         return 0 if ended else 1
 
 

@@ -18,7 +18,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Cycles are those of the core, with the fraction that memories on other clocks bring; sizes and addresses plain.
 
     ``program machine clock_hz set`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind, status,
-    exit_status, fault}``: kind is exit, returned, idle, limit, reset, fault or interrupted, status the command's,
+    exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the command's,
     exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line, registers{},
     branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)

@@ -58,7 +58,7 @@ uint32_t fault_stack(uint32_t depth) {
 }
 
 void fault_endless(void) {
-    for (;;) {
+    for (volatile uint32_t turns = 0;; turns++) {
     }
 }
 
