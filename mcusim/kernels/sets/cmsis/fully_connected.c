@@ -1,6 +1,12 @@
 /* FULLY_CONNECTED: a vector by two filter rows at a time, the input offset added by SXTAB16 as the vector is widened. No
-   scratch. A filter with an offset of its own goes through plain loops. */
+   scratch. A filter with an offset of its own goes through plain loops. Sums are rounded once, as LiteRT does here and only
+   here; the library rounds twice. */
 #include "dsp.h"
+#include "fixed_point.h"
+
+INLINE int8_t rounded_once(const struct finish *f, int32_t sum, int32_t multiplier, int32_t shift) {
+    return (int8_t)clamped(scale_once(sum, multiplier, shift) + f->offset, f->least, f->most);
+}
 
 /* One or two rows (those of the filter are one behind the other) by the vector. */
 INLINE void rows_by_vector(const struct conv_call *c, const int8_t *vector, const int8_t *row, int32_t *sum, int32_t rows) {
@@ -34,13 +40,13 @@ static void one_vector(const struct conv_call *c, const int8_t *vector, int8_t *
     for (; i < c->out_c - 1; i += 2, row += 2 * c->in_c) {
         int32_t sum[2] = {bias ? bias[i] : 0, bias ? bias[i + 1] : 0};
         rows_by_vector(c, vector, row, sum, 2);
-        *out++ = finished(&f, sum[0], multiplier[i], shift[i]);
-        *out++ = finished(&f, sum[1], multiplier[i + 1], shift[i + 1]);
+        *out++ = rounded_once(&f, sum[0], multiplier[i], shift[i]);
+        *out++ = rounded_once(&f, sum[1], multiplier[i + 1], shift[i + 1]);
     }
     if (i < c->out_c) {
         int32_t sum[2] = {bias ? bias[i] : 0, 0};
         rows_by_vector(c, vector, row, sum, 1);
-        *out = finished(&f, sum[0], multiplier[i], shift[i]);
+        *out = rounded_once(&f, sum[0], multiplier[i], shift[i]);
     }
 }
 
@@ -50,7 +56,7 @@ static void one_vector_plain(const struct conv_call *c, const int8_t *vector, in
     for (int32_t i = 0; i < c->out_c; i++, filter += c->in_c) {
         int32_t sum = c->bias ? c->bias[i] : 0;
         for (int32_t n = 0; n < c->in_c; n++) sum += (vector[n] + c->input_offset) * (filter[n] + c->filter_offset);
-        *out++ = finished(&f, sum, c->multiplier[i], c->shift[i]);
+        *out++ = rounded_once(&f, sum, c->multiplier[i], c->shift[i]);
     }
 }
 
