@@ -250,7 +250,7 @@ def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
     assert process.returncode == 130
     row = json.loads(out)
     assert row["stop"]["kind"] == "interrupted"
-    assert row["cycles"] >= row["instructions"] > 1_000_000
+    assert 2 * row["cycles"] >= row["instructions"] > 1_000_000
     assert err == "error: faults-cortex-m7.elf: interrupted\n"
 
 
