@@ -125,8 +125,9 @@ def test_pipeline_table_names_every_snippet(core: str) -> None:
 def copied_tree(folder: Path) -> Path:
     (folder / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "build_kernels", folder / "scripts")
-    for name in ("programs", "elf"):
+    for name in ("programs", "elf", "sets"):
         shutil.copytree(FOLDER.parent / name, folder / "mcusim" / "kernels" / name)
+    shutil.copy(FOLDER.parent / "compile.py", folder / "mcusim" / "kernels")
     return folder / "mcusim" / "kernels" / "elf"
 
 
@@ -144,13 +145,14 @@ def test_rebuild_elsewhere_gives_the_same_bytes_and_a_difference_is_named(tmp_pa
     assert same.returncode == 0, same.stdout + same.stderr
     if "not checked" in same.stdout:
         pytest.skip("another compiler than BUILD.toml records")
-    with (elf / "system-cortex-m4.elf").open("r+b") as file:
-        file.seek(0x200)
-        file.write(b"\xff")
+    for path in (elf / "system-cortex-m4.elf", elf.parent / "sets" / "reference" / "reference-cortex-m7.elf"):
+        with path.open("r+b") as file:
+            file.seek(0x200)
+            file.write(b"\xff\xfe\xfd")
     different = check_build(tmp_path)
     assert (different.returncode, different.stdout) == (
         1,
-        "build_kernels: built differently: system-cortex-m4.elf\n",
+        "build_kernels: built differently: system-cortex-m4.elf, sets/reference/reference-cortex-m7.elf\n",
     )
 
 

@@ -7,7 +7,9 @@
 #define MCUSIM_KERNELS_H
 #include <stdint.h>
 
-struct conv_call { /* CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (1 x 1, in_c inputs) */
+/* CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (1 x 1, in_c inputs). FULLY_CONNECTED rounds once, the others twice: see
+   fixed_point.h. */
+struct conv_call {
     const void *input, *filter;
     const int32_t *bias; /* 0: none */
     void *output, *scratch;
@@ -34,10 +36,13 @@ struct binary_call { /* ADD, SUB, MUL, MAXIMUM, MINIMUM; shapes of four, broadca
 };
 
 struct unary_call { /* RELU and relatives, LEAKY_RELU, LOGISTIC, TANH, HARD_SWISH, QUANTIZE, DEQUANTIZE */
+    /* float32 in or out: multiplier is the scale's bits. LEAKY_RELU: second_* below zero. HARD_SWISH: multiplier, shift of
+       the output, second_* of the gate, both Q0.15 */
     const void *input;
     void *output;
     int32_t elements, input_offset, output_offset, multiplier, shift, second_multiplier, second_shift;
     int32_t radius, left_shift, least, most;
+    const void *table; /* LOGISTIC, TANH: output of each input, from -128 or 0 on */
 };
 
 struct softmax_call {
@@ -51,6 +56,7 @@ struct join_call { /* CONCATENATION: inputs one after another, count pieces of b
     const int32_t *bytes;
     void *output;
     int32_t inputs_count, count;
+    const void *const *tables; /* uint8 whose scales differ: output of each value of input i, 0 where it is a copy */
 };
 
 struct move_call { /* RESHAPE and relatives, PAD, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE: output[i] = input[at(i)] */

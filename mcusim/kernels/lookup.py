@@ -1,0 +1,49 @@
+"""Tables of 256 outputs that TFLite computes in float32 before a network runs. Left out: 16-bit tables."""
+
+from __future__ import annotations
+
+from math import exp, tanh
+
+import numpy as np
+
+from mcusim.errors import UnsupportedError
+from mcusim.kernels import quantize as Q
+from mcusim.model.graph import Tensor
+
+__all__ = ["concatenation_table", "lookup_table"]
+
+
+def _logistic(value: float) -> float:
+    grown = Q.F32(exp(-value)) if value > -88.8 else Q.F32(np.inf)
+    return float(Q.F32(1) / (Q.F32(1) + grown))
+
+
+def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:
+    """LOGISTIC or TANH of every int8 input from -128 on. Raises UnsupportedError for another type."""
+    if source.dtype != "int8":
+        raise UnsupportedError(f"{kind} of {source.dtype}; int8 is supported")
+    function = _logistic if kind == "LOGISTIC" else tanh
+    step, inverse = Q.F32(Q.real_scale(source)), Q.F32(1) / Q.F32(Q.real_scale(output))
+    found = []
+    for value in range(-128, 128):
+        real = step * Q.F32(value - Q.zero_point(source))
+        found.append(Q.round_away(float(Q.F32(function(float(real))) * inverse)) + Q.zero_point(output))
+    return np.clip(found, -128, 127).astype(np.int8).tobytes()
+
+
+def concatenation_table(source: Tensor, output: Tensor) -> bytes | None:
+    """The output of every uint8 value of an input of CONCATENATION; None where it is copied.
+
+    TFLite rescales uint8 only; int8 models have the same scale everywhere.
+    """
+    same = source.quantization and output.quantization and _pair(source) == _pair(output)
+    if same or source.dtype != "uint8":
+        return None
+    factor = Q.F32(Q.real_scale(source)) * (Q.F32(1) / Q.F32(Q.real_scale(output)))
+    bias = Q.F32(-Q.zero_point(source)) * factor
+    found = [Q.round_away(float(Q.F32(value) * factor + bias)) + Q.zero_point(output) for value in range(256)]
+    return np.clip(found, 0, 255).astype(np.uint8).tobytes()
+
+
+def _pair(tensor: Tensor) -> tuple[float, int]:
+    return Q.real_scale(tensor), Q.zero_point(tensor)

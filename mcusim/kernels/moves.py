@@ -1,0 +1,98 @@
+"""Operators that only move bytes, as steps through the input: RESHAPE, PAD, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE.
+
+Element ``i`` of the output, counted in a shape of five, is the input's element ``begin + sum(i[d] * step[d])``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from mcusim.errors import UnsupportedError
+from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.operators import OPERATORS
+
+__all__ = ["Move", "five", "move"]
+
+AXES = 5
+
+
+class Move(NamedTuple):
+    """``shape`` and ``step`` have five entries, ones and zeros in front."""
+
+    shape: tuple[int, ...]
+    step: tuple[int, ...]
+    begin: int
+
+
+def move(graph: Graph, op: Operator, part: int = 0) -> Move:
+    """How output ``part`` of the operator reads its input. Raises UnsupportedError where five axes are too few."""
+    tensors = [graph.tensors[i] for i in op.inputs if i >= 0]
+    rule = OPERATORS[op.type].rule
+    if rule == "slice":
+        return _window(tensors[0].shape, _ints(tensors[1]), graph.tensors[op.outputs[0]].shape)
+    if rule == "split":
+        shape, axis = tensors[1].shape, _ints(tensors[0])[0] % len(tensors[1].shape)
+        size = graph.tensors[op.outputs[part]].shape
+        return _window(shape, [part * size[axis] if d == axis else 0 for d in range(len(shape))], size)
+    if rule == "strided_slice":
+        return _strided(tensors, op)
+    if rule == "transpose":
+        order, steps = _ints(tensors[1]), _steps(tensors[0].shape)
+        return _merged([tensors[0].shape[a] for a in order], [steps[a] for a in order], 0)
+    return _merged([tensors[0].elements], [1], 0)
+
+
+def five(values: Sequence[int], fill: int) -> tuple[int, ...]:
+    """``values`` with ``fill`` in front, five in all. Raises UnsupportedError when there are more."""
+    if len(values) > AXES:
+        raise UnsupportedError(f"{len(values)} axes; kernels move tensors of up to {AXES}")
+    return (*(fill,) * (AXES - len(values)), *values)
+
+
+def _ints(tensor: Tensor) -> list[int]:
+    assert tensor.data is not None  # the reader checks it
+    return [int(v) for v in tensor.data.reshape(-1)]
+
+
+def _steps(shape: Sequence[int]) -> list[int]:
+    return [prod(shape[d + 1 :]) for d in range(len(shape))]
+
+
+def _window(shape: Sequence[int], begin: Sequence[int], size: Sequence[int]) -> Move:
+    steps = _steps(shape)
+    return _merged(size, steps, sum(b * s for b, s in zip(begin, steps, strict=True)))
+
+
+def _strided(tensors: Sequence[Tensor], op: Operator) -> Move:
+    shape, (begin, end, stride) = tensors[0].shape, map(_ints, tensors[1:4])
+    sizes, steps, at = [], [], 0
+    for d, step in enumerate(_steps(shape)):
+        bit = 1 << d
+        if op.options["shrink_axis_mask"] & bit:
+            at += begin[d] % shape[d] * step
+            continue
+        low = None if op.options["begin_mask"] & bit else begin[d]
+        high = None if op.options["end_mask"] & bit else end[d]
+        first, last, by = slice(low, high, stride[d]).indices(shape[d])
+        sizes.append(len(range(first, last, by)))
+        steps.append(by * step)
+        at += first * step
+    return _merged(sizes, steps, at)
+
+
+def _merged(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Move:
+    """Axes of one element left out, axes that lie behind each other in both tensors joined."""
+    shape: list[int] = []
+    step: list[int] = []
+    for n, s in zip(sizes, steps, strict=True):
+        if n == 1:
+            continue
+        if shape and step[-1] == n * s:
+            shape[-1], step[-1] = shape[-1] * n, s
+        else:
+            shape, step = [*shape, n], [*step, s]
+    if not shape:
+        shape, step = [1], [1]
+    return Move(five(shape, 1), five(step, 0), begin)

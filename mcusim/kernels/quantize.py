@@ -1,0 +1,101 @@
+"""TensorFlow Lite's preparation of quantised kernels: real scales to integers, in the precision that it computes in.
+
+Sources: TFLite's ``kernel_util.cc``, ``internal/quantization_util.cc`` and the Prepare functions of its kernels. Scales
+are float32 in a model; where TFLite multiplies or divides them as floats, so does this. Left out: 16-bit activations.
+"""
+
+from __future__ import annotations
+
+from math import floor, frexp
+
+import numpy as np
+
+from mcusim.errors import ModelError
+from mcusim.model.graph import Tensor
+
+__all__ = ["activation_range", "divide", "half_word", "limits", "quantize_multiplier", "real_scale", "round_away"]
+__all__ += ["softmax_scaling", "zero_point"]
+
+F32 = np.float32
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def round_away(value: float) -> int:
+    """The nearest integer, halves away from zero (C's ``round``)."""
+    return floor(abs(value) + 0.5) * (1 if value >= 0 else -1) if abs(value) < 2**52 else int(value)
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """``(multiplier, shift)`` with ``real`` near ``multiplier / 2**31 * 2**shift``, ``multiplier`` in Q0.31.
+
+    A ``real`` below 2**-32 gives (0, 0), as in ``QuantizeMultiplier``.
+    """
+    if real == 0:
+        return 0, 0
+    fraction, shift = frexp(real)
+    multiplier = round_away(fraction * (1 << 31))
+    if multiplier == 1 << 31:
+        multiplier, shift = multiplier // 2, shift + 1
+    return (multiplier, shift) if shift >= -31 else (0, 0)
+
+
+def half_word(multiplier: int) -> int:
+    """A Q0.31 multiplier as Q0.15, rounded (``DownScaleInt32ToInt16Multiplier``)."""
+    return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1)
+
+
+def real_scale(tensor: Tensor) -> float:
+    """The one scale of a tensor, a float32. Raises ModelError when it has none or several."""
+    found = tensor.quantization
+    if found is None or len(found.scales) != 1:
+        raise ModelError(f"tensor '{tensor.name}' has {len(found.scales) if found else 0} scales; one is needed")
+    return float(F32(found.scales[0]))
+
+
+def zero_point(tensor: Tensor) -> int:
+    """The zero point of a tensor, 0 when it has none."""
+    found = tensor.quantization
+    return int(found.zero_points[0]) if found and found.zero_points else 0
+
+
+def divide(first: float, second: float) -> float:
+    """``first / second`` in float32."""
+    return float(F32(first) / F32(second))
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """Least and most of an integer type."""
+    return LIMITS[dtype]
+
+
+def activation_range(activation: str, output: Tensor) -> tuple[int, int]:
+    """Least and most of the output behind a fused activation (``CalculateActivationRangeQuantized``).
+
+    Raises ModelError for an activation that TFLite's integer kernels do not fuse.
+    """
+    bounds: dict[str, tuple[float | None, float | None]]
+    bounds = {"NONE": (None, None), "RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+    if activation not in bounds:
+        raise ModelError(f"the activation {activation} is not fused into integer kernels")
+    (low, high), (least, most) = bounds[activation], limits(output.dtype)
+    if low is not None:
+        least = max(least, _quantized(low, output))
+    if high is not None:
+        most = min(most, _quantized(high, output))
+    return least, most
+
+
+def _quantized(value: float, tensor: Tensor) -> int:
+    return zero_point(tensor) + round_away(divide(value, real_scale(tensor)))
+
+
+def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:
+    """``(multiplier, shift, least difference)`` of a fixed-point softmax with 5 integer bits.
+
+    Raises ModelError where TFLite refuses: ``beta * scale * 2**26`` not above 1.
+    """
+    real = min(float(F32(beta)) * scale * (1 << 26), (1 << 31) - 1.0)
+    if real <= 1:
+        raise ModelError(f"a softmax with beta {beta} and the input scale {scale} is too fine for 32 bits")
+    multiplier, shift = quantize_multiplier(real)
+    return multiplier, shift, -floor(31 * (1 << 26) / (1 << shift))

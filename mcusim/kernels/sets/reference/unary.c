@@ -1,0 +1,144 @@
+/* Operators of one element at a time. */
+#include "fixed_point.h"
+#include "kernels.h"
+
+static int32_t rescale(const struct unary_call *call, int32_t value)
+{
+    return scale(value + call->input_offset, call->multiplier, call->shift) + call->output_offset;
+}
+
+int32_t reference_requantize(const struct unary_call *call)
+{
+    const int8_t *input = call->input;
+    int8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = (int8_t)clamp(rescale(call, input[i]), call->least, call->most);
+    return 0;
+}
+
+int32_t reference_requantize_u8_to_s8(const struct unary_call *call)
+{
+    const uint8_t *input = call->input;
+    int8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = (int8_t)clamp(rescale(call, input[i]), call->least, call->most);
+    return 0;
+}
+
+int32_t reference_requantize_s8_to_u8(const struct unary_call *call)
+{
+    const int8_t *input = call->input;
+    uint8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = (uint8_t)clamp(rescale(call, input[i]), call->least, call->most);
+    return 0;
+}
+
+int32_t reference_relu(const struct unary_call *call) { return reference_requantize(call); }
+
+int32_t reference_leaky_relu(const struct unary_call *call)
+{
+    const int8_t *input = call->input;
+    int8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++) {
+        int32_t value = input[i] + call->input_offset;
+        value = value >= 0 ? scale(value, call->multiplier, call->shift)
+                           : scale(value, call->second_multiplier, call->second_shift);
+        output[i] = (int8_t)clamp(value + call->output_offset, call->least, call->most);
+    }
+    return 0;
+}
+
+static int32_t look_up(const struct unary_call *call)
+{
+    const int8_t *input = call->input, *table = call->table;
+    int8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = table[input[i] + 128];
+    return 0;
+}
+
+int32_t reference_logistic(const struct unary_call *call) { return look_up(call); }
+int32_t reference_tanh(const struct unary_call *call) { return look_up(call); }
+
+static int16_t high_rounded(int16_t a, int16_t b) /* 2ab / 2^16 to the nearest */
+{
+    if (a == b && a == INT16_MIN)
+        return INT16_MAX;
+    int32_t product = a * b;
+    return (int16_t)((product + (product >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
+}
+
+static int16_t high(int16_t a, int16_t b) /* 2ab / 2^16 towards zero */
+{
+    return a == b && a == INT16_MIN ? INT16_MAX : (int16_t)(a * b / (1 << 15));
+}
+
+static int16_t left(int16_t value, int32_t bits)
+{
+    int64_t wide = (int64_t)value * (1 << bits);
+    return wide > INT16_MAX ? INT16_MAX : wide < INT16_MIN ? INT16_MIN : (int16_t)wide;
+}
+
+static int16_t right(int16_t value, int32_t bits) { return (int16_t)divide_by_power(value, bits); }
+
+/* x from -3 .. 3 to 0 .. 1 in Q0.15 */
+static int16_t gate(const struct unary_call *call, int16_t value)
+{
+    if (call->second_shift > 0)
+        value = left(value, call->second_shift - 1);
+    value = high_rounded(value, (int16_t)call->second_multiplier);
+    if (call->second_shift > 0)
+        value = left(value, 1);
+    if (call->second_shift < 0)
+        value = right(value, -call->second_shift);
+    return (int16_t)((value + (1 << 15)) >> 1);
+}
+
+int32_t reference_hard_swish(const struct unary_call *call)
+{
+    const int8_t *input = call->input;
+    int8_t *output = call->output;
+    for (int32_t i = 0; i < call->elements; i++) {
+        int16_t value = (int16_t)((input[i] + call->input_offset) * (1 << 7));
+        int16_t product = high(gate(call, value), high_rounded(value, (int16_t)call->multiplier));
+        int16_t result = (int16_t)(right(product, -call->shift) + call->output_offset);
+        output[i] = (int8_t)clamp(result, call->least, call->most);
+    }
+    return 0;
+}
+
+static float scale_of(const struct unary_call *call)
+{
+    float value;
+    __builtin_memcpy(&value, &call->multiplier, sizeof value);
+    return value;
+}
+
+int32_t reference_dequantize(const struct unary_call *call)
+{
+    const int8_t *input = call->input;
+    float *output = call->output, factor = scale_of(call);
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = factor * (float)(input[i] + call->input_offset);
+    return 0;
+}
+
+static int32_t nearest(float value) /* halves away from zero; what is out of range is INT32_MIN, as on x86 */
+{
+    if (!(value > -2147483648.0f && value < 2147483648.0f))
+        return INT32_MIN;
+    int32_t whole = (int32_t)value;
+    float rest = value - (float)whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+int32_t reference_quantize(const struct unary_call *call)
+{
+    const float *input = call->input;
+    int8_t *output = call->output;
+    float factor = scale_of(call);
+    for (int32_t i = 0; i < call->elements; i++)
+        output[i] = (int8_t)clamp(nearest(input[i] / factor) + call->output_offset, call->least, call->most);
+    return 0;
+}
