@@ -93,7 +93,7 @@ def test_names_and_paths(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as error:
             load_set(wrong)
         assert text in str(error.value)
-    with pytest.raises(InputError, match="mine-cortex-m4[.]elf is missing; build it"):
+    with pytest.raises(InputError, match=r"mine-cortex-m4[.]elf is missing; build it"):
         load_set(tmp_path).elf("cortex-m4")
     with pytest.raises(UsageError, match="core 'cortex-m0'"):
         load_set(tmp_path).elf("cortex-m0")
