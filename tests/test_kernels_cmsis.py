@@ -12,13 +12,15 @@ from typing import Any
 import capstone
 import numpy as np
 import pytest
+from conftest import shared_model
 from kernel_cases import ACTIVATIONS, Case, inputs_for, one_operator
 from kernel_guest import Guest, run_litert
+from test_kernels_reference import alone, tiles
 
 from mcusim.cpu.emulator import Emulator
 from mcusim.kernels.registry import load_set
 from mcusim.machine import load_machine
-from mcusim.model import Graph, Operator
+from mcusim.model import Graph, Operator, load_model
 
 CORES = ("cortex-m4", "cortex-m7")
 OPERATORS = {
@@ -133,6 +135,36 @@ def test_outputs_equal_litert(isa: str, kind: str) -> None:
 def test_outputs_equal_litert_300_shapes(isa: str, kind: str) -> None:
     many(kind, isa, 150, plain, 100)
     many(kind, isa, 150, wide, 100)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_tiles_put_together_are_the_whole(isa: str, kind: str) -> None:
+    done = 0
+    for seed in range(12):
+        graph = wide(kind, seed)
+        data, rows = inputs_for(graph, seed), tiles(graph, 3)
+        if any(tile.in_rows == 0 for tile in rows):  # all padding: nothing to tile
+            continue
+        whole = guest(isa).run(graph, data)[0]
+        parts = [guest(isa).run(graph, [d[:, t.in_row : t.in_row + t.in_rows] for d in data], t)[0] for t in rows]
+        assert np.array_equal(np.concatenate(parts), whole), f"seed {seed}"
+        done += 1
+    assert done >= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["vww_96_int8", "kws_ref_model", "ad01_int8", "person_detect", "pretrainedResnet_quant"]
+)
+def test_operators_of_real_models(name: str) -> None:
+    graph = load_model(shared_model(f"{name}.tflite"))
+    ran = 0
+    for op in graph.operators:
+        if op.type in OPERATORS:
+            assert agree(alone(graph, op), op.index, "cortex-m7"), f"LiteRT refuses {op}"
+            ran += 1
+    assert ran >= 5
 
 
 @BOTH
