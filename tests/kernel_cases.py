@@ -22,6 +22,7 @@ class Case:
         self.kind, self.dtype, self.tensors = kind, dtype, list[Tensor]()
         self.rng = np.random.default_rng([seed, sum(map(ord, kind + dtype))])
         self.data: list[int] = []
+        self.reach = 0
 
     def pick(self, *values: Any) -> Any:
         return values[int(self.rng.integers(len(values)))]
@@ -76,7 +77,7 @@ class Case:
         return index
 
     def bias(self, source: int, weights: int, channels: int) -> int:
-        reach = self.pick(1000, 1000, 100_000, 2**30)
+        self.reach = reach = self.pick(1000, 1000, 100_000, 2**30, 2**31 - 2**24)  # sums reach 2**24 at most
         product = self.scales(source)[0] * np.array(self.scales(weights))
         return self.add((channels,), product, 0, "int32", self.rng.integers(-reach, reach, channels))
 
@@ -113,7 +114,8 @@ def _window(c: Case, sizes: tuple[int, ...], dilated: bool) -> dict[str, Any]:
 
 def _convolution_output(c: Case, source: int, weights: int, count: int) -> float:
     """An output scale that spreads the sums over the output's range; one in eight anything."""
-    spread = c.scales(source)[0] * max(c.scales(weights)) * 128 * 40 * np.sqrt(count) / 64
+    sums = 80 * np.sqrt(count) + (c.reach / 128 if c.reach > 1000 else 0)
+    spread = c.scales(source)[0] * max(c.scales(weights)) * sums
     return c.scale() if c.integer(0, 7) == 0 else float(np.float32(spread * c.rng.uniform(0.2, 2)))
 
 
@@ -135,8 +137,8 @@ def depthwise(c: Case) -> Graph:
     options = _window(c, (height, width), True) | {"depth_multiplier": multiplier}
     size, out = (options.pop("filter_h"), options.pop("filter_w")), channels * multiplier
     weights = c.weights((1, *size, out), out, 3)
-    scale = _convolution_output(c, source, weights, size[0] * size[1])
-    return c.graph([source, weights, c.bias(source, weights, out)], options, scale=scale)
+    inputs = [source, weights, c.bias(source, weights, out)]
+    return c.graph(inputs, options, scale=_convolution_output(c, source, weights, size[0] * size[1]))
 
 
 def fully_connected(c: Case) -> Graph:
@@ -212,7 +214,7 @@ def pad(c: Case) -> Graph:
     amounts[0] *= c.integer(0, 1)
     inputs = [source, c.integers(amounts)]
     if c.kind == "PADV2":
-        inputs.append(c.add((1,), kept["scale"], kept["zero"], data=[c.integer(-128, 127)]))
+        inputs.append(c.add((1,), kept["scale"], kept["zero"], data=[c.integer(*RANGE[c.dtype])]))
     return c.graph(inputs, {}, **kept)
 
 

@@ -14,8 +14,9 @@ __all__ = ["concatenation_table", "lookup_table"]
 
 
 def _logistic(value: float) -> float:
-    grown = Q.F32(exp(-value)) if value > -88.8 else Q.F32(np.inf)
-    return float(Q.F32(1) / (Q.F32(1) + grown))
+    if value < -87:  # exp(-value) leaves float32 soon; 1e-38 and 0 are the same table entry
+        return 0.0
+    return float(Q.F32(1) / (Q.F32(1) + Q.F32(exp(-value))))
 
 
 def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:

@@ -7,32 +7,19 @@ static int32_t rescale(const struct unary_call *call, int32_t value)
     return scale(value + call->input_offset, call->multiplier, call->shift) + call->output_offset;
 }
 
-int32_t reference_requantize(const struct unary_call *call)
-{
-    const int8_t *input = call->input;
-    int8_t *output = call->output;
-    for (int32_t i = 0; i < call->elements; i++)
-        output[i] = (int8_t)clamp(rescale(call, input[i]), call->least, call->most);
-    return 0;
-}
+#define REQUANTIZE(name, from, to)                                                                                     \
+    int32_t name(const struct unary_call *call)                                                                        \
+    {                                                                                                                  \
+        const from *input = call->input;                                                                               \
+        to *output = call->output;                                                                                     \
+        for (int32_t i = 0; i < call->elements; i++)                                                                   \
+            output[i] = (to)clamp(rescale(call, input[i]), call->least, call->most);                                   \
+        return 0;                                                                                                      \
+    }
 
-int32_t reference_requantize_u8_to_s8(const struct unary_call *call)
-{
-    const uint8_t *input = call->input;
-    int8_t *output = call->output;
-    for (int32_t i = 0; i < call->elements; i++)
-        output[i] = (int8_t)clamp(rescale(call, input[i]), call->least, call->most);
-    return 0;
-}
-
-int32_t reference_requantize_s8_to_u8(const struct unary_call *call)
-{
-    const int8_t *input = call->input;
-    uint8_t *output = call->output;
-    for (int32_t i = 0; i < call->elements; i++)
-        output[i] = (uint8_t)clamp(rescale(call, input[i]), call->least, call->most);
-    return 0;
-}
+REQUANTIZE(reference_requantize, int8_t, int8_t)
+REQUANTIZE(reference_requantize_u8_to_s8, uint8_t, int8_t)
+REQUANTIZE(reference_requantize_s8_to_u8, int8_t, uint8_t)
 
 int32_t reference_relu(const struct unary_call *call) { return reference_requantize(call); }
 
@@ -115,14 +102,18 @@ static float scale_of(const struct unary_call *call)
     return value;
 }
 
-int32_t reference_dequantize(const struct unary_call *call)
-{
-    const int8_t *input = call->input;
-    float *output = call->output, factor = scale_of(call);
-    for (int32_t i = 0; i < call->elements; i++)
-        output[i] = factor * (float)(input[i] + call->input_offset);
-    return 0;
-}
+#define DEQUANTIZE(name, type)                                                                                         \
+    int32_t name(const struct unary_call *call)                                                                        \
+    {                                                                                                                  \
+        const type *input = call->input;                                                                               \
+        float *output = call->output, factor = scale_of(call);                                                         \
+        for (int32_t i = 0; i < call->elements; i++)                                                                   \
+            output[i] = factor * (float)(input[i] + call->input_offset);                                               \
+        return 0;                                                                                                      \
+    }
+
+DEQUANTIZE(reference_dequantize, int8_t)
+DEQUANTIZE(reference_dequantize_u8, uint8_t)
 
 static int32_t nearest(float value) /* halves away from zero; what is out of range is INT32_MIN, as on x86 */
 {
@@ -133,12 +124,16 @@ static int32_t nearest(float value) /* halves away from zero; what is out of ran
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
-int32_t reference_quantize(const struct unary_call *call)
-{
-    const float *input = call->input;
-    int8_t *output = call->output;
-    float factor = scale_of(call);
-    for (int32_t i = 0; i < call->elements; i++)
-        output[i] = (int8_t)clamp(nearest(input[i] / factor) + call->output_offset, call->least, call->most);
-    return 0;
-}
+#define QUANTIZE(name, type)                                                                                           \
+    int32_t name(const struct unary_call *call)                                                                        \
+    {                                                                                                                  \
+        const float *input = call->input;                                                                              \
+        type *output = call->output;                                                                                   \
+        float factor = scale_of(call);                                                                                 \
+        for (int32_t i = 0; i < call->elements; i++)                                                                   \
+            output[i] = (type)clamp(nearest(input[i] / factor) + call->output_offset, call->least, call->most);        \
+        return 0;                                                                                                      \
+    }
+
+QUANTIZE(reference_quantize, int8_t)
+QUANTIZE(reference_quantize_u8, uint8_t)
