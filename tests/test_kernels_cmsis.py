@@ -167,6 +167,13 @@ def test_operators_of_real_models(name: str) -> None:
     assert ran >= 5
 
 
+def test_the_set_has_every_kernel_that_the_reference_set_has() -> None:
+    for name in ("cmsis", "cmsis-nano"):
+        assert load_set(name).kernels.keys() == load_set("reference").kernels.keys()
+        for kind, symbol in OPERATORS.items():
+            assert load_set(name).kernel(kind).symbol == symbol
+
+
 @BOTH
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"])
 def test_byte_loops_give_the_same(isa: str, kind: str) -> None:
