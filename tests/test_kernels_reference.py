@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from conftest import shared_model
 from kernel_cases import inputs_for, one_operator
-from kernel_guest import Guest, run_litert
+from kernel_guest import MACHINES, STACK, Guest, run_litert
 
+from mcusim.cpu.emulator import Emulator
 from mcusim.kernels.registry import CORES, load_set
+from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tile, geometry, load_model
 from mcusim.model.operators import OPERATORS
 
@@ -121,3 +123,31 @@ def test_operators_of_real_models(name: str) -> None:
         data = inputs_for(one, op.index)
         found, wanted = guest("cortex-m7").run(one, data), run_litert(one, data)
         assert [part.tobytes() for part in found] == [part.tobytes() for part in wanted], f"{name} {op.index} {op.type}"
+
+
+class Emulated(Guest):
+    """The same on the core with timing, memory system and faults."""
+
+    def __init__(self, isa: str) -> None:
+        super().__init__(SET, isa)
+        self.emulator = Emulator(load_machine(MACHINES[isa]))
+        self.emulator.load(SET.image(isa), as_started=True)
+        self.core = self.emulator.core
+
+    def call(self, symbol: str, argument: int) -> None:
+        self.emulator.set_stack(STACK, STACK - 4096)
+        self.emulator.call(self.image.symbol(symbol).address, [argument])
+        stop = self.emulator.run(50_000_000)
+        assert stop.kind == "returned", stop
+        assert self.emulator.registers()["r0"] == 0
+
+
+@pytest.mark.parametrize("isa", CORES)
+def test_the_emulated_core_gives_the_same(isa: str) -> None:
+    emulated = Emulated(isa)
+    for kind, types in (("CONV_2D", "int8"), ("SOFTMAX", "int8"), ("QUANTIZE", "float32_to_int8"), ("MEAN", "int8")):
+        before = emulated.emulator.cycles
+        graph = one_operator(kind, types, 4)
+        data = inputs_for(graph, 4)
+        assert emulated.run(graph, data)[0].tobytes() == run_litert(graph, data)[0].tobytes()
+        assert emulated.emulator.cycles > before
