@@ -5,6 +5,9 @@ The trace comes from a core without this project's hooks, the models from ``test
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+
 import pytest
 from test_core_caches import LINE, Reference
 from unicorn import UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE, UC_MEM_WRITE
@@ -24,6 +27,7 @@ PROGRAMS = {
     "dot product": ("conv", "dot", (SDRAM + 1, SDRAM + 0x3000, 4000)),
     "linked lists and matrices": ("integer", "integer", (1,)),
 }
+ACCESSES = UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE
 POLICIES = ("lru", "round-robin", "random")
 
 
@@ -33,23 +37,32 @@ def board(policy: str) -> Machine:
     return load_machine("stm32f746g-disco", keys)
 
 
-def recorded(machine: Machine, program: str, function: str, arguments: tuple[int, ...]) -> tuple[list, list]:
-    """(address, size, write) of every access, and (address, size) of every instruction, of a core without our hooks."""
+def recorded(machine: Machine, kind: int, program: str, function: str, arguments: tuple[int, ...]) -> array[int]:
+    """Accesses (or with UC_HOOK_CODE instructions) of a core without our hooks: address << 5 | size << 1 | write."""
     core = UnicornCore(machine)
     image = load_image(program_path(program, "cortex-m7"))
     for place in image.placements(as_started=True):
         core.poke(place.address, place.data)
-    accesses, fetches = [], []
-    core.uc.hook_add(
-        UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
-        lambda uc, kind, address, size, value, user: accesses.append((address, size, kind == UC_MEM_WRITE)),
-    )
-    core.uc.hook_add(UC_HOOK_CODE, lambda uc, address, size, user: fetches.append((address, size)))
+    found = array("Q")
+    if kind == UC_HOOK_CODE:
+        core.uc.hook_add(kind, lambda uc, address, size, user: found.append(address << 5 | size << 1))
+    else:
+        core.uc.hook_add(
+            kind,
+            lambda uc, made, address, size, value, user: found.append(
+                address << 5 | size << 1 | (made == UC_MEM_WRITE)
+            ),
+        )
     for i, value in enumerate(arguments):
         core[f"r{i}"] = value
     core["sp"], core["lr"] = STACK, core.return_address | 1
     core.uc.emu_start(image.symbol(function).address | 1, core.return_address)
-    return accesses, fetches
+    return found
+
+
+def unpacked(trace: array[int]) -> Iterator[tuple[int, int, bool]]:
+    """Address, size and write of each."""
+    return ((one >> 5, one >> 1 & 15, bool(one & 1)) for one in trace)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -64,7 +77,7 @@ def test_data_cache(name: str, policy: str) -> None:
     emulator.call(image.symbol(function).address, arguments)
     assert emulator.run().kind == "returned"
     reference, hits, misses = Reference(1024, 4, policy), 0, 0
-    for address, size, write in recorded(machine, program, function, arguments)[0]:
+    for address, size, write in unpacked(recorded(machine, ACCESSES, program, function, arguments)):
         if 0x2000_0000 <= address < 0x2001_0000:
             continue  # DTCM is not cached
         for line in sorted({address // LINE, (address + size - 1) // LINE}):
@@ -88,7 +101,7 @@ def test_instruction_cache_misses(name: str) -> None:
     emulator.call(image.symbol(function).address, arguments)
     assert emulator.run().kind == "returned"
     reference, misses = Reference(512, 2, "lru"), 0
-    for address, size in recorded(machine, program, function, arguments)[1]:
+    for address, size, _ in unpacked(recorded(machine, UC_HOOK_CODE, program, function, arguments)):
         for line in sorted({address // LINE, (address + size - 1) // LINE}):
             misses += not reference.access(line * LINE, False)
     assert emulator.memory.counters()["icache_misses"] == misses
