@@ -110,11 +110,14 @@ def litert() -> Any:
     return pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed (test extra)")
 
 
-def run_litert(graph: Graph, data: list[Any]) -> list[Any]:
-    """The outputs that LiteRT's reference kernels give. Raises RuntimeError or ValueError where LiteRT refuses."""
+def run_litert(graph: Graph, data: list[Any], file: bytes | None = None) -> list[Any]:
+    """The outputs that LiteRT's reference kernels give for the graph, or for the ``file`` that it was read from.
+
+    Raises RuntimeError or ValueError where LiteRT refuses.
+    """
     module = litert()
     interpreter = module.Interpreter(
-        model_content=write_tflite(graph), experimental_op_resolver_type=module.OpResolverType.BUILTIN_REF
+        model_content=file or write_tflite(graph), experimental_op_resolver_type=module.OpResolverType.BUILTIN_REF
     )
     interpreter.allocate_tensors()
     for detail, values in zip(interpreter.get_input_details(), data, strict=True):
