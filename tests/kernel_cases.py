@@ -11,7 +11,7 @@ from mcusim.model import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
 
-ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 RANGE = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
@@ -37,7 +37,8 @@ class Case:
 
     def zero(self, dtype: str | None = None) -> int:
         low, high = RANGE[dtype or self.dtype]
-        return self.pick(low, high, self.integer(low, high), self.integer(low, high), (low + high + 1) // 2)
+        middle = [self.integer(low // 2 + high // 4, low // 4 + high // 2) for _ in range(3)]
+        return self.pick(low, high, self.integer(low, high), (low + high + 1) // 2, *middle)
 
     def shape(self, rank: int = 4, most: int = 9) -> tuple[int, ...]:
         return tuple(self.integer(1, most) for _ in range(rank))
@@ -114,7 +115,7 @@ def _window(c: Case, sizes: tuple[int, ...], dilated: bool) -> dict[str, Any]:
 
 def _convolution_output(c: Case, source: int, weights: int, count: int) -> float:
     """An output scale that spreads the sums over the output's range; one in eight anything."""
-    sums = 80 * np.sqrt(count) + (c.reach / 128 if c.reach > 1000 else 0)
+    sums = 150 * np.sqrt(count) + (c.reach / 128 if c.reach > 1000 else 0)
     spread = c.scales(source)[0] * max(c.scales(weights)) * sums
     return c.scale() if c.integer(0, 7) == 0 else float(np.float32(spread * c.rng.uniform(0.2, 2)))
 
@@ -243,7 +244,7 @@ def unary(c: Case) -> Graph:
     if c.kind == "LEAKY_RELU":
         options["alpha"] = float(np.float32(c.pick(0.1, 0.3, 0.01, 1.5)))
     if c.kind == "LOGISTIC":
-        more = {"scale": 1 / 256, "zero": c.pick(-128, -128, c.zero())}
+        more = {"scale": 1 / 256, "zero": c.pick(*(RANGE[c.dtype][0],) * 2, c.zero())}
     elif c.kind == "TANH":
         more = {"scale": c.pick(1 / 128, 1 / 128, 0.01), "zero": c.pick(0, 0, c.zero())}
     elif c.kind == "HARD_SWISH":

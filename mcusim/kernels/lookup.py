@@ -6,7 +6,6 @@ from math import exp, tanh
 
 import numpy as np
 
-from mcusim.errors import UnsupportedError
 from mcusim.kernels import quantize as Q
 from mcusim.model.graph import Tensor
 
@@ -20,16 +19,15 @@ def _logistic(value: float) -> float:
 
 
 def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:
-    """LOGISTIC or TANH of every int8 input from -128 on. Raises UnsupportedError for another type."""
-    if source.dtype != "int8":
-        raise UnsupportedError(f"{kind} of {source.dtype}; int8 is supported")
+    """LOGISTIC or TANH of every input from the least on, of the input's type (int8 or uint8)."""
+    least, most = Q.limits(source.dtype)
     function = _logistic if kind == "LOGISTIC" else tanh
     step, inverse = Q.F32(Q.real_scale(source)), Q.F32(1) / Q.F32(Q.real_scale(output))
     found = []
-    for value in range(-128, 128):
+    for value in range(least, most + 1):
         real = step * Q.F32(value - Q.zero_point(source))
         found.append(Q.round_away(float(Q.F32(function(float(real))) * inverse)) + Q.zero_point(output))
-    return np.clip(found, -128, 127).astype(np.int8).tobytes()
+    return np.clip(found, least, most).astype(source.dtype).tobytes()
 
 
 def concatenation_table(source: Tensor, output: Tensor) -> bytes | None:

@@ -18,35 +18,43 @@ static int32_t rescale(const struct unary_call *call, int32_t value)
     }
 
 REQUANTIZE(reference_requantize, int8_t, int8_t)
+REQUANTIZE(reference_requantize_u8, uint8_t, uint8_t)
 REQUANTIZE(reference_requantize_u8_to_s8, uint8_t, int8_t)
 REQUANTIZE(reference_requantize_s8_to_u8, int8_t, uint8_t)
 
 int32_t reference_relu(const struct unary_call *call) { return reference_requantize(call); }
+int32_t reference_relu_u8(const struct unary_call *call) { return reference_requantize_u8(call); }
 
-int32_t reference_leaky_relu(const struct unary_call *call)
-{
-    const int8_t *input = call->input;
-    int8_t *output = call->output;
-    for (int32_t i = 0; i < call->elements; i++) {
-        int32_t value = input[i] + call->input_offset;
-        value = value >= 0 ? scale(value, call->multiplier, call->shift)
-                           : scale(value, call->second_multiplier, call->second_shift);
-        output[i] = (int8_t)clamp(value + call->output_offset, call->least, call->most);
+#define LEAKY_RELU(name, type)                                                                                         \
+    int32_t name(const struct unary_call *call)                                                                        \
+    {                                                                                                                  \
+        const type *input = call->input;                                                                               \
+        type *output = call->output;                                                                                   \
+        for (int32_t i = 0; i < call->elements; i++) {                                                                 \
+            int32_t value = input[i] + call->input_offset;                                                             \
+            value = value >= 0 ? scale(value, call->multiplier, call->shift)                                           \
+                               : scale(value, call->second_multiplier, call->second_shift);                            \
+            output[i] = (type)clamp(value + call->output_offset, call->least, call->most);                             \
+        }                                                                                                              \
+        return 0;                                                                                                      \
     }
-    return 0;
-}
 
-static int32_t look_up(const struct unary_call *call)
+LEAKY_RELU(reference_leaky_relu, int8_t)
+LEAKY_RELU(reference_leaky_relu_u8, uint8_t)
+
+static int32_t look_up(const struct unary_call *call, int32_t sign) /* sign: the bit that makes an input an index */
 {
-    const int8_t *input = call->input, *table = call->table;
-    int8_t *output = call->output;
+    const uint8_t *input = call->input, *table = call->table;
+    uint8_t *output = call->output;
     for (int32_t i = 0; i < call->elements; i++)
-        output[i] = table[input[i] + 128];
+        output[i] = table[input[i] ^ sign];
     return 0;
 }
 
-int32_t reference_logistic(const struct unary_call *call) { return look_up(call); }
-int32_t reference_tanh(const struct unary_call *call) { return look_up(call); }
+int32_t reference_logistic(const struct unary_call *call) { return look_up(call, 0x80); }
+int32_t reference_logistic_u8(const struct unary_call *call) { return look_up(call, 0); }
+int32_t reference_tanh(const struct unary_call *call) { return look_up(call, 0x80); }
+int32_t reference_tanh_u8(const struct unary_call *call) { return look_up(call, 0); }
 
 static int16_t high_rounded(int16_t a, int16_t b) /* 2ab / 2^16 to the nearest */
 {
@@ -82,18 +90,22 @@ static int16_t gate(const struct unary_call *call, int16_t value)
     return (int16_t)((value + (1 << 15)) >> 1);
 }
 
-int32_t reference_hard_swish(const struct unary_call *call)
-{
-    const int8_t *input = call->input;
-    int8_t *output = call->output;
-    for (int32_t i = 0; i < call->elements; i++) {
-        int16_t value = (int16_t)((input[i] + call->input_offset) * (1 << 7));
-        int16_t product = high(gate(call, value), high_rounded(value, (int16_t)call->multiplier));
-        int16_t result = (int16_t)(right(product, -call->shift) + call->output_offset);
-        output[i] = (int8_t)clamp(result, call->least, call->most);
+#define HARD_SWISH(name, type)                                                                                         \
+    int32_t name(const struct unary_call *call)                                                                        \
+    {                                                                                                                  \
+        const type *input = call->input;                                                                               \
+        type *output = call->output;                                                                                   \
+        for (int32_t i = 0; i < call->elements; i++) {                                                                 \
+            int16_t value = (int16_t)((input[i] + call->input_offset) * (1 << 7));                                     \
+            int16_t product = high(gate(call, value), high_rounded(value, (int16_t)call->multiplier));                 \
+            int16_t result = (int16_t)(right(product, -call->shift) + call->output_offset);                            \
+            output[i] = (type)clamp(result, call->least, call->most);                                                  \
+        }                                                                                                              \
+        return 0;                                                                                                      \
     }
-    return 0;
-}
+
+HARD_SWISH(reference_hard_swish, int8_t)
+HARD_SWISH(reference_hard_swish_u8, uint8_t)
 
 static float scale_of(const struct unary_call *call)
 {
