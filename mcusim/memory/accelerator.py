@@ -6,9 +6,9 @@ next one is read, unless it is held; a core that gets there early waits for the 
 lines are unified: data reads through the same port look them up too (ST RM0385, ART accelerator).
 
 A loop of several lines is therefore slower with the prefetch than without it where its code is dense: without it every
-line is held after the first turn, with it those that follow in sequence are read again in every turn. That a line which
-the core asks for before its prefetch is through counts as prefetched, and not as a miss that is copied, is this module's
-reading; it is what gives the stalls that the F469's published run has beyond the instruction table.
+line is held after the first turn, with it those that follow in sequence are read again in every turn. A line that the
+core asks for before its prefetch is through counts as prefetched, not as a miss that is copied: this module's reading.
+It gives the stalls that the F469's published run has beyond the instruction table.
 
 Left out: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
 whether lines that are held start a prefetch; here they do.
