@@ -37,6 +37,7 @@ class Parsed:
     by_address: Counter[int] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     inclusive: Counter[tuple[str, str]] = field(default_factory=Counter)
+    inclusive_instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
     files: set[str] = field(default_factory=set)
 
 
@@ -77,6 +78,7 @@ class Reader:
         values = [int(number) for number in numbers]
         if self.in_call:
             self.found.inclusive[self.function, self.callee] += values[0]
+            self.found.inclusive_instructions[self.function, self.callee] += values[1]
             self.in_call = False
             return
         assert len(values) == len(EVENTS)
@@ -136,6 +138,7 @@ def test_a_call_costs_no_less_than_its_callee_alone() -> None:
     found = parsed(result)
     assert found.calls["conv_smlad", "dot"] > 100
     assert found.inclusive["conv_smlad", "dot"] == pytest.approx(found.costs["dot"][0], rel=0.02)
+    assert found.inclusive_instructions["conv_smlad", "dot"] == pytest.approx(found.costs["dot"][1], rel=0.02)
 
 
 def test_a_program_without_symbols_has_a_profile_too(tmp_path: Path) -> None:

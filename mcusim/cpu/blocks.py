@@ -61,6 +61,7 @@ def enter_call(c: State, s: State, calls: State, caller: int, callee: int, back:
     c[frame] = back
     c[frame + 1] = edge_of(calls, (caller << 32) | callee)
     c[frame + 2] = s[L.NOW]
+    c[frame + 3] = c[C.INSTRUCTIONS]
     c[C.CALL_DEPTH] = depth + 1
 
 
@@ -77,6 +78,7 @@ def leave_call(c: State, s: State, calls: State, address: int) -> None:
                 if edge > 0:
                     calls[edge + 1] += 1
                     calls[edge + 2] += s[L.NOW] - c[frame + 2]
+                    calls[edge + 3] += c[C.INSTRUCTIONS] - c[frame + 3]
             c[C.CALL_DEPTH] = depth
             return
 

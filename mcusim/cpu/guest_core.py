@@ -65,7 +65,7 @@ class GuestCore:
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
         branch.reset(self._branches)
-        self.calls[0], self.calls[2::3], self.calls[3::3] = CALL_EDGES - 1, 0, 0
+        self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
         system_registers.prepare(machine, self._ppb, c, caches)
         if not caches:
             s[L.DCACHE] = s[L.ICACHE] = 0

@@ -36,12 +36,13 @@ class InstructionCost:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """A call site: instruction address, callee address, calls, cycles between call and return, or now."""
+    """A call site: instruction address, callee address, calls, cycles and instructions between call and return, or now."""
 
     site: int
     callee: int
     calls: int
     cycles: float
+    issued: int
 
 
 @dataclass(frozen=True)
@@ -153,16 +154,17 @@ def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
 
 
 def _calls(emulator: Emulator) -> Iterable[CallCost]:
-    for key, calls, ticks in emulator.calls[1:].reshape(-1, C.EDGE):
+    for key, calls, ticks, issued in emulator.calls[1:].reshape(-1, C.EDGE):
         if key >= 0 and calls:
-            yield _call(emulator, int(key), int(calls), int(ticks))
+            yield _call(emulator, int(key), int(calls), int(ticks), int(issued))
     c, now = emulator.state, int(emulator.memory.state[L.NOW])
     for frame in range(C.SHADOW, C.SHADOW + int(c[C.CALL_DEPTH]) * C.SHADOW_ENTRY, C.SHADOW_ENTRY):
         edge = int(c[frame + 1])
         if edge > 0:  # a call that has not returned yet
-            yield _call(emulator, int(emulator.calls[edge]), 1, now - int(c[frame + 2]))
+            issued = emulator.instructions - int(c[frame + 3])
+            yield _call(emulator, int(emulator.calls[edge]), 1, now - int(c[frame + 2]), issued)
 
 
-def _call(emulator: Emulator, key: int, calls: int, ticks: int) -> CallCost:
+def _call(emulator: Emulator, key: int, calls: int, ticks: int, issued: int) -> CallCost:
     block = emulator.tables.known[key >> 32]
-    return CallCost(block.instructions[-1].address, key & 0xFFFF_FFFF, calls, ticks / L.TICK)
+    return CallCost(block.instructions[-1].address, key & 0xFFFF_FFFF, calls, ticks / L.TICK, issued)

@@ -29,7 +29,7 @@ REGISTERS = 64  # r0 to r15 and xPSR at a fault
 MPU_REGION = 84  # RNR
 MPU_RBAR, MPU_RASR = 88, 104  # 16 regions each
 RING, RING_SIZE, RING_AT = 128, 16, 60  # the last taken branches: from, to
-SHADOW, SHADOW_DEPTH, SHADOW_ENTRY = 192, 256, 4  # call stack: return address, edge, ticks at the call, stack pointer
+SHADOW, SHADOW_DEPTH, SHADOW_ENTRY = 192, 256, 4  # call stack: return address, edge, ticks and instructions at the call
 CORE = SHADOW + SHADOW_DEPTH * SHADOW_ENTRY
 
 # why the core stopped
@@ -64,5 +64,5 @@ ACCESS = 10
 # access flags
 ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND, EVEN = 1, 2, 4, 8, 16, 32, 64  # SECOND: word of a doubleword
 
-# a call edge: key (block << 32 | callee), calls, inclusive ticks
-EDGE = 3
+# a call edge: key (block << 32 | callee), calls, inclusive ticks and instructions
+EDGE = 4

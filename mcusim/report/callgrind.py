@@ -1,8 +1,8 @@
 """A profile as a callgrind file, for KCachegrind, QCachegrind and callgrind_annotate.
 
 Format: Valgrind manual, "Callgrind Format Specification", version 1. Costs are whole numbers there: cycles are rounded
-so that the self costs add up to all cycles, rounded down. A call's inclusive cost is known in cycles only. Left out:
-jumps, and calls that the emulator did not follow.
+so that the self costs add up to all cycles, rounded down. A call's inclusive cost is known in cycles and instructions
+only. Left out: jumps, and calls that the emulator did not follow.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def _functions(result: EmulationResult, costs: dict[int, Costs]) -> Iterator[str
                 yield f"fi={files(source)}"
                 current = source
             yield f"{address:#x} {line} {' '.join(map(str, costs[address]))}"
-            for callee, (count, cycles) in calls.get(address, {}).items():
+            for callee, (count, cycles, issued) in calls.get(address, {}).items():
                 where, at = _line(result, callee)
                 yield f"cfi={files(where)}"
                 yield f"cfn={names(_plain(function_of(result.image, callee)[0]))}"
                 yield f"calls={count} {callee:#x} {at}"
-                yield f"{address:#x} {line} {cycles:.0f}"
+                yield f"{address:#x} {line} {cycles:.0f} {issued}"
 
 
 def _costs(result: EmulationResult) -> dict[int, Costs]:
@@ -94,12 +94,12 @@ def _costs(result: EmulationResult) -> dict[int, Costs]:
     return dict(zip(rows, zip(cycles, issued, data, fetch, strict=True), strict=True))
 
 
-def _calls(result: EmulationResult) -> dict[int, dict[int, tuple[int, float]]]:
-    """Calls and their inclusive cycles by site, then callee: a site may be in several basic blocks."""
-    found: dict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
+def _calls(result: EmulationResult) -> dict[int, dict[int, tuple[int, float, int]]]:
+    """Calls, their inclusive cycles and instructions by site, then callee: a site may be in several basic blocks."""
+    found: dict[int, dict[int, tuple[int, float, int]]] = defaultdict(dict)
     for edge in sorted(result.profile.calls, key=lambda edge: (edge.site, edge.callee)):
-        count, cycles = found[edge.site].get(edge.callee, (0, 0.0))
-        found[edge.site][edge.callee] = count + edge.calls, cycles + edge.cycles
+        count, cycles, issued = found[edge.site].get(edge.callee, (0, 0.0, 0))
+        found[edge.site][edge.callee] = count + edge.calls, cycles + edge.cycles, issued + edge.issued
     return found
 
 
