@@ -36,7 +36,7 @@ class InstructionCost:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """A call site: instruction address, callee address, calls, cycles and instructions between call and return, or now."""
+    """A call site and its callee (addresses): calls, cycles and instructions between call and return, or now."""
 
     site: int
     callee: int
