@@ -75,32 +75,22 @@ def emulate(
 ) -> int:
     """Run a compiled program on a machine and see where the cycles go.
 
-    It starts at its reset vector or entry point, or calls one function. Exit status 1: it faulted, ran away or
-    exited with another status than 0.
+    From its reset vector or entry point, or one function. Exit status 1: a fault, a run-away, or its own was not 0.
 
     \b
     Examples:
       mcusim emulate app.elf --machine stm32f746g-disco
-      mcusim emulate app.elf --call dot --args 0x20010000,table,4096 \\
-        --load input.bin@0x20010000 --dump 0x20012000:64
+      mcusim emulate app.elf --call dot --args table,8 --load in.bin@table
       mcusim emulate app.elf --callgrind app.callgrind --top 5
     """
     output = Output(json, force)
     dumps = [_dump(text) for text in dump or ()]
     _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
-    asked = {
-        "call": call,
-        "arguments": _arguments(args),
-        "loads": load or (),
-        "dumps": [where for where, _ in dumps],
-        "stack": stack,
-        "overrides": options.overrides(set_),
-        "caches": _caches(caches),
-    }
+    asked: dict[str, Any] = {"call": call, "arguments": _arguments(args), "loads": load or (), "stack": stack}
+    asked |= {"dumps": [where for where, _ in dumps], "overrides": options.overrides(set_), "caches": _caches(caches)}
     result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, force)
-    _report(result, output, top, assumptions, quiet)
-    return result.exit_status
+    return _report(result, output, top, assumptions, quiet)
 
 
 def _run(
@@ -213,7 +203,7 @@ def _files(result: EmulationResult, dumps: list[tuple[str, Path | None]], callgr
         write_file(callgrind, lambda file: write_callgrind(result, file), force)
 
 
-def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> None:
+def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> int:
     from mcusim.report.emulation_json import emulation_json
     from mcusim.report.emulation_table import emulation_table, stop_text
 
@@ -225,3 +215,4 @@ def _report(result: EmulationResult, output: Output, top: int, assumptions: bool
         fail(f"{result.name}: {fault.kind} at {where(result, fault.pc)}: {fault.text}")
     elif result.exit_status:
         fail(f"{result.name}: {stop_text(result)}")
+    return result.exit_status

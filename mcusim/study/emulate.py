@@ -69,18 +69,31 @@ def emulate(
     target, image = _inputs(path, machine, overrides)
     begin = _start(image, target, call, arguments, stack)
     on = begin.kind != "reset" if caches is None else caches
-    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
-
-    emulator = Emulator(target, output, on)
-    emulator.load(image, as_started=begin.kind != "reset")
-    for text in _texts("loads", loads):
-        load_file(emulator, image, text)
+    emulator = _emulator(target, image, on, begin.kind != "reset", output, _texts("loads", loads))
     ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
     words = tuple(word_of(image, value, "argument") for value in arguments)
     _prepare(emulator, begin, words)
     stop = _run(emulator, limit, progress)
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
+
+
+def _emulator(
+    machine: Machine,
+    image: Image,
+    caches: bool,
+    as_started: bool,
+    output: Callable[[bytes], object] | None,
+    loads: Iterable[str],
+) -> Emulator:
+    """The core with the program and the files in its memory."""
+    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
+
+    emulator = Emulator(machine, output, caches)
+    emulator.load(image, as_started=as_started)
+    for text in loads:
+        load_file(emulator, image, text)
+    return emulator
 
 
 def _inputs(
