@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import UsageError
+from mcusim.kernels.registry import set_names
 from mcusim.kernels.variants import VARIANTS, scratch_bytes
 from mcusim.model.geometry import Geometry
+from mcusim.units import quoted
 
 FOLDER = Path(__file__).parent / "profiles"
 LARGEST_FILE = 1 << 20
@@ -36,6 +38,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "copy": ("element",),
 }
 CORES = ("cortex-m4", "cortex-m7")
+TECHNIQUES = ("cmsis", "reference")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class CoreCosts:
 
 @dataclass(frozen=True)
 class Profile:
+    """``set`` is the compiled kernel set that the costs were measured on, if any; ``technique`` how its loops go."""
+
     name: str
     title: str
     per_channel_bytes: int
@@ -57,6 +62,8 @@ class Profile:
     code: Mapping[str, int]
     code_basis: tuple[str, str]
     cores: Mapping[str, CoreCosts] = field(repr=False)
+    set: str | None = None
+    technique: str = "cmsis"
 
     def scratch_bytes(self, g: Geometry) -> int:
         """Scratch the kernel for ``g`` needs, in bytes."""
@@ -106,7 +113,7 @@ def _text(path: Path) -> str:
 
 
 def _profile(where: str, data: Mapping[str, Any]) -> Profile:
-    known = {"name", "title", "memory", "code", *CORES}
+    known = {"name", "title", "set", "technique", "memory", "code", *CORES}
     for key in data:
         if key not in known:
             raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
@@ -119,7 +126,15 @@ def _profile(where: str, data: Mapping[str, Any]) -> Profile:
         code={v: int(_number(where, f"code.{v}", code.get(v))) for v in VARIANTS},
         code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
         cores={isa: _core(where, isa, _table(where, data, isa)) for isa in CORES if isa in data},
+        set=_one_of(where, data, "set", set_names(), None),
+        technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
     )
+
+
+def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str], default: Any) -> Any:
+    if key in data and data[key] not in known:
+        raise UsageError(f"kernel profile {where}: {key} = {quoted(data[key])}: known are {', '.join(known)}")
+    return data.get(key, default)
 
 
 def _core(where: str, isa: str, table: Mapping[str, Any]) -> CoreCosts:
