@@ -31,6 +31,7 @@ class Placement(NamedTuple):
 class Image:
     """An executable for Cortex-M. ``entry`` as in the file, Thumb bit included.
 
+    ``moved`` is how many bytes all of it lies above where the file puts it (a kernel set can be put anywhere).
     ``warnings`` say what is damaged and was left out; reading source lines may add to them.
     """
 
@@ -39,7 +40,8 @@ class Image:
     segments: tuple[Segment, ...]
     symbols: SymbolTable
     warnings: list[str]
-    _elf: ElfFile
+    elf: ElfFile
+    moved: int = 0
 
     def symbol(self, name: str) -> Symbol:
         """The symbol of that name. Raises ImageError with near names when there is none."""
@@ -51,13 +53,14 @@ class Image:
 
     def line_at(self, address: int) -> tuple[str, int] | None:
         """Source file and line of the instruction at ``address`` by DWARF, or None. Read at the first call."""
-        return self.lines.at(address)
+        return self.lines.at(address - self.moved)
 
     @cached_property
     def lines(self) -> LineTable:
+        """The file's own table: addresses are those before the program was moved."""
         from mcusim.cpu.lines import read_lines
 
-        return read_lines(self._elf)
+        return read_lines(self.elf)
 
     def word_at(self, load_address: int) -> int | None:
         """The little-endian word that is at ``load_address`` before the program runs, or None."""

@@ -19,7 +19,8 @@ CORES = {
 # built-ins stay on (a 4-byte memcpy is one load), but no loop becomes a call of memset or memcpy, which sets may define
 FLAGS = "-g -gno-record-gcc-switches -std=gnu11 -Wall -Wextra -nostdlib -fno-common -fwrapv -fno-math-errno"
 FLAGS += " -ffp-contract=off -fno-tree-loop-distribute-patterns -fno-unwind-tables -fno-asynchronous-unwind-tables"
-FLAGS += " -Wl,--build-id=none -Wl,-z,max-page-size=32 -Wl,--compress-debug-sections=none"
+# relocations stay in the file: the set can be put at another address
+FLAGS += " -Wl,--emit-relocs -Wl,--build-id=none -Wl,-z,max-page-size=32 -Wl,--compress-debug-sections=none"
 SETS = Path(__file__).resolve().parent / "sets"
 SCRIPT = SETS / "common" / "set.ld"
 
@@ -36,12 +37,15 @@ def compile_set(manifest: Path, folder: Path, compiler: str = "arm-none-eabi-gcc
     """
     raw: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))
     flags = f"{FLAGS} {raw.get('flags', '')} {extra}".split()
+    objcopy = first_line(compiler, "-print-prog-name=objcopy")
     for core, options in CORES.items():
         target = (folder / f"{raw['name']}-{core}.elf").resolve()
         command = [compiler, *options, *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
         command += [f"-I{place}" for place in raw.get("include", [])]
         # relative names and mapped folders: the same bytes wherever the sources are
         subprocess.run([*command, *raw["sources"], "-o", str(target)], cwd=manifest.parent, check=True)
+        # those of debug sections would be a fifth of the file; nothing reads them
+        subprocess.run([objcopy, "--remove-relocations=.debug_*", str(target)], check=True)
     lines = ["# written by scripts/build_kernels", f'compiler = "{first_line(compiler, "--version")}"']
     lines += [f'flags = "{" ".join(flags)}"', "[cores]"]
     lines += [f'{core} = "{" ".join(options)}"' for core, options in CORES.items()]

@@ -98,10 +98,33 @@ class KernelSet:
             from mcusim.cpu.image import load_image
 
             image = load_image(self.elf(isa))
+            _require_code_only(image)
             for kernel in self.kernels.values():
                 _require(self.manifest, kernel, image)
             self._images[isa] = image
         return self._images[isa]
+
+    @cached_property
+    def _moved(self) -> dict[tuple[str, int], Image]:
+        return {}
+
+    def image_at(self, isa: str, address: int) -> Image:
+        """:meth:`image` put at ``address``, a multiple of 64 B; segments, symbols and lines are those it has there.
+
+        Raises as :meth:`image`, and InputError when the address is none for it or the ELF cannot be moved, which one
+        linked with ``--emit-relocs`` can.
+        """
+        if (isa, address) not in self._moved:
+            from mcusim.kernels.relocate import move
+
+            self._moved[isa, address] = move(self.image(isa), address)
+        return self._moved[isa, address]
+
+    def loaded_bytes(self, isa: str) -> int:
+        """Bytes of code and constants, from the address of :meth:`image_at` on. Raises as :meth:`image`."""
+        from mcusim.kernels.relocate import span
+
+        return span(self.image(isa))
 
     def address(self, isa: str, kernel: Kernel) -> int:
         """Where the kernel's function begins (Thumb bit not set). Raises as :meth:`image`."""
@@ -110,6 +133,14 @@ class KernelSet:
     def code_bytes(self, isa: str, kernel: Kernel) -> int:
         """Bytes of the function itself, without what it calls. Raises as :meth:`image`."""
         return self.image(isa).symbol(kernel.symbol).size
+
+
+def _require_code_only(image: Image) -> None:
+    for segment in image.segments:
+        if segment.memory_size > len(segment.data) or segment.load_address != segment.address:
+            raise InputError(
+                f"{image.path}: {segment} holds variables (.data or .bss): a kernel set has none of its own"
+            )
 
 
 def _require(manifest: Path, kernel: Kernel, image: Image) -> None:
