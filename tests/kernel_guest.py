@@ -21,12 +21,12 @@ STACK, ROOM, GAP, FILL = 0x2000_8000, 4 << 20, 64, 0xA5
 
 
 class Guest:
-    """One core with a kernel set in its flash; operands in its SDRAM, with filled gaps between them."""
+    """One core with a kernel set in its flash, or at ``address``; operands in its SDRAM, with filled gaps between."""
 
-    def __init__(self, kernels: KernelSet, isa: str) -> None:
+    def __init__(self, kernels: KernelSet, isa: str, address: int | None = None) -> None:
         machine = load_machine(MACHINES[isa])
         self.kernels, self.isa, self.core = kernels, isa, UnicornCore(machine)
-        self.image: Image = load_image(kernels.elf(isa))
+        self.image: Image = load_image(kernels.elf(isa)) if address is None else kernels.image_at(isa, address)
         for placement in self.image.placements(False):
             assert self.core.poke(placement.address, placement.data)
         self.base = machine.memory["sdram"].base
