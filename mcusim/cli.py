@@ -13,15 +13,26 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from mcusim.commands import compare, emulate, export, inspect, simulate
+from mcusim.commands import compare, emulate, export, inspect, kernels, simulate
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
 __all__ = ["app", "main"]
 
+
+class _Commands(TyperGroup):
+    """Commands of one word, and of two: the second is no argument of the first."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
+
 app = typer.Typer(
     name="mcusim",
+    cls=_Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -61,6 +72,8 @@ app.command("export")(export.export)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
 app.command("emulate")(emulate.emulate)
+app.command("kernels")(kernels.kernels)
+app.command("kernels build")(kernels.build)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,10 +7,13 @@ Left out: other compilers' flags; a compiler must understand GCC's.
 from __future__ import annotations
 
 import hashlib
+import json
+import shlex
 import subprocess
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 CORES = {
     "cortex-m4": ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-mthumb"],
@@ -30,30 +33,43 @@ def first_line(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
-def compile_set(manifest: Path, folder: Path, compiler: str = "arm-none-eabi-gcc", extra: str = "") -> str:
+def compile_set(
+    manifest: Path,
+    folder: Path,
+    compiler: str = "arm-none-eabi-gcc",
+    extra: str = "",
+    step: Callable[[str], object] = lambda core: None,
+    messages: IO[str] | None = None,
+) -> str:
     """Build ``<name>-<core>.elf`` for each core into ``folder``; returns the text of its BUILD.toml.
 
-    ``extra`` are further compiler flags, after the manifest's. Raises OSError, KeyError, subprocess.CalledProcessError.
+    ``extra`` are further compiler flags, after the manifest's. ``step`` is called behind each core; ``messages`` gets
+    what the compiler says, instead of standard error. Raises OSError, KeyError, IndexError, ValueError,
+    subprocess.CalledProcessError.
     """
     raw: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))
-    flags = f"{FLAGS} {raw.get('flags', '')} {extra}".split()
+    flags = shlex.split(f"{FLAGS} {raw.get('flags', '')} {extra}")
     objcopy = first_line(compiler, "-print-prog-name=objcopy")
-    for core, options in CORES.items():
-        target = (folder / f"{raw['name']}-{core}.elf").resolve()
-        command = [compiler, *options, *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
+    targets = {core: (folder / f"{raw['name']}-{core}.elf").resolve() for core in CORES}
+    for core, target in targets.items():
+        command = [compiler, *CORES[core], *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
         command += [f"-I{place}" for place in raw.get("include", [])]
         # relative names and mapped folders: the same bytes wherever the sources are
-        subprocess.run([*command, *raw["sources"], "-o", str(target)], cwd=manifest.parent, check=True)
+        command += [*raw["sources"], "-o", str(target)]
+        subprocess.run(command, cwd=manifest.parent, check=True, stdin=subprocess.DEVNULL, stderr=messages)
         # those of debug sections would be a fifth of the file; nothing reads them
-        subprocess.run([objcopy, "--remove-relocations=.debug_*", str(target)], check=True)
-    lines = ["# written by scripts/build_kernels", f'compiler = "{first_line(compiler, "--version")}"']
-    lines += [f'flags = "{" ".join(flags)}"', "[cores]"]
-    lines += [f'{core} = "{" ".join(options)}"' for core, options in CORES.items()]
-    lines += [
-        "[sha256]",
-        *(f'"{path.name}" = "{digest(path)}"' for path in sorted(folder.glob(f"{raw['name']}-*.elf"))),
-    ]
+        subprocess.run([objcopy, "--remove-relocations=.debug_*", str(target)], check=True, stderr=messages)
+        step(core)
+    lines = ["# written by the build: what it built with, and what came out"]
+    lines += [f"compiler = {quoted(first_line(compiler, '--version'))}", f"flags = {quoted(shlex.join(flags))}"]
+    lines += ["[cores]", *(f"{core} = {quoted(' '.join(options))}" for core, options in CORES.items())]
+    lines += ["[sha256]", *(f"{quoted(path.name)} = {quoted(digest(path))}" for path in targets.values())]
     return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A TOML basic string; JSON's escapes are a part of TOML's."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _maps(source: Path, compiler: str) -> list[str]:

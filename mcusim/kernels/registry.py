@@ -68,6 +68,7 @@ class KernelSet:
     title: str
     manifest: Path
     sources: tuple[str, ...]
+    include: tuple[str, ...]
     flags: str
     kernels: Mapping[tuple[str, str], Kernel] = field(repr=False)
 
@@ -209,7 +210,8 @@ def _checked(path: Path, raw: Mapping[str, Any]) -> KernelSet:
             found[operator, kernel.types] = kernel
     if not found:
         raise InputError(f"{path}: kernels: names no operator")
-    return KernelSet(raw["name"], raw.get("title", ""), path, tuple(raw["sources"]), raw.get("flags", ""), found)
+    places = tuple(raw["sources"]), tuple(raw.get("include", ()))
+    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), found)
 
 
 _A: Mapping[type, str] = {str: "a text", list: "a list of texts", dict: "a table"}
