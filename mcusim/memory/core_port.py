@@ -21,7 +21,9 @@ from typing import Any
 
 from mcusim.memory import cache, devices, linefill
 from mcusim.memory import layout as L
+from mcusim.memory.beats import at_hand
 from mcusim.memory.code_port import fetch, fetch_while
+from mcusim.memory.in_flight import arrive
 from mcusim.memory.lookup import find
 from mcusim.memory.maintenance import (
     invalidate_instruction_line,
@@ -50,6 +52,19 @@ State = Any
 
 
 @native
+def beside_beats(s: State, r: int, address: int, size: int, write: int) -> int:
+    """One uncached access of a flash or QSPI that a transfer in flight touches; returns the stall in ticks."""
+    if s[r + L.KIND] == L.FLASH and at_hand(s, r, address):
+        return devices.run(s, r, address, 1, size, write, 0, 0)
+    wait = max(0, s[r + L.HELD] - s[L.NOW])
+    s[L.NOW] += wait
+    stall = devices.run(s, r, address, 1, size, write, 0, 0)
+    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[L.NOW] + stall)
+    s[L.NOW] -= wait
+    return wait + stall
+
+
+@native
 def bus(s: State, r: int, address: int, size: int, write: int) -> int:
     """One access inside one bus word, past the cache; returns the stall in ticks."""
     if write:
@@ -58,13 +73,17 @@ def bus(s: State, r: int, address: int, size: int, write: int) -> int:
     else:
         s[r + L.READS] += 1
         s[r + L.READ_BYTES] += size
-    if s[r + L.KIND] == L.SRAM:  # one posted write at a time; who comes before it is done waits
+    kind = s[r + L.KIND]
+    if kind == L.SRAM:  # one posted write at a time; who comes before it is done waits
         wait = max(0, s[r + L.BUSY] - s[L.NOW])
         s[r + L.OCCUPIED] += s[r + L.BEAT]
+        s[r + L.TAKEN] = max(s[r + L.TAKEN], s[L.NOW] + wait + s[r + L.BEAT])
         if write:
             s[r + L.BUSY] = s[L.NOW] + wait + s[r + L.LATENCY_W]
             return wait
         return wait + s[r + L.LATENCY_R]
+    if s[r + L.SHARED] and (kind == L.FLASH or kind == L.QSPI):
+        return beside_beats(s, r, address, size, write)
     return devices.run(s, r, address, 1, size, write, 0, 0)
 
 
@@ -87,7 +106,10 @@ def evict(s: State, c: int, line: int, start: int) -> None:
     """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
     bytes_ = s[c + L.C_LINE]
     r = s[find(s, line * bytes_) + L.BLOCK]
+    if s[r + L.SHARED]:
+        arrive(s, r)
     devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
+    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     s[r + L.WRITES] += 1
     s[r + L.WRITE_BYTES] += bytes_
     s[L.WRITEBACKS] += 1
@@ -150,22 +172,60 @@ def cached(s: State, q: int, address: int, size: int, write: int) -> int:
 
 
 @native
+def reach(s: State, q: int, address: int, size: int, write: int) -> int:
+    """Any access to data; returns the stall in ticks, which is still to be counted."""
+    c = s[L.DCACHE]
+    if s[q + L.ATTRIBUTE] == 0 or c == 0:
+        return uncached(s, s[q + L.BLOCK], address, size, write)
+    cut = ((address + size - 1) >> s[c + L.C_SHIFT]) << s[c + L.C_SHIFT]
+    if cut <= address:
+        return cached(s, q, address, size, write)
+    stall = cached(s, q, address, cut - address, write)
+    s[L.NOW] += stall
+    more = cached(s, q, cut, address + size - cut, write)
+    s[L.NOW] -= stall
+    return stall + more
+
+
+@native
+def on_the_bus(s: State, r: int, size: int, write: int) -> int:
+    """An access to memory where nobody waits but for a beat on the bus; returns the stall in ticks."""
+    if write:
+        s[r + L.WRITES] += 1
+        s[r + L.WRITE_BYTES] += size
+    else:
+        s[r + L.READS] += 1
+        s[r + L.READ_BYTES] += size
+    s[r + L.OCCUPIED] += s[r + L.BEAT]
+    wait = max(0, s[r + L.HELD] - s[L.NOW])
+    s[r + L.TAKEN] = s[L.NOW] + wait + max(1, size >> s[r + L.WIDTH]) * s[r + L.BEAT]
+    return wait
+
+
+@native
+def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int:
+    """``reach`` for memory that a transfer in flight touches; counts the ticks that one of its beats held it."""
+    r = s[q + L.BLOCK]
+    arrive(s, r)
+    since, until, busy = max(s[L.NOW], s[r + L.HELD_SINCE]), s[r + L.HELD], s[r + L.BUSY]
+    if s[q + L.FLAGS] & (L.FREE | L.UNLESS_SHARED):
+        stall = on_the_bus(s, r, size, write)
+    else:
+        stall = reach(s, q, address, size, write)
+        if s[r + L.BUSY] != busy:
+            s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
+    s[r + L.WAITED] += max(0, min(s[L.NOW] + stall, until) - since)
+    return stall
+
+
+@native
 def access(s: State, q: int, address: int, size: int, write: int) -> int:
     """Any access to data; returns the stall in ticks."""
     r = s[q + L.BLOCK]
-    c = s[L.DCACHE]
-    if s[q + L.ATTRIBUTE] == 0 or c == 0:
-        stall = uncached(s, r, address, size, write)
+    if s[r + L.SHARED]:
+        stall = beside_flights(s, q, address, size, write)
     else:
-        cut = ((address + size - 1) >> s[c + L.C_SHIFT]) << s[c + L.C_SHIFT]
-        if cut <= address:
-            stall = cached(s, q, address, size, write)
-        else:
-            stall = cached(s, q, address, cut - address, write)
-            s[L.NOW] += stall
-            more = cached(s, q, cut, address + size - cut, write)
-            s[L.NOW] -= stall
-            stall += more
+        stall = reach(s, q, address, size, write)
     s[r + L.STALL] += stall
     s[L.NOW] += stall
     return stall
@@ -215,6 +275,7 @@ def second(s: State, q: int, address: int, write: int) -> int:
     beats = max(1, 4 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
     s[r + L.OCCUPIED] += beats
     s[r + L.BUSY] += beats
+    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     if write:
         s[r + L.LAST_WRITE] += beats
         s[r + L.WRITE_BYTES] += 4

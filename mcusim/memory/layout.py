@@ -1,9 +1,10 @@
 """Where everything lives in the one int64 state array that the native memory functions share.
 
-The array is: a header, one block per region (parameters, counters, dynamic state; a second one where the aliases are a
-port of their own), the address ranges that map to the blocks, the accelerators' lines, the tag arrays of the caches,
-and room for the ranges of a running program. Times in it are *ticks*: ``TICK`` of them make a core cycle, so that a
-108 MHz memory beside a 200 MHz core keeps its ratio to half a tick a clock.
+The array is: a header (with the DMA controllers and the transfers in flight), one block per region (parameters,
+counters, dynamic state; a second one where the aliases are a port of their own), the address ranges that map to the
+blocks, the accelerators' lines, the tag arrays of the caches, and room for the ranges of a running program. Times in it
+are *ticks*: ``TICK`` of them make a core cycle, so that a 108 MHz memory beside a 200 MHz core keeps its ratio to half
+a tick a clock.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ BUS, DATA_AT, CODE_AT, ROOM = range(13, 17)
 CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT, CODE_END, CODE_SINCE, UNCOUNTED = range(17, 24)
 # the block fetched last, if all its lines were at hand: fetching it again changes nothing but the counts
 AGAIN, AGAIN_SIZE, AGAIN_LINES = range(25, 28)
+# of the transfers in flight: when the next half of a beat begins, when the next region is no longer shared, slots in
+# use, up to when the engine has asked for all beats
+NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = range(28, 32)
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = 24
 DATA_FILLS, CODE_FILL = 32, 48
@@ -30,14 +34,40 @@ WORD = 3  # log2 of the bytes of a word of a linefill
 # range record last found, by a hash of the address
 FOUND = 64
 FOUNDS = 64
-HEADER = FOUND + FOUNDS
+NEVER = 1 << 61
+
+# DMA controller: when its next half beat begins, the flight whose write is due (0: a read, whose is open), when it is
+# free, the slot served last
+K_AT, K_FLIGHT, K_FREE, K_LAST = range(4)
+CONTROLLER = 4
+MAX_CONTROLLERS = 8
+CONTROLLERS = FOUND + FOUNDS
+# transfer in flight: what it is ...
+D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN, D_SOURCE, D_TARGET, D_LEFT, D_BEAT, D_STEP, D_OWN, D_CLOCK, D_SHARES = (
+    range(12)
+)
+# ... the chunk under way: region blocks, bytes to come, reads, which is next, bytes of each, ticks between writes, of
+# the stall of all its writes, of its first read's; counts of rows opened when its two rows were last open, ...
+D_FROM, D_TO, D_CHUNK, D_READS, D_NEXT, D_SIZE, D_GAP, D_STALL, D_HEAD, D_ROWS_FROM, D_ROWS_TO = range(12, 23)
+# ... when it began, what undisturbed it leaves in the SDRAM, how much later it is by now, when its next read is due if
+# nobody else is served before ...
+D_PLANNED, D_BUSY_FROM, D_BUSY_TO, D_WRITTEN, D_ACTIVATED, D_SHIFT, D_EXPECTED = range(23, 30)
+# ... the beat under way: bytes, its beats, end without a stall of the write; and when the flight ended and is let go
+D_BYTES, D_BEATS, D_UNTIL, D_END, D_RELEASE = range(30, 35)
+FLIGHT = 35
+MAX_FLIGHTS = 64
+FLIGHTS = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
+# states: slot free; under way; all beats made, its end not reported yet; reported
+IDLE, FLYING, LANDED, REPORTED = range(4)
+HEADER = FLIGHTS + MAX_FLIGHTS * FLIGHT
 
 # range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags
 LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = range(5)
 RANGE = 8
 MAX_RANGES = 256
-# flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits
-DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE = 1, 2, 4, 8, 16, 32
+# flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
+# if no transfer in flight touched the region
+DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED = 1, 2, 4, 8, 16, 32, 64
 
 # region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
@@ -53,11 +83,15 @@ READS, WRITES, READ_BYTES, WRITE_BYTES, OCCUPIED, STALL, ROW_MISSES, REFRESHES, 
 )
 # of the emulated core: lines of code it came to, ticks it stalled for them, found in the accelerator, by its prefetch
 FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = range(77, 81)
-COUNTERS = slice(READS, F_PREFETCHED + 1)
+# of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
+WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = range(81, 84)
+COUNTERS = slice(READS, DMA_WRITE_BYTES + 1)
 # accelerator: place of its instruction lines, do data reads share them, does it prefetch; line the core is in, line
 # prefetched, when it is there, count of look-ups
-I_ACCEL, UNIFIED, PREFETCHES, CURRENT, PREFETCH, PREFETCHED_AT, I_CLOCK = range(81, 88)
-REGION = 88
+I_ACCEL, UNIFIED, PREFETCHES, CURRENT, PREFETCH, PREFETCHED_AT, I_CLOCK = range(84, 91)
+# flights that touch the region; a beat holds it since, until; an access of the core holds it until
+SHARED, HELD_SINCE, HELD, TAKEN = range(91, 95)
+REGION = 96
 MAX_BANKS = 16
 
 # cache block: geometry, then per line: tag (-1 empty), age, dirty

@@ -173,10 +173,15 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
 
 @native
 def sync(s: State, now: int, first: int, count: int) -> None:
-    """Set the clock to ``now``; what a task simulated ahead of others left in the future is brought back to now."""
+    """Set the clock to ``now``; what a task simulated ahead of others left in the future is brought back to now.
+
+    Not so in memories that a DMA transfer in flight touches: it plays at its own time, and what it left is under way.
+    """
     s[L.NOW] = now
     for i in range(count):
         r = first + i * L.REGION
+        if s[r + L.SHARED]:
+            continue
         s[r + L.BUSY] = min(s[r + L.BUSY], now)
         s[r + L.LAST_WRITE] = min(s[r + L.LAST_WRITE], now)
         if s[r + L.T_REFI] > 0 and s[r + L.NEXT_REFRESH] > now + s[r + L.T_REFI]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,10 @@ import numpy as np
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import cache as _cache
+from mcusim.memory import in_flight, path
 from mcusim.memory import layout as L
-from mcusim.memory import path
-from mcusim.memory.builder import Builder, ticks
+from mcusim.memory.builder import Builder
+from mcusim.memory.flights import Flights, dma_ticks
 from mcusim.memory.ranges import Range, install
 
 COUNTERS = (
@@ -33,6 +33,9 @@ COUNTERS = (
     "fetch_stall",
     "fetch_hits",
     "fetch_prefetched",
+    "waited",
+    "dma_read_bytes",
+    "dma_write_bytes",
 )
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
@@ -40,7 +43,10 @@ CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qsp
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled."""
+    """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled.
+
+    ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device.
+    """
 
     reads: int
     writes: int
@@ -48,6 +54,7 @@ class Demand:
     write_bytes: int
     occupied: int
     stall: int
+    waited: int = 0
 
     @property
     def accesses(self) -> int:
@@ -68,6 +75,7 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
+        self.flights = Flights(machine, self.state, self.blocks)
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
@@ -81,7 +89,7 @@ class MemorySystem:
             raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
         delta = self._counters() - before
         return {
-            region.name: Demand(*(int(x) for x in row[: L.STALL - L.READS + 1]))
+            region.name: Demand(*map(int, (*row[: L.STALL - L.READS + 1], row[L.WAITED - L.READS])))
             for region, row in zip(self.regions, delta, strict=True)
             if row.any()
         }
@@ -113,10 +121,38 @@ class MemorySystem:
 
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
-        machine = self.machine
-        own = sum(ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
-        clock = round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK)
+        own, clock = dma_ticks(self.machine, dma)
         return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
+
+    def begin_transfer(
+        self, dma: Dma, stream: int, source: int, target: int, size: int, priority: int, cycle: int
+    ) -> int:
+        """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
+
+        Higher ``priority`` goes first. From now on the emulated core's accesses and its beats wait for each other; with
+        nobody else on its memories it takes as long as :meth:`transfer` says. Raises UsageError when there are more
+        transfers, DMA controllers or regions than the state array has room for.
+        """
+        return self.flights.begin(dma, source, target, size, priority, cycle)
+
+    def advance(self, cycle: int) -> None:
+        """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
+        self.flights.advance(cycle)
+
+    def finished(self, handle: int) -> int | None:
+        """The cycle, rounded up, at which a transfer's last beat was done, or None up to the last :meth:`advance`.
+
+        Once it was told the handle may be given to another transfer.
+        """
+        return self.flights.finished(handle)
+
+    def earliest_end(self, handle: int, cycle: int) -> int:
+        """A bound from below on the end of a transfer that is not finished at ``cycle``: what its beats take at least.
+
+        Rows, lines and commands that others may open for it are left out, so the real end is a little later. Later than
+        ``cycle``; beats before that are made (:meth:`advance`).
+        """
+        return self.flights.earliest_end(handle, cycle)
 
     def _counters(self) -> np.ndarray[Any, Any]:
         n = len(self.regions)
@@ -138,6 +174,9 @@ class MemorySystem:
     def install_ranges(self, ranges: Sequence[Range]) -> None:
         """Let the emulated core see ``ranges`` instead of the machine's own; see :func:`ranges.install`."""
         install(self.state, ranges, self.blocks)
+        for block in self.blocks.values():
+            if self.state[block + L.SHARED]:
+                in_flight.hide_free(self.state, block)
 
     def enable_caches(self, data: bool, instruction: bool) -> None:
         """Switch the caches that the machine has on or off, as a program does; what they hold stays."""
