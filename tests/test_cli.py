@@ -15,7 +15,7 @@ from conftest import REPOSITORY, shared_model
 
 from mcusim.cli import main
 
-COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay", "emulate", "export")
+COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay", "emulate", "export", "kernels")
 
 
 def one_error(capsys: pytest.CaptureFixture[str]) -> str:

@@ -77,5 +77,6 @@ def build(
     finally:  # behind the bar, also when it failed
         for text in said:
             print(text, file=sys.stderr)
-    output.emit(lambda: sets_table(built), lambda: sets_json(built))
+    places = "\n".join(f"{kernels.name} -> {kernels.manifest.parent}" for kernels in built)
+    output.emit(lambda: f"{places}\n\n{sets_table(built)}", lambda: sets_json(built))
     return 0

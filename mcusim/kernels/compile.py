@@ -53,7 +53,7 @@ def compile_set(
     targets = {core: (folder / f"{raw['name']}-{core}.elf").resolve() for core in CORES}
     for core, target in targets.items():
         command = [compiler, *CORES[core], *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
-        command += [f"-I{place}" for place in raw.get("include", [])]
+        command += [f"-I{place}" for place in (*raw.get("include", []), SETS / "include")]
         # relative names and mapped folders: the same bytes wherever the sources are
         command += [*raw["sources"], "-o", str(target)]
         subprocess.run(command, cwd=manifest.parent, check=True, stdin=subprocess.DEVNULL, stderr=messages)

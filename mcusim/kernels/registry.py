@@ -86,7 +86,10 @@ class KernelSet:
             raise UsageError(f"core {isa!r}: kernel sets are built for {' and '.join(CORES)}")
         path = self.manifest.parent / f"{self.name}-{isa}.elf"
         if not path.is_file():
-            raise InputError(f"kernel set {self.name!r}: {path} is missing; build it from {self.manifest}")
+            raise InputError(
+                f"kernel set {self.name!r}: {path} is missing; build it with `mcusim kernels build {self.manifest}"
+                " --out DIR`"
+            )
         return path
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import InputError
 from mcusim.kernels.building import Record, read_record
 from mcusim.kernels.profile import load_profile, profile_names
-from mcusim.kernels.registry import CORES, Kernel, KernelSet
+from mcusim.kernels.registry import CORES, FOLDER, Kernel, KernelSet
 from mcusim.report.text import columns, wrapped
 
 __all__ = ["set_json", "set_table", "sets_json", "sets_table"]
@@ -37,9 +37,16 @@ def _summary(kernels: KernelSet) -> dict[str, Any]:
         "code_bytes": {isa: None if isa in missing else kernels.loaded_bytes(isa) for isa in CORES},
         "compiler": record and record.compiler,
         "flags": record and record.flags,
-        "profiles": [name for name in profile_names() if load_profile(name).set == kernels.name],
+        "profiles": _profiles(kernels),
         "warnings": _warnings(kernels, record, missing),
     }
+
+
+def _profiles(kernels: KernelSet) -> list[str]:
+    """Profiles are of the sets that ship; one of the same name elsewhere may be built in another way."""
+    if kernels.manifest.parent.parent != FOLDER:
+        return []
+    return [name for name in profile_names() if load_profile(name).set == kernels.name]
 
 
 def _is_built(kernels: KernelSet, isa: str) -> bool:
