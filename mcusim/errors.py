@@ -12,7 +12,8 @@
     │   ├── ImageError              an ELF file, or one that does not fit the machine's memory map
     │   └── UsageError              options that contradict each other or name nothing
     └── Verdict                     a valid input with a negative answer     exit status 1
-        └── DoesNotFit              a region is too small for what the plan needs
+        ├── DoesNotFit              a region is too small for what the plan needs
+        └── KernelFault             a compiled kernel broke a rule while it ran
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "DoesNotFit",
     "ImageError",
     "InputError",
+    "KernelFault",
     "MachineError",
     "McusimError",
     "ModelError",
@@ -85,3 +87,29 @@ class DoesNotFit(Verdict):
             f" ({needed - available:,} B too many)"
         )
         self.region, self.needed, self.available, self.what = region, needed, available, what
+
+
+class KernelFault(Verdict):
+    """A compiled kernel faulted, wrote where it may not, did not return, or returned an error.
+
+    ``kind`` is a short name, ``pc`` and ``address`` are None where there is none; ``line`` is ``file.c:12``.
+    """
+
+    def __init__(
+        self,
+        operator: int,
+        type_: str,
+        tile: int,
+        tiles: int,
+        symbol: str,
+        kind: str,
+        text: str,
+        pc: int | None = None,
+        address: int | None = None,
+        line: str | None = None,
+    ) -> None:
+        where = f"operator {operator} {type_}" + (f", tile {tile + 1} of {tiles}" if tiles > 1 else "")
+        at = "" if pc is None else f" at PC {pc:#010x}" + (f" ({line})" if line else "")
+        super().__init__(f"{where}: kernel {symbol}: {kind}{at}: {text}")
+        self.operator, self.type, self.tile, self.tiles, self.symbol = operator, type_, tile, tiles, symbol
+        self.kind, self.text, self.pc, self.address, self.line = kind, text, pc, address, line

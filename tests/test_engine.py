@@ -11,7 +11,7 @@ from machines import ZERO, free_dma, ideal
 
 from mcusim.engine import execute
 from mcusim.engine.run import Run
-from mcusim.errors import ProgramError, UsageError
+from mcusim.errors import ProgramError
 from mcusim.kernels import load_profile
 from mcusim.kernels.work import compute_cycles
 from mcusim.machine import Machine
@@ -189,12 +189,6 @@ def test_causes_lanes_and_operators_add_up() -> None:
 def test_a_run_is_the_same_every_time() -> None:
     machine = board(5, setup=10, handler=20)
     assert play(ping_pong(machine, 8), machine) == play(ping_pong(machine, 8), machine)
-
-
-def test_an_unknown_fidelity_is_named() -> None:
-    machine = board(1)
-    with pytest.raises(UsageError, match="fidelity 'magic' is not known; choose from: replay"):
-        execute(ping_pong(machine, 1), machine, load_profile(), fidelity="magic")
 
 
 def test_two_equal_streams_slow_the_core_as_one_would() -> None:

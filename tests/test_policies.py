@@ -10,6 +10,7 @@ from planned import FILES, KIB, ZOO, board, calls, model, planned
 
 from mcusim.errors import DoesNotFit, UsageError
 from mcusim.kernels import load_profile
+from mcusim.kernels.costs import costs_of
 from mcusim.model import Graph, Tensor
 from mcusim.plan import exported_arena_bytes, plan, policy_names, program_lines
 from mcusim.plan.program import Compute
@@ -132,7 +133,7 @@ def test_a_graph_without_operators() -> None:
 def test_arena_beside_table_2(name: str) -> None:
     kilobytes, as_planned, as_exported = TABLE_2[name]
     arena = planned(name, "stm32f469i-disco", "external").header.memory.arena
-    exported = exported_arena_bytes(model(name), load_profile("cmsis-2021-gcc9"))
+    exported = exported_arena_bytes(model(name), costs_of(load_profile("cmsis-2021-gcc9")))
     assert round(arena / kilobytes / 10 - 100, 1) == as_planned
     assert round(exported / kilobytes / 10 - 100, 1) == as_exported
     assert abs(as_exported) <= 25

@@ -104,7 +104,7 @@ def played(overrides: dict[str, str]) -> System:
     machine = load_machine("stm32f469i-disco", overrides)
     profile = load_profile()
     program = plan(load_model(NETWORK), machine, "internal", profile, PlanOptions())
-    system = System(program, machine, ReplayCore(profile, machine.core.isa, code_address(machine)))
+    system = System(program, machine, ReplayCore(profile, machine, code_address(machine)))
     system.play()
     return system
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mcusim.study.cases import Case
     from mcusim.study.settings import Settings
 
-_DEFAULT_KERNELS = "cmsis-2021-gcc9"
-
 
 Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")]
 Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
@@ -39,7 +37,7 @@ def compare(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
-    kernels: options.Kernels = _DEFAULT_KERNELS,
+    kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
     json: options.Json = None,
@@ -88,5 +86,5 @@ def _status(rows: Sequence[Result]) -> int:
     """0 when a row ran, 1 when none did but one has a verdict, 2 when none could be planned."""
     if any(row.fits for row in rows):
         return 0
-    fail(f"none of {len(rows)} rows ran; the first: {rows[0].does_not_fit or rows[0].unusable}")
-    return 1 if any(row.does_not_fit for row in rows) else 2
+    fail(f"none of {len(rows)} rows ran; the first: {rows[0].negative or rows[0].unusable}")
+    return 1 if any(row.negative for row in rows) else 2

@@ -12,12 +12,17 @@ from mcusim.errors import UsageError
 
 __all__ = [
     "AllowUnknown",
+    "Code",
     "Fidelity",
     "Force",
+    "Input",
+    "Instructions",
     "Json",
     "Kernels",
     "Machine",
     "Model",
+    "OutputFile",
+    "Overhead",
     "Overlay",
     "Set",
     "SramBudget",
@@ -47,9 +52,42 @@ Overlay = Annotated[
     ),
 ]
 Kernels = Annotated[
-    str, typer.Option("--kernels", metavar="NAME|FILE", help="Kernel cost profile: a name, or a .toml.")
+    str | None,
+    typer.Option(
+        "--kernels",
+        metavar="NAME|PATH",
+        help="A kernel cost profile (replay) or a kernel set of `mcusim kernels` (emulate), by name or path."
+        " Default: cmsis-2021-gcc9, cmsis.",
+    ),
 ]
-Fidelity = Annotated[str, typer.Option("--fidelity", metavar="NAME", help="What stands at the core's place.")]
+Fidelity = Annotated[
+    str,
+    typer.Option(
+        "--fidelity", metavar="NAME", help="replay: the kernels' cost profile; emulate: their code on an emulated core."
+    ),
+]
+Code = Annotated[
+    str | None,
+    typer.Option("--code", metavar="REGION", help="Where the kernels' code is: a flash (default: the first), itcm."),
+]
+Overhead = Annotated[
+    int | None,
+    typer.Option("--operator-overhead", metavar="CYCLES", min=0, help="Cycles of the interpreter for each operator."),
+]
+Input = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="FILE", help="A .npy with the input's values; one for each input. Default: random."
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the network's outputs: .npy, or .npz with all of them."),
+]
+Instructions = Annotated[
+    int | None,
+    typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
+]
 AllowUnknown = Annotated[
     bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "counting", "spinner"]
+__all__ = ["Counter", "bar", "counting", "spinner", "working"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 
@@ -38,6 +38,20 @@ def spinner(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that pulses until the first step says how much is done, and of how much; yields the function for that."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what.replace("[", "\\["), total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 class Counter:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands import options
+from mcusim.commands.execution import asked_execution, check_output, write_outputs
 from mcusim.commands.output import Output, check_writable, fail, write_file
-from mcusim.commands.progress import spinner
+from mcusim.commands.progress import spinner, working
 
 if TYPE_CHECKING:
     from mcusim.report import Result
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
-_DEFAULT_KERNELS = "cmsis-2021-gcc9"
 
 Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="internal, external or tinyops.")]
+Fidelity = Annotated[
+    str,
+    typer.Option(
+        "--fidelity",
+        metavar="NAME",
+        help="replay: the kernels' cost profile; emulate: their code on an emulated core; both, side by side.",
+    ),
+]
 Other = Annotated[
     str | None,
     typer.Option("--machine", "-m", metavar="NAME|FILE", help="Default: the machine the program was written for."),
 ]
 OtherKernels = Annotated[
     str | None,
-    typer.Option("--kernels", metavar="NAME|FILE", help="Kernel cost profile. Default: the one the program names."),
+    typer.Option("--kernels", metavar="NAME|PATH", help="Kernel profile or set. Default: what the program names."),
 ]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
@@ -39,8 +49,13 @@ def run(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
-    kernels: options.Kernels = _DEFAULT_KERNELS,
-    fidelity: options.Fidelity = "replay",
+    kernels: options.Kernels = None,
+    fidelity: Fidelity = "replay",
+    code: options.Code = None,
+    operator_overhead: options.Overhead = None,
+    input: options.Input = None,
+    output: options.OutputFile = None,
+    max_instructions: options.Instructions = None,
     allow_unknown: options.AllowUnknown = False,
     operators: Slowest = 10,
     assumptions: Assumptions = False,
@@ -49,28 +64,41 @@ def run(
 ) -> int:
     """Simulate one model on one machine: cycles, latency, energy, peak memory.
 
+    With --fidelity emulate the compiled kernels run on the input, bit for bit, and the network's outputs come out too;
+    --fidelity both prints that beside the replay. Exit status 1: it does not fit, or a kernel faults.
+
     \b
     Examples:
       mcusim run vww_96_int8.tflite --machine stm32f746g-disco --policy internal
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
+      mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
+      mcusim run ds-cnn --policy tinyops --fidelity both
     """
-    output = Output(json, force)
-    from mcusim.study import simulate
+    out = Output(json, force)
+    check_output(output, fidelity, [model, json, *(input or ())], force)
+    from mcusim.model import load_model
+    from mcusim.study.settings import settings
+    from mcusim.study.simulate import changed, simulate_row
 
-    with spinner(f"simulating {model}"):
-        result = simulate(
-            model,
-            machine,
-            policy,
-            kernels,
-            overrides=options.overrides(set_),
-            sram_budget=sram_budget,
-            weights=weights,
-            overlay=options.comma_list(overlay, "--overlay"),
-            allow_unknown=allow_unknown,
-            fidelity=fidelity,
-        )
-    return _report(result, output, operators, assumptions)
+    emulated = fidelity == "both"
+    with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
+        execution = asked_execution(code, operator_overhead, input, max_instructions, step)
+        overlays = options.comma_list(overlay, "--overlay")
+        named = "emulate" if emulated else fidelity
+        chosen = settings(policy, kernels, sram_budget, weights, overlays, named, execution)
+        graph, target = load_model(model, allow_unknown), changed(machine, options.overrides(set_))
+        if not emulated:
+            result = simulate_row(graph, target, chosen)
+        else:
+            from mcusim.study.both import simulate_both
+
+            pair = simulate_both(graph, target, chosen)
+            result = pair.emulate
+    write_outputs(output, result.outputs, force)
+    if emulated:
+        out.emit(lambda: pair.table(operators), pair.to_json)
+        return _status(result)
+    return _report(result, out, operators, assumptions)
 
 
 def _report(result: Result, output: Output, operators: int, assumptions: bool) -> int:
@@ -78,9 +106,19 @@ def _report(result: Result, output: Output, operators: int, assumptions: bool) -
     from mcusim.report.run_table import run_table
 
     output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
-    if result.does_not_fit is not None:
-        fail(f"{result.model} on {result.machine.name}: {result.does_not_fit}")
+    return _status(result)
+
+
+def _status(result: Result) -> int:
+    if result.negative is not None:
+        fail(f"{result.model} on {result.machine.name}: {result.negative}")
     return 0 if result.fits else 1
+
+
+@contextmanager
+def _quiet(what: str) -> Iterator[None]:
+    with spinner(what):
+        yield None
 
 
 def replay(
@@ -89,12 +127,18 @@ def replay(
     set_: options.Set = None,
     kernels: OtherKernels = None,
     fidelity: options.Fidelity = "replay",
+    code: options.Code = None,
+    operator_overhead: options.Overhead = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="For --fidelity emulate.")] = None,
+    input: options.Input = None,
+    output: options.OutputFile = None,
+    max_instructions: options.Instructions = None,
     operators: Slowest = 10,
     assumptions: Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Play a saved program on a machine; the model is not needed.
+    """Play a saved program on a machine; the model is not needed, except to emulate it.
 
     Without --machine it is the machine the program was written for, with the keys that `mcusim plan --set` changed;
     --set changes further ones, or these again. With --machine it is that machine with --set alone.
@@ -103,17 +147,21 @@ def replay(
     Examples:
       mcusim replay traces/ds-cnn-internal.jsonl
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
+      mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    output = Output(json, force)
+    out = Output(json, force)
+    check_output(output, fidelity, [trace, model, json, *(input or ())], force)
     from mcusim.plan import read_program
     from mcusim.study import replay as play
     from mcusim.study.simulate import program_machine
 
-    with spinner(f"playing {trace}"):
+    with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         program = read_program(trace)
         target = program_machine(program, machine, options.overrides(set_))
-        result = play(program, target, fidelity, kernels)
-    return _report(result, output, operators, assumptions)
+        execution = asked_execution(code, operator_overhead, input, max_instructions, step)
+        result = play(program, target, fidelity, kernels, model=model, execution=execution)
+    write_outputs(output, result.outputs, force)
+    return _report(result, out, operators, assumptions)
 
 
 def plan(
@@ -125,7 +173,7 @@ def plan(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
-    kernels: options.Kernels = _DEFAULT_KERNELS,
+    kernels: options.Kernels = None,
     allow_unknown: options.AllowUnknown = False,
     force: options.Force = False,
 ) -> int:

@@ -183,6 +183,10 @@ def ordinary(
     if allowed & (L.WRITE if write else L.READ) == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write:
+        if address + size > s[q + L.HIGH]:
+            beyond = core_port.find(s, address + size - 1)
+            if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
+                fault(c, C.READ_ONLY, address, size, write, pc)
         stack(c, flags, address, size, pc)
         if marks[address >> 12] >> ((address >> 6) & 63) & 1:  # there is code near it
             c[C.WRITTEN_LOW] = min(c[C.WRITTEN_LOW], address)

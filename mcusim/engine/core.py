@@ -1,8 +1,7 @@
 """The core's place in the engine: what runs a compute task. ``replay`` plays a kernel cost profile.
 
-A core model is a class with one generator method, :meth:`CoreModel.run`: it takes a task, uses the engine's clock,
-memory and arbiter, and returns the cycles by cause. A model that really executes code fits the same place: it runs up
-to the next event (``env.peek()``) and yields the time it used.
+A core model owns the memory system and says how long a kernel call and a DMA transfer take in it: two generator
+methods that use the engine's clock. :mod:`mcusim.engine.emulated` is the one that executes code.
 """
 
 from __future__ import annotations
@@ -13,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcusim.engine.contention import Activity
 from mcusim.kernels import calls
 from mcusim.kernels.profile import Profile
+from mcusim.machine.description import Dma, Machine
 from mcusim.memory.layout import TICK
-from mcusim.memory.system import CAUSE
+from mcusim.memory.system import CAUSE, MemorySystem
 
 if TYPE_CHECKING:
+    from mcusim.engine.run import Traffic
     from mcusim.engine.system import System
-    from mcusim.plan.program import Compute
+    from mcusim.plan.program import Compute, Transfer
 
 Cycles = dict[str, int]
 
@@ -26,8 +27,18 @@ Cycles = dict[str, int]
 class CoreModel(Protocol):
     """What the engine asks of a core."""
 
+    memory: MemorySystem
+
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
         """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
+        ...
+
+    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+        """SimPy process part that moves the bytes of ``task``, from its first beat to its last."""
+        ...
+
+    def traffic(self, system: System) -> dict[str, Traffic]:
+        """Bytes moved since the start, by region."""
         ...
 
     def assumptions(self) -> list[str]:
@@ -41,8 +52,12 @@ class ReplayCore:
     Left out: the order of loads inside a loop body, the start-up of a call's own pipeline.
     """
 
-    def __init__(self, profile: Profile, isa: str, code: int) -> None:
-        self.profile, self.isa, self.costs, self.code = profile, isa, profile.core(isa), code
+    def __init__(self, profile: Profile, machine: Machine, code: int, overhead: int | None = None) -> None:
+        self.memory = MemorySystem(machine)
+        self.profile, self.isa, self.code = profile, machine.core.isa, code
+        self.costs = profile.core(self.isa)
+        self.overhead = self.costs.operator if overhead is None else overhead
+        self.given = overhead is not None
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
@@ -58,13 +73,28 @@ class ReplayCore:
 
         demand = memory.measure(action)
         system.count("core", demand)
-        cycles: Cycles = {"compute": compute, "runtime": self.costs.operator if task.tile == 0 else 0}
+        cycles: Cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
         for name, asked in demand.items():
             cause = CAUSE[system.machine.memory[name].kind]
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
             cycles[cause] = cycles.get(cause, 0) + whole
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
+
+    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+        """Time the transfer as if alone, then let what runs beside it slow it down on average."""
+        self.memory.sync(int(system.env.now))
+        ticks: list[int] = []
+        source, target = task.source, task.destination
+        demand = self.memory.measure(
+            lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
+        )
+        system.count("dma", demand)
+        yield from system.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
+
+    def traffic(self, system: System) -> dict[str, Traffic]:
+        """As the activities counted it."""
+        return dict(sorted(system.traffic.items()))
 
     def assumptions(self) -> list[str]:
         """Basis of the profile's parts that are not measured."""
@@ -74,6 +104,8 @@ class ReplayCore:
         by_basis: dict[tuple[str, str], list[str]] = {}
         for kind, found in self.costs.basis.items():
             by_basis.setdefault(found, []).append(kind)
+        if self.given:
+            lines.append(f"interpreter: {self.overhead:,} cycles an operator (given)")
         for (basis, source), kinds in by_basis.items():
             lines.append(f"kernels {self.profile.name} on {self.isa}, {', '.join(kinds)}: {basis} ({source})")
         return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mcusim.engine.core import CoreModel, ReplayCore
 from mcusim.engine.run import CAUSES, OperatorRun, Run
 from mcusim.engine.system import System
@@ -9,35 +11,50 @@ from mcusim.errors import UsageError
 from mcusim.kernels.profile import Profile
 from mcusim.machine.description import Machine
 from mcusim.plan import check_program
-from mcusim.plan.program import Compute, Program
+from mcusim.plan.program import Compute, Program, Task
 
-FIDELITIES = ("replay",)
+__all__ = ["code_address", "execute", "play"]
+
+Progress = Callable[[Task], object]
 
 
-def execute(program: Program, machine: Machine, profile: Profile, fidelity: str = "replay") -> Run:
-    """Play ``program`` on ``machine``; the core replays ``profile``.
+def execute(
+    program: Program, machine: Machine, profile: Profile, code: str | None = None, overhead: int | None = None
+) -> Run:
+    """Play ``program`` on ``machine`` with fidelity ``replay``: the core replays ``profile``.
 
-    Raises ProgramError if the program does not fit the machine's regions and lanes, UsageError for an unknown fidelity
-    or a profile without costs for the core. Left out: what the memory, the core model and the engine say they do.
+    ``code`` names the region that kernels run from, by default the first flash; ``overhead`` overrides the profile's
+    cycles of an interpreter for each operator. Raises ProgramError if the program does not fit the machine's regions
+    and lanes, UsageError for a region it does not have or a profile without costs for the core. Left out: what the
+    memory, the core model and the engine say they do.
     """
-    if fidelity not in FIDELITIES:
-        raise UsageError(f"fidelity {fidelity!r} is not known; choose from: {', '.join(FIDELITIES)}")
     check_program(program, machine)
-    core = ReplayCore(profile, machine.core.isa, code_address(machine))
-    system = System(program, machine, core)
+    core = ReplayCore(profile, machine, code_address(machine, code), overhead)
+    return play(program, machine, core, profile.name, "replay")
+
+
+def play(
+    program: Program, machine: Machine, core: CoreModel, kernels: str, fidelity: str, progress: Progress | None = None
+) -> Run:
+    """Play a checked program with a core model; ``progress`` is called with each task of the core when it is done."""
+    system = System(program, machine, core, progress)
     cycles = system.play()
-    return _run(system, core, cycles, profile, fidelity)
+    return _run(system, core, cycles, kernels, fidelity)
 
 
-def code_address(machine: Machine) -> int:
-    """Where kernels run from: the last quarter of the first flash region, so that code and weights do not coincide."""
-    flash = [region for region in machine.memory.values() if region.kind == "flash"]
-    if not flash:
-        raise UsageError(f"machine {machine.name} has no flash region to run kernels from")
-    return flash[0].base + flash[0].size * 3 // 4
+def code_address(machine: Machine, code: str | None = None) -> int:
+    """Where kernels run from: the last quarter of a flash, so that code and weights do not coincide; elsewhere the
+    region's first address. ``code`` names the region; None is the first flash. Raises UsageError."""
+    if code is not None and code not in machine.memory:
+        raise UsageError(f"machine {machine.name} has no region '{code}' for code; it has {', '.join(machine.memory)}")
+    found = [r for r in machine.memory.values() if (r.kind == "flash" if code is None else r.name == code)]
+    if not found:
+        raise UsageError(f"machine {machine.name} has no flash region to run kernels from; name another with --code")
+    region = found[0]
+    return region.base + (region.size * 3 // 4 if region.kind == "flash" else 0)
 
 
-def _run(system: System, core: CoreModel, cycles: int, profile: Profile, fidelity: str) -> Run:
+def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: str) -> Run:
     header = system.program.header
     by_cause = {cause: sum(spent[cause] for spent in system.operators.values()) for cause in CAUSES}
     assert sum(by_cause.values()) == cycles, f"causes sum to {sum(by_cause.values())}, the run took {cycles}"
@@ -54,13 +71,13 @@ def _run(system: System, core: CoreModel, cycles: int, profile: Profile, fidelit
         header=header,
         machine=system.machine.name,
         clock=system.machine.core.clock,
-        kernels=profile.name,
+        kernels=kernels,
         fidelity=fidelity,
         cycles=cycles,
         by_cause=by_cause,
         operators=operators,
         events=tuple(system.events),
-        traffic=dict(sorted(system.traffic.items())),
+        traffic=core.traffic(system),
         busy=dict(sorted(system.busy.items())),
         counters=system.memory.counters(),
         assumptions=tuple(core.assumptions()),

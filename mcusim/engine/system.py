@@ -9,7 +9,7 @@ Left out: interrupts other than DMA completions, errors and half-transfer events
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,17 +20,19 @@ from mcusim.engine.core import CoreModel, Cycles
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.machine.description import Machine
 from mcusim.memory.layout import TICK
-from mcusim.memory.system import Demand, MemorySystem
+from mcusim.memory.system import Demand
 from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
 
 
 class System:
     """One program on one machine, once."""
 
-    def __init__(self, program: Program, machine: Machine, core: CoreModel) -> None:
-        self.program, self.machine, self.core = program, machine, core
+    def __init__(
+        self, program: Program, machine: Machine, core: CoreModel, progress: Callable[[Task], object] | None = None
+    ) -> None:
+        self.program, self.machine, self.core, self._progress = program, machine, core, progress
         self.env = simpy.Environment()
-        self.memory = MemorySystem(machine)
+        self.memory = core.memory
         self.arbiter = Arbiter(self.env)
         self.events: list[Event] = []
         self.traffic: dict[str, Traffic] = {}
@@ -79,16 +81,22 @@ class System:
             for cause, n in spent.items():
                 cycles[cause] += n
             self._record(task, begin, spent)
+            if self._progress is not None:
+                self._progress(task)
         start = int(self.env.now)
         yield self.env.all_of(streams)
         if self.env.now > start:
             self._account(last)["dma_wait"] += int(self.env.now) - start
 
+    def taken(self) -> int:
+        """Core cycles that the DMA driver took and that nobody has spent yet; the caller spends them."""
+        n, self._stolen = self._stolen, 0
+        return n
+
     def _handlers(self) -> Generator[Any, Any, int]:
         """Spend what the DMA driver took from the task that just ran."""
         spent = 0
-        while self._stolen:
-            n, self._stolen = self._stolen, 0
+        while n := self.taken():
             yield self.env.timeout(n)
             spent += n
         return spent
@@ -122,14 +130,7 @@ class System:
         dma = self.machine.dma[task.lane.partition(".")[0]]
         setup, handler = (-(-self.machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
         yield from self._steal(int(setup))
-        self.memory.sync(int(self.env.now))
-        ticks: list[int] = []
-        source, target = task.source, task.destination
-        demand = self.memory.measure(
-            lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
-        )
-        self.count("dma", demand)
-        yield from self.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
+        yield from self.core.transfer(task, dma, self)
         yield from self._steal(int(handler))
 
     def _steal(self, cycles: int) -> Generator[Any, Any, None]:

@@ -11,10 +11,11 @@ tensors are largest.
 
 from __future__ import annotations
 
+from mcusim.kernels.costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import Block, plan_arena
-from mcusim.plan.placement import ALIGN, QUANTIZED, Costs, Sizes, sizes
+from mcusim.plan.placement import ALIGN, QUANTIZED, Sizes, sizes
 
 __all__ = ["exported_arena_bytes"]
 
@@ -42,7 +43,7 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None
     blocks += [Block(size, steps[i] - 1, steps[i]) for i, size in enumerate(pads) if size]
     blocks += [Block(size, steps[i], steps[i]) for i, size in enumerate(need.scratch) if size]
     nodes = sum(1 for size in pads if size)
-    return plan_arena(blocks, ALIGN).bytes + need.runtime + nodes * kernels.node_bytes
+    return plan_arena(blocks, ALIGN).bytes + need.runtime + nodes * kernels.node
 
 
 def _padded_bytes(g: Geometry) -> int:

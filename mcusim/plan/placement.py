@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
@@ -15,34 +15,27 @@ from mcusim.plan.layout import Layout, Pool, span_at
 from mcusim.plan.lifetimes import Lifetime, lifetimes
 from mcusim.plan.program import Buffer, MemoryParts, OperatorInfo, Span
 
-__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Costs", "Placement", "Sizes", "infos", "place", "sizes"]
+__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Placement", "Sizes", "infos", "place", "sizes"]
 
 ALIGN = 16  # TFLM's buffer alignment
 PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
 QUANTIZED = ("CONV_2D", "DEPTHWISE_CONV_2D")  # their kernels read one multiplier and one shift per channel
 
 
-class Costs(Protocol):
-    """What planning needs of a kernel cost profile."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def per_channel_bytes(self) -> int: ...
-    @property
-    def node_bytes(self) -> int: ...
-    def scratch_bytes(self, g: Geometry, /) -> int: ...
-
-
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes a graph needs under one kernel set, before anything has an address."""
+    """Bytes a graph needs under one kernel set, before anything has an address.
+
+    ``channels``, by operator: how many multipliers and shifts it has; ``nodes``: what else an interpreter keeps for it.
+    """
 
     geometries: tuple[Geometry, ...]
     scratch: tuple[int, ...]  # of each operator
     lives: tuple[Lifetime, ...]
     activations: Arena  # of the tensors alone
     together: Arena  # tensors, then the operators' scratch (those that need any)
+    channels: tuple[int, ...]
+    nodes: tuple[int, ...]
     runtime: int
     weights: int
 
@@ -61,24 +54,27 @@ class Sizes:
 def sizes(graph: Graph, kernels: Costs) -> Sizes:
     """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
 
-    Runtime is what an interpreter keeps: ``node_bytes`` for each operator with its tensors, ``per_channel_bytes`` for
-    each output channel of CONV_2D and DEPTHWISE_CONV_2D (FULLY_CONNECTED has one scale). Leaves out: the interpreter's
-    own objects, its temporary allocations while it starts, and the stack.
+    Runtime is what an interpreter keeps: ``node_bytes`` of each operator, ``per_channel_bytes`` for each output channel
+    of the types in ``arrays``. Leaves out: the interpreter's own objects, its temporary allocations while it starts,
+    and the stack.
     """
     geometries = tuple(geometry(graph, op) for op in graph.operators)
-    scratch = tuple(kernels.scratch_bytes(g) for g in geometries)
+    scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     lives = lifetimes(graph)
     tensors = [Block(life.bytes, life.first, life.last) for life in lives]
     extra = [Block(size, step, step) for step, size in enumerate(scratch) if size]
     alone = plan_arena(tensors, ALIGN)
-    channels = sum(g.out_c for g in geometries if g.type in QUANTIZED)
+    channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
+    nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
     return Sizes(
         geometries,
         scratch,
         lives,
         alone,
         plan_arena(tensors + extra, ALIGN) if extra else alone,
-        channels * kernels.per_channel_bytes + len(geometries) * kernels.node_bytes,
+        channels,
+        nodes,
+        sum(channels) * kernels.per_channel_bytes + sum(nodes),
         sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _constants(graph)),
     )
 
@@ -131,18 +127,21 @@ def _place_arena(graph: Graph, need: Sizes, plan: Arena, base: int, placed: Plac
 def _place_runtime(graph: Graph, need: Sizes, base: int, placed: Placement) -> None:
     """Multipliers and shifts of each operator that has them, then the nodes."""
     last, address = len(graph.operators) - 1, base
+
+    def put(name: str, size: int) -> Span:
+        nonlocal address
+        span = span_at(placed.machine, address, size)
+        placed.buffers.append(Buffer(name, "runtime", span, 0, last))
+        address += size
+        return span
+
     arrays: Mapping[str, dict[int, Span]] = {"multiplier": placed.multipliers, "shift": placed.shifts}
-    for op in graph.operators:
-        if op.type not in QUANTIZED:
-            continue
-        size = need.geometries[op.index].out_c * 4
-        for name, spans in arrays.items():
-            spans[op.index] = span_at(placed.machine, address, size)
-            placed.buffers.append(Buffer(f"{name}{op.index}", "runtime", spans[op.index], 0, last))
-            address += size
-    rest = base + need.runtime - address
-    if rest > 0:
-        placed.buffers.append(Buffer("nodes", "runtime", span_at(placed.machine, address, rest), 0, last))
+    for step, channels in enumerate(need.channels):
+        if channels:
+            for name, spans in arrays.items():
+                spans[step] = put(f"{name}{step}", channels * 4)
+    for step, size in enumerate(need.nodes):
+        put(f"node{step}", size)
 
 
 def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from mcusim.errors import UsageError
+from mcusim.kernels.costs import Costs, costs_of
+from mcusim.kernels.profile import Profile
+from mcusim.kernels.registry import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
-from mcusim.plan.placement import Costs
 from mcusim.plan.policies import external, internal, tinyops
 from mcusim.plan.program import Program
 
@@ -24,17 +26,23 @@ def policy_names() -> tuple[str, ...]:
     return tuple(_POLICIES)
 
 
-def plan(graph: Graph, machine: Machine, policy: str, kernels: Costs, options: PlanOptions | None = None) -> Program:
+def plan(
+    graph: Graph,
+    machine: Machine,
+    policy: str,
+    kernels: Profile | KernelSet,
+    options: PlanOptions | None = None,
+) -> Program:
     """The program that runs ``graph`` on ``machine`` under ``policy``; the same arguments give the same program.
 
-    ``kernels`` is a kernel cost profile (it says how much scratch a kernel asks for). Raises UsageError for an unknown
-    policy and for options the machine cannot meet, DoesNotFit when a region is too small. Leaves out: choosing the
-    order of the operators; they run as stored.
+    ``kernels`` is a kernel cost profile or a kernel set: it says what scratch and parameters its kernels ask for.
+    Raises UsageError for an unknown policy and for options the machine cannot meet, DoesNotFit when a region is too
+    small. Leaves out: choosing the order of the operators; they run as stored.
     """
     _require_known(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    return _POLICIES[policy](graph, machine, kernels, options or PlanOptions())
+    return _POLICIES[policy](graph, machine, costs_of(kernels), options or PlanOptions())
 
 
 def require_effect(policies: Collection[str], sram_budget: object = None, overlay: object = None) -> None:

@@ -3,6 +3,7 @@
 from mcusim.report.assumptions import assumptions
 from mcusim.report.energy import Energy, energy
 from mcusim.report.measured import Measured
+from mcusim.report.outputs import Output
 from mcusim.report.result import Result, sram_bytes, to_json
 
-__all__ = ["Energy", "Measured", "Result", "assumptions", "energy", "sram_bytes", "to_json"]
+__all__ = ["Energy", "Measured", "Output", "Result", "assumptions", "energy", "sram_bytes", "to_json"]

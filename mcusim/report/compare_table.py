@@ -110,7 +110,7 @@ def _layout(rows: Sequence[Sequence[str]]) -> list[str]:
 def _line(result: Result, line: str) -> str:
     if result.fits:
         return line
-    return "\n".join([line, *wrapped(str(result.does_not_fit or result.unusable))])
+    return "\n".join([line, *wrapped(str(result.negative or result.unusable))])
 
 
 def _ratio_line(members: Sequence[Result]) -> list[str]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcusim.errors import DoesNotFit
+from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.report.energy import Energy
 from mcusim.report.measured import Measured, error_percent
+from mcusim.report.outputs import Output, output_json
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -19,7 +20,10 @@ __all__ = ["Result", "sram_bytes", "to_json"]
 
 @dataclass(frozen=True)
 class Result:
-    """One row: a model on a machine under a policy. Exactly one of ``run``, ``does_not_fit`` and ``unusable`` is set.
+    """One row: a model on a machine under a policy.
+
+    Exactly one of ``run``, ``does_not_fit``, ``fault`` and ``unusable`` is set. ``outputs`` are what an emulated
+    network computed.
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
@@ -40,6 +44,13 @@ class Result:
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
+    fault: KernelFault | None = None
+    outputs: tuple[Output, ...] = ()
+
+    @property
+    def negative(self) -> DoesNotFit | KernelFault | None:
+        """The verdict that there is no run."""
+        return self.does_not_fit or self.fault
 
     @property
     def fits(self) -> bool:
@@ -96,8 +107,8 @@ def sram_bytes(result: Result) -> int | None:
 def to_json(result: Result) -> dict[str, Any]:
     """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
 
-    Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit`` or
-    ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
+    Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
+    ``fault`` or ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     """
     row: dict[str, Any] = {
@@ -116,6 +127,11 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.does_not_fit is not None:
         reason = result.does_not_fit
         row["does_not_fit"] = {name: getattr(reason, name) for name in ("region", "needed", "available", "what")}
+    if result.fault is not None:
+        fault = ("operator", "type", "tile", "tiles", "symbol", "kind", "text", "pc", "address", "line")
+        row["fault"] = {name: getattr(result.fault, name) for name in fault}
+    if result.outputs:
+        row["outputs"] = [output_json(output) for output in result.outputs]
     if result.unusable is not None:
         row["unusable"] = result.unusable
     if result.measured is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcusim.report.measured import Measured
+from mcusim.report.outputs import output_text
 from mcusim.report.result import Result
 from mcusim.report.text import changed, columns, percent, rounded, size, wrapped
 
@@ -23,12 +24,14 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
     lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
-        return "\n".join([*lines, *wrapped(str(result.does_not_fit or result.unusable))])
+        return "\n".join([*lines, *wrapped(str(result.negative or result.unusable))])
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Cycles by cause", *_causes(result.run)]
     lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
     lines += _slowest(result.run, slowest)
+    if result.outputs:
+        lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
     lines += ["", *_rests_on(result, assumptions)]
     return "\n".join(lines)
 

@@ -18,7 +18,8 @@ from mcusim.report.compare_table import compare_table, ratio
 from mcusim.report.measured import error_percent
 from mcusim.study.cases import Case, product_cases, tinyops_cases
 from mcusim.study.experiment import measured_row
-from mcusim.study.settings import DEFAULT_KERNELS, base_settings, expect_overrides
+from mcusim.study.kernel_choice import profile_for, set_for
+from mcusim.study.settings import base_settings, expect_overrides
 from mcusim.study.simulate import changed, simulate_row
 
 __all__ = ["Comparison", "compare", "compare_cases"]
@@ -55,7 +56,7 @@ def compare(
     models: str | Path | Graph | Iterable[str | Path | Graph] | None = None,
     machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
     policies: str | Iterable[str] | None = None,
-    kernels: str = DEFAULT_KERNELS,
+    kernels: str | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
     sram_budget: int | str | None = None,
@@ -95,11 +96,10 @@ def compare_cases(
     Models and machines are loaded once each, and names checked, before the first row: an unusable one stops the
     comparison with an InputError.
     """
-    from mcusim.kernels import load_profile
     from mcusim.model import load_model
 
-    for name in dict.fromkeys(case.settings.kernels for case in cases):
-        load_profile(name)
+    for kernels, fidelity in dict.fromkeys((case.settings.kernels, case.settings.fidelity) for case in cases):
+        _ = profile_for(kernels) if fidelity == "replay" else set_for(kernels)
     require_effect([case.settings.policy for case in cases])
     graph = cache(lambda model: load_model(model, allow_unknown))
     machine = cache(lambda name: changed(name, overrides))

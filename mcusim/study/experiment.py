@@ -12,6 +12,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan import OVERLAYS, PlanOptions, plan
 from mcusim.plan.program import Header, Program
 from mcusim.report.measured import Measured
+from mcusim.study.kernel_choice import profile_for
 from mcusim.study.published import measured
 from mcusim.study.settings import DEFAULT_KERNELS, Settings
 from mcusim.units import parse_size
@@ -48,13 +49,12 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
     return measured(graph.name, machine.name, chosen.policy)
 
 
-def measured_program(program: Program, machine: Machine, kernels: str, fidelity: str) -> Measured | None:
+def measured_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
     """:func:`measured_row` of a program that was read: its zoo network, planned again, must give the same program.
 
     Leaves out: the program of a ``.tflite``, whose graph is not at hand, is believed what its header says.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
-    chosen = Settings(header.policy, kernels, fidelity=fidelity)
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):
         return None
     chosen = replace(chosen, options=PlanOptions(sram_budget=budget))
@@ -68,6 +68,7 @@ def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings
     return (
         measured(model, machine.name, chosen.policy) is not None
         and (chosen.kernels, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
+        and (chosen.execution.code, chosen.execution.overhead) == (None, None)
         and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
         and machine.name in machine_names()
         and machine == _shipped(machine.name)
@@ -98,11 +99,9 @@ def _zoo_graph(header: Header) -> Graph:
 
 def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settings) -> bool:
     """Is ``program`` what the policy writes with the default region of weights and the default overlays?"""
-    from mcusim.kernels import load_profile
-
     options = PlanOptions(sram_budget=chosen.options.sram_budget)
     try:
-        default = plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=options)
+        default = plan(graph, machine, chosen.policy, kernels=profile_for(chosen.kernels), options=options)
     except McusimError:
         return False
     said = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared

@@ -7,15 +7,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcusim.errors import DoesNotFit, ProgramError
+from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
-from mcusim.report import Result, assumptions, energy
+from mcusim.report import Result
 from mcusim.study.experiment import measured_program, measured_row
-from mcusim.study.settings import DEFAULT_KERNELS, MACHINE, MODEL, Settings, expect, expect_overrides, settings
+from mcusim.study.kernel_choice import profile_for, set_for
+from mcusim.study.play import play
+from mcusim.study.settings import (
+    MACHINE,
+    MODEL,
+    Execution,
+    Settings,
+    base_settings,
+    expect,
+    expect_overrides,
+    settings,
+)
 
 if TYPE_CHECKING:
     from mcusim.plan.program import Program
@@ -27,7 +38,7 @@ def simulate(
     model: str | Path | Graph,
     machine: str | Path | Machine,
     policy: str = "internal",
-    kernels: str = DEFAULT_KERNELS,
+    kernels: str | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
     sram_budget: int | str | None = None,
@@ -35,6 +46,7 @@ def simulate(
     overlay: Iterable[str] | None = None,
     allow_unknown: bool = False,
     fidelity: str = "replay",
+    execution: Execution | None = None,
 ) -> Result:
     """Plan ``model`` on ``machine`` and play the program.
 
@@ -43,15 +55,19 @@ def simulate(
     bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
     what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant``.
 
-    A model that does not fit is a result (``fits`` is false). Raises :class:`~mcusim.errors.InputError` for a model,
-    machine, key or option that cannot be used.
+    ``fidelity`` ``replay`` plays the kernels' cost profile, ``emulate`` runs the compiled kernel set on the inputs of
+    ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
+    ``cmsis``. Emulated, ``Result.outputs`` are the network's own.
+
+    A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
+    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
 
     Leaves out what its parts leave out; ``Result.assumptions`` lists the figures it rests on.
     """
     expect("model", model, MODEL)
     expect("machine", machine, MACHINE)
     expect_overrides(overrides)
-    chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity)
+    chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity, execution)
     return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
 
 
@@ -61,7 +77,8 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
 
     try:
         program = plan_program(graph, machine, chosen)
-    except DoesNotFit as reason:
+        result = play(program, machine, chosen, graph)
+    except (DoesNotFit, KernelFault) as reason:
         return Result(
             model=graph.name,
             machine=machine,
@@ -69,12 +86,12 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             kernels=chosen.kernels,
             fidelity=chosen.fidelity,
             macs=graph_macs(graph),
-            does_not_fit=reason,
+            does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
+            fault=reason if isinstance(reason, KernelFault) else None,
             sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
             measured=measured_row(graph, machine, chosen),
         )
-    result = _play(program, machine, chosen.fidelity, chosen.kernels)
     known = measured_row(graph, machine, chosen, program)
     return replace(result, sram_budget=chosen.options.sram_budget, measured=known)
 
@@ -86,9 +103,8 @@ def plan_program(
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    from mcusim.kernels import load_profile
-
-    program = plan(graph, machine, chosen.policy, kernels=load_profile(chosen.kernels), options=chosen.options)
+    kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
+    program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}
@@ -113,48 +129,60 @@ def program_machine(program: Program, machine: str | Path | None, overrides: Map
     return load_machine(name, {**program.header.options.get("set", {}), **overrides})
 
 
-def replay(program: Program, machine: Machine, fidelity: str = "replay", kernels: str | None = None) -> Result:
-    """Play a program on a machine; the model is not needed.
+def replay(
+    program: Program,
+    machine: Machine,
+    fidelity: str = "replay",
+    kernels: str | None = None,
+    *,
+    model: str | Path | Graph | None = None,
+    execution: Execution | None = None,
+) -> Result:
+    """Play a program on a machine; ``model`` is needed by fidelity ``emulate`` alone, which runs it on real data.
 
-    ``kernels`` is a shipped kernel cost profile's name or a path; None is the profile that the program names, which
-    must be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the
-    machine cannot play or that names another profile, UsageError for ``kernels`` that cannot be used.
+    ``kernels`` is a shipped kernel cost profile's or set's name or a path; None is what the program names, which must
+    be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the machine
+    cannot play, that names other kernels or belongs to another model, UsageError for options that cannot be used.
     """
-    chosen = _shipped_kernels(program.header.kernels) if kernels is None else kernels
-    result = _play(program, machine, fidelity, chosen)
-    return replace(result, measured=measured_program(program, machine, chosen, fidelity))
+    named = _shipped_kernels(program.header.kernels) if kernels is None else kernels
+    chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
+    if (model is None) is (fidelity == "emulate"):
+        raise UsageError(
+            "--model is for fidelity emulate, which runs the program on the model's data"
+            if model is not None
+            else "fidelity emulate runs the kernels on the model's data: name the model with --model"
+        )
+    try:
+        result = play(program, machine, chosen, None if model is None else _graph(model, False))
+    except (DoesNotFit, KernelFault) as reason:
+        return _negative(program, machine, chosen, reason)
+    return replace(result, measured=measured_program(program, machine, chosen))
 
 
-def _play(program: Program, machine: Machine, fidelity: str, kernels: str) -> Result:
-    from mcusim.engine import execute
-    from mcusim.kernels import load_profile
-
+def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:
     header = program.header
-    profile = load_profile(kernels)
-    run = execute(program, machine, profile, fidelity)
     return Result(
         model=header.model,
         machine=machine,
         policy=header.policy,
-        kernels=profile.name,
-        fidelity=fidelity,
+        kernels=chosen.kernels,
+        fidelity=chosen.fidelity,
         macs=sum(operator.macs for operator in header.operators),
-        run=run,
-        energy=energy(run, machine),
-        assumptions=assumptions(run, machine),
+        does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
+        fault=reason if isinstance(reason, KernelFault) else None,
         warnings=header.warnings,
-        sram_budget=header.options.get("sram_budget"),
     )
 
 
 def _shipped_kernels(name: str) -> str:
     from mcusim.kernels import profile_names
+    from mcusim.kernels.registry import set_names
 
-    known = profile_names()
+    known = [*profile_names(), *set_names()]
     if name not in known:
         raise ProgramError(
-            f"the program was written for kernel profile {name[:80]!r}, which is none of {', '.join(known)}; "
-            "name its file with --kernels"
+            f"the program was written for kernels {name[:80]!r}, which are none of {', '.join(known)}; "
+            "name their file with --kernels"
         )
     return name
 

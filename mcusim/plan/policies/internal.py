@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcusim.errors import UsageError
+from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.layout import largest_region, region_pool, sram_pool
 from mcusim.plan.options import PlanOptions
-from mcusim.plan.placement import Costs
 from mcusim.plan.policies.whole import whole_program
 from mcusim.plan.program import Program
 

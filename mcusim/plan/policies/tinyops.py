@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcusim.errors import UsageError
+from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import align_up
@@ -13,7 +14,7 @@ from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
 from mcusim.plan.options import OVERLAYS, PlanOptions
 from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs, transfers
 from mcusim.plan.pipeline import Pipeline
-from mcusim.plan.placement import ALIGN, Costs, Placement, Sizes, place, sizes
+from mcusim.plan.placement import ALIGN, Placement, Sizes, place, sizes
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.whole import heading
 from mcusim.plan.program import Buffer, Program, Span

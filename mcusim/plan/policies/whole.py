@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
 from mcusim.plan.exported import exported_arena_bytes
 from mcusim.plan.layout import Layout, Pool
 from mcusim.plan.operands import whole_operands
-from mcusim.plan.placement import Costs, Placement, Sizes, infos, place, sizes
+from mcusim.plan.placement import Placement, Sizes, infos, place, sizes
 from mcusim.plan.program import Compute, Header, Program
 
 __all__ = ["heading", "whole_program"]
@@ -51,7 +52,7 @@ def heading(
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),
         options=options,
-        warnings=(*graph.warnings, *_unsigned(graph)),
+        warnings=(*graph.warnings, *(() if kernels.uint8 else _unsigned(graph))),
         random_weights=graph.random_weights,
     )
 

@@ -1,0 +1,57 @@
+"""Options of a run on real data: what goes in, what comes out, and where the result is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcusim.commands.output import check_writable, write_bytes
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.report import Output
+    from mcusim.study.settings import Execution
+
+__all__ = ["asked_execution", "check_output", "write_outputs"]
+
+
+def asked_execution(
+    code: str | None,
+    overhead: int | None,
+    inputs: Sequence[str] | None,
+    most: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> Execution:
+    """The options as :func:`~mcusim.study.simulate.simulate` takes them."""
+    from mcusim.study.settings import Execution
+
+    return Execution(code, overhead, list(inputs) if inputs else None, most, progress)
+
+
+def check_output(path: Path | None, fidelity: str, taken: Sequence[str | Path | None], force: bool) -> None:
+    """Refuse before the run an output file that could not be written, or would overwrite one of ``taken``."""
+    if path is None:
+        return
+    if fidelity == "replay":
+        raise UsageError("--output has no effect with --fidelity replay, which computes no values; it is for emulate")
+    if str(path) == "-":
+        raise UsageError("--output - : standard output is for the table; name a file")
+    if path.suffix not in (".npy", ".npz"):
+        raise UsageError(f"--output {path}: must end in .npy (one output) or .npz (all outputs)")
+    if any(path.resolve() == Path(other).resolve() for other in taken if other is not None):
+        raise UsageError(f"--output {path}: is another file of this run; name a new one")
+    check_writable(path, force)
+
+
+def write_outputs(path: Path | None, outputs: Sequence[Output], force: bool) -> None:
+    """Write them as ``check_output`` let pass. Raises UsageError for several outputs in one ``.npy``."""
+    if path is None or not outputs:
+        return
+    from mcusim.study.tensors import npy_bytes
+
+    several = path.suffix == ".npz"
+    if len(outputs) > 1 and not several:
+        raise UsageError(f"--output {path}: the network has {len(outputs)} outputs; name a .npz")
+    named = [(f"output{i}", output.values) for i, output in enumerate(outputs)]
+    write_bytes(path, npy_bytes(named, several), force)

@@ -1,0 +1,127 @@
+"""A program and its model as the emulated core finds them: what memory holds before it starts, each call's operands.
+
+The program's header says where everything is at home: buffers ``tensor7``, ``multiplier3``, ``shift3``, ``node3`` (the
+parameters of operator 3). Left out: programs of several models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mcusim.errors import ProgramError
+from mcusim.kernels import parameters as P
+from mcusim.kernels.registry import Kernel, KernelSet
+from mcusim.model.geometry import whole
+from mcusim.model.geometry_of import geometry
+from mcusim.model.graph import Graph, Operator
+from mcusim.plan.operands import tensor_roles
+from mcusim.plan.program import Compute, Program, Span
+
+__all__ = ["GuestProgram"]
+
+
+class GuestProgram:
+    """``program`` for ``graph`` with the functions of ``kernels``.
+
+    Raises ProgramError when the program is not one of this model, UnsupportedError for an operator without a kernel.
+    """
+
+    def __init__(self, program: Program, graph: Graph, kernels: KernelSet) -> None:
+        header = program.header
+        self.program, self.graph = program, graph
+        self.buffers = {buffer.name: buffer.span for buffer in header.buffers}
+        types = [(info.index, info.type) for info in header.operators]
+        if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
+            raise ProgramError(f"the program was written for another model ({header.model}) than {graph.name}")
+        self.kernels = [kernels.kernel(op.type, P.types(graph, op)) for op in graph.operators]
+        for task in program.tasks:
+            if isinstance(task, Compute):
+                self._check(task)
+
+    def home(self, name: str, size: int) -> int:
+        """Address of a buffer that the program must have. Raises ProgramError when it has none of that size."""
+        span = self.buffers.get(name)
+        if span is None or span.bytes < size:
+            has = "has none" if span is None else f"gives it {span.bytes:,} B"
+            raise ProgramError(
+                f"fidelity emulate needs a buffer '{name}' of {size:,} B and the program {has};"
+                " plan it for a kernel set or its profile (`mcusim kernels`)"
+            )
+        return span.address
+
+    def constants(self) -> Iterator[tuple[int, bytes]]:
+        """What lies in memory before the program starts: weights, multipliers and shifts."""
+        for index, tensor in enumerate(self.graph.tensors):
+            if tensor.data is not None and f"tensor{index}" in self.buffers:
+                data = tensor.data.tobytes()
+                yield self.home(f"tensor{index}", len(data)), data
+        for op in self.graph.operators:
+            arrays = P.channel_arrays(self.graph, op)
+            for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
+                yield self.home(f"{name}{op.index}", len(data)), data
+
+    def kernel(self, task: Compute) -> Kernel:
+        return self.kernels[task.operator]
+
+    def calls(self, task: Compute) -> list[tuple[int, bytes]]:
+        """The call structures of a task: address and bytes, in the order of the calls."""
+        op, kernel = self.graph.operators[task.operator], self.kernel(task)
+        size = -(-P.call_size(self.graph, op, kernel.layout) // 8) * 8
+        first = self.home(f"node{op.index}", size * P.calls(op))
+        inputs, outputs = self._inputs(task, op), self.spans(task, "output")
+        one = {role: next((s.address for s in self.spans(task, role)), 0) for role in _SINGLE}
+        found = []
+        for part in range(P.calls(op)):
+            at = first + part * size
+            places = P.Places(at, inputs, [span.address for span in outputs], **one)
+            found.append((at, P.call_bytes(self.graph, op, places, task.rows, part)))
+        return found
+
+    def spans(self, task: Compute, role: str) -> list[Span]:
+        return [operand.span for operand in task.operands if operand.role == role]
+
+    def tensor(self, index: int) -> int:
+        """Where a tensor is at home."""
+        return self.home(f"tensor{index}", self.graph.tensors[index].bytes)
+
+    def _inputs(self, task: Compute, op: Operator) -> list[int]:
+        """Addresses of the inputs' rows that the task reads, in the order the kernel's structure has them."""
+        tensors = P.data_inputs(op)
+        named = [t for role, t in tensor_roles(self.graph, op) if role.startswith("input")]
+        spans = [o.span for o in task.operands if o.role.startswith("input")]
+        if named != list(tensors):  # the data of a RESHAPE or the like is a constant
+            return [self.tensor(t) for t in tensors]
+        return [self._rows(task, t, span) for t, span in zip(tensors, spans, strict=True)]
+
+    def _rows(self, task: Compute, index: int, span: Span) -> int:
+        """A tile finds its own rows in a copy; where the whole tensor is read in place they begin further on."""
+        tensor, rows = self.graph.tensors[index], task.rows
+        shape = (1,) * (4 - len(tensor.shape)) + tuple(tensor.shape)
+        if rows == whole(task.geometry) or span.bytes < tensor.bytes or shape[1] == 1:
+            return span.address
+        return span.address + tensor.bytes // shape[1] * rows.in_row
+
+    def _check(self, task: Compute) -> None:
+        op, kernel = self.graph.operators[task.operator], self.kernel(task)
+        where = f"task {task.id} (operator {op.index} {op.type})"
+        if task.geometry != geometry(self.graph, op):
+            raise ProgramError(f"{where}: its geometry is not that of the model's operator")
+        needs: dict[str, tuple[int, int]] = {"scratch": (kernel.scratch_bytes(task.geometry), 1)}
+        needs["output"] = (1, len(op.outputs))
+        if P.channel_arrays(self.graph, op) is not None:
+            needs |= {
+                "filter": (1, 1),
+                "multiplier": (4 * task.geometry.out_c, 1),
+                "shift": (4 * task.geometry.out_c, 1),
+            }
+        for role, (size, count) in needs.items():
+            spans = self.spans(task, role)
+            if size and (len(spans) < count or any(span.bytes < size for span in spans)):
+                have = ", ".join(f"{span.bytes:,} B" for span in spans) or "nothing"
+                raise ProgramError(
+                    f"{where}: kernel {kernel.symbol} needs {size:,} B of {role} and the task has {have};"
+                    " plan it for this kernel set or its profile"
+                )
+
+
+_SINGLE: Sequence[str] = ("filter", "bias", "multiplier", "shift", "scratch")

@@ -1,0 +1,84 @@
+"""Play a program under one fidelity and put the result together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan.program import Compute, Program, Task
+from mcusim.report import Output, Result, assumptions, energy
+from mcusim.study.kernel_choice import profile_for, set_for
+from mcusim.study.settings import Execution, Settings
+from mcusim.study.tensors import SEED, model_inputs
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["play"]
+
+
+def play(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> Result:
+    """The result of ``program`` with the kernels, fidelity and execution of ``chosen``; ``emulate`` needs the graph.
+
+    Raises ProgramError, UsageError, UnsupportedError; DoesNotFit when code or stack find no room; KernelFault.
+    """
+    outputs: tuple[Output, ...] = ()
+    if chosen.fidelity == "replay":
+        from mcusim.engine import execute
+
+        asked = chosen.execution
+        run = execute(program, machine, profile_for(chosen.kernels), asked.code, asked.overhead)
+    else:
+        assert graph is not None
+        run, outputs = _emulate(program, machine, chosen, graph)
+    header = program.header
+    rests = assumptions(run, machine)
+    if chosen.fidelity == "emulate" and chosen.execution.inputs is None:
+        rests = (*rests, f"input: random values, seed {SEED}; --input gives a real one")
+    return Result(
+        model=header.model,
+        machine=machine,
+        policy=header.policy,
+        kernels=run.kernels,
+        fidelity=chosen.fidelity,
+        macs=sum(operator.macs for operator in header.operators),
+        run=run,
+        energy=energy(run, machine),
+        assumptions=rests,
+        warnings=header.warnings,
+        sram_budget=header.options.get("sram_budget"),
+        outputs=outputs,
+    )
+
+
+def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph) -> tuple[Run, tuple[Output, ...]]:
+    from mcusim.engine.emulated import EmulatedCore, Options
+    from mcusim.engine.execute import play as play_core
+    from mcusim.plan import check_program
+
+    asked, kernels = chosen.execution, set_for(chosen.kernels)
+    inputs = model_inputs(graph, asked.inputs)
+    check_program(program, machine)
+    options = Options(asked.code, asked.overhead, asked.most_instructions, observe=asked.observe)
+    core = EmulatedCore(program, machine, graph, kernels, inputs, options)
+    run = play_core(program, machine, core, kernels.name, "emulate", _Progress(program, asked))
+    tensors = [(graph.tensors[t], core.tensor(t)) for t in graph.outputs]
+    return run, tuple(Output(tensor.name, values) for tensor, values in tensors)
+
+
+@dataclass
+class _Progress:
+    """Turns tasks into MACs done, a tile its share of its operator's."""
+
+    program: Program
+    asked: Execution
+    done: float = 0.0
+
+    def __call__(self, task: Task) -> None:
+        if self.asked.progress is None or not isinstance(task, Compute):
+            return
+        infos = self.program.header.operators
+        self.done += max(1, infos[task.operator].macs) / task.tiles
+        self.asked.progress(round(self.done), sum(max(1, info.macs) for info in infos))

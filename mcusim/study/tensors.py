@@ -1,0 +1,103 @@
+"""The values that go into a network and come out of it, from and to numpy files.
+
+Left out: images and sounds; their preparation belongs to the application.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcusim.errors import UsageError
+from mcusim.model.graph import Graph, Tensor
+from mcusim.units import quoted
+
+__all__ = ["SEED", "Array", "Input", "model_inputs", "npy_bytes", "random_inputs"]
+
+Array = np.ndarray[Any, Any]
+Input = str | Path | Array
+SEED = 0
+_HEADER = 64 << 10
+
+
+def random_inputs(graph: Graph, seed: int = SEED) -> list[Array]:
+    """Seeded values over the whole range of each input's type (float32: -1 to 1)."""
+    generator = np.random.default_rng(seed)
+    return [_random(graph.tensors[t], generator) for t in graph.inputs]
+
+
+def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
+    if tensor.dtype.startswith("float"):
+        return generator.uniform(-1, 1, tensor.shape).astype(tensor.dtype)
+    info = np.iinfo(tensor.dtype)
+    return generator.integers(info.min, info.max, tensor.shape, endpoint=True).astype(tensor.dtype)
+
+
+def model_inputs(graph: Graph, given: Input | Sequence[Input] | None) -> list[Array]:
+    """One array for each input of ``graph``, in its order; ``given`` are ``.npy`` files or arrays, None random values.
+
+    An array has the input's type and shape, or that shape without a leading 1. Raises UsageError.
+    """
+    if given is None:
+        return random_inputs(graph)
+    many: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    names = [graph.tensors[t] for t in graph.inputs]
+    if len(many) != len(names):
+        shown = ", ".join(f"{quoted(t.name)} {t.dtype} {_shape(t.shape)}" for t in names)
+        raise UsageError(f"{len(many)} inputs given; {graph.name} takes {len(names)}: {shown}")
+    return [_checked(tensor, one) for tensor, one in zip(names, many, strict=True)]
+
+
+def _checked(tensor: Tensor, given: Input) -> Array:
+    what = f"input {given}" if isinstance(given, str | Path) else f"input for {quoted(tensor.name)}"
+    values = _load(Path(given), tensor) if isinstance(given, str | Path) else np.asarray(given)
+    if values.dtype != np.dtype(tensor.dtype):
+        raise UsageError(f"{what}: is {values.dtype}; the model takes {tensor.dtype}{_formula(tensor)}")
+    if values.shape not in (tensor.shape, tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape):
+        raise UsageError(f"{what}: has shape {_shape(values.shape)}; the model takes {_shape(tensor.shape)}")
+    return np.ascontiguousarray(values).reshape(tensor.shape)
+
+
+def _load(path: Path, tensor: Tensor) -> Array:
+    """A ``.npy`` file that is no larger than the tensor asks for; what is no regular file is not even opened."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UsageError(f"input {path}: not a regular file")
+        if found.st_size > 8 * tensor.elements + _HEADER:
+            raise UsageError(f"input {path}: {found.st_size:,} B; {tensor.dtype} {_shape(tensor.shape)} takes less")
+        values = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise UsageError(f"input {path}: cannot be read as .npy: {reason[:200]}") from None
+    if not isinstance(values, np.ndarray):
+        raise UsageError(f"input {path}: holds several arrays; give one .npy for each input")
+    return values
+
+
+def _formula(tensor: Tensor) -> str:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scales:
+        return ""
+    zero = quantization.zero_points[0] if quantization.zero_points else 0
+    return f" (a real value x is round(x / {quantization.scales[0]:.8g}) + {zero})"
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def npy_bytes(arrays: Sequence[tuple[str, Array]], several: bool) -> bytes:
+    """The bytes of a ``.npy`` file, or with ``several`` of a ``.npz`` with the arrays by name."""
+    buffer = io.BytesIO()
+    if several:
+        files: dict[str, Any] = dict(arrays)
+        np.savez(buffer, **files)
+    else:
+        np.save(buffer, arrays[0][1])
+    return buffer.getvalue()
