@@ -174,14 +174,15 @@ def test_words_move_when_their_symbol_does(tmp_path: Path) -> None:
         ([(SRAM, ABS32, 1)], "at 0x2001_0000: outside of the loaded bytes"),
         ([(FLASH, ABS32, 7)], "of symbol 7, there is none"),
         ([(FLASH, ABS32, 3)], "of symbol 3, which is in no loaded section"),
-        ([(FLASH, ABS32, 1), (FLASH + 2, ABS32, 1)], "at 0x0800_0002: overlaps the one before"),
+        ([(FLASH + 8, ABS32, 1), (FLASH + 10, ABS32, 1)], "at 0x0800_000A: overlaps the one before"),
+        ([(FLASH + 16, ABS32, 1)], "R_ARM_ABS32 at 0x0800_0010: holds 0xf6c0, which is not near"),
         ([(FLASH, MOVW, 1)], "R_ARM_THM_MOVW_ABS_NC at 0x0800_0000: no such instruction"),
         ([(FLASH + 16, MOVT, 1)], "R_ARM_THM_MOVT_ABS at 0x0800_0010: no MOVW of the same symbol"),
         ([(FLASH + 20, CALL, 2)], "R_ARM_THM_CALL at 0x0800_0014: a distance to the fixed address 0xE000_E100"),
     ],
 )
 def test_relocations_that_cannot_be_applied(rows: list[tuple[int, int, int]], rule: str, tmp_path: Path) -> None:
-    code = bytes(16) + struct.pack("<HH", 0xF6C0, 0x0000) + NOP * 6  # movt r0, #0x0800
+    code = bytes(8) + struct.pack("<2I", FLASH, 0) + struct.pack("<HH", 0xF6C0, 0x0000) + NOP * 6  # movt r0, #0x0800
     symbols = {"nvic": ElfSymbol(0xE000_E100, 0, 0, 1, 0xFFF1), "odd": ElfSymbol(0, 0, 0, 1, 2)}
     image = with_relocations(tmp_path / "a.elf", code, rows, symbols)
     with pytest.raises(ImageError) as error:

@@ -160,11 +160,18 @@ def _patch(path: str, relocations: list[_Relocation], cells: _Cells, distance: i
         if relocation.place < reached:
             raise ImageError(f"{path}: {what} at {show_address(relocation.place)}: overlaps the one before: damaged")
         reached = relocation.place + 4
+        where = f"{path}: {what} at {show_address(relocation.place)}"
         if relocation.kind == _ABS32:
-            word = int.from_bytes(data[at : at + 4], "little")
-            data[at : at + 4] = (word + relocation.moves * distance & 0xFFFF_FFFF).to_bytes(4, "little")
+            _patch_word(where, relocation, data, at, distance)
         else:
-            _patch_half(f"{path}: {what} at {show_address(relocation.place)}", relocation, data, at, lows, distance)
+            _patch_half(where, relocation, data, at, lows, distance)
+
+
+def _patch_word(where: str, relocation: _Relocation, data: bytearray, at: int, distance: int) -> None:
+    word = int.from_bytes(data[at : at + 4], "little")
+    if LARGEST_SET < (word - relocation.value & 0xFFFF_FFFF) < (1 << 32) - LARGEST_SET:
+        raise ImageError(f"{where}: holds {word:#x}, which is not near its symbol: damaged")
+    data[at : at + 4] = (word + relocation.moves * distance & 0xFFFF_FFFF).to_bytes(4, "little")
 
 
 def _patch_half(

@@ -73,7 +73,7 @@ def sets_table(sets: Sequence[KernelSet]) -> str:
         rows.append([row["name"], profiles, str(len(row["operators"])), str(row["kernels"]), *sizes])
     lines = [*columns(rows, left=2, indent=0), ""]
     for row in shown:
-        lines += wrapped(f"{row['name']}: {row['title'] or 'no title'}")
+        lines += wrapped(_plain(f"{row['name']}: {row['title'] or 'no title'}"))
     names: dict[tuple[str | None, str | None], list[str]] = {}
     for row in shown:
         names.setdefault((row["compiler"], row["flags"]), []).append(row["name"])
@@ -86,8 +86,13 @@ def sets_table(sets: Sequence[KernelSet]) -> str:
 def _built(names: str, compiler: str | None, flags: str | None) -> list[str]:
     if compiler is None:
         return [f"{names}: no BUILD.toml says what built it"]
-    rows = textwrap.wrap(flags or "", 76, break_long_words=False, break_on_hyphens=False)
-    return [f"{names}: built by", f"  {compiler}", *(f"    {row}" for row in rows)]
+    rows = textwrap.wrap(_plain(flags or ""), 76, break_long_words=False, break_on_hyphens=False)
+    return [f"{names}: built by", f"  {_plain(compiler)}", *(f"    {row}" for row in rows)]
+
+
+def _plain(text: str) -> str:
+    """A text from a file, without what a terminal would act on."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _bytes(size: int | None) -> str:
@@ -119,7 +124,7 @@ def _line(kernels: KernelSet, kernel: Kernel, built: dict[str, int | None]) -> d
 def set_table(kernels: KernelSet) -> str:
     """What is known of the set, then operator by operator the function of each type."""
     row = set_json(kernels)
-    lines = [kernels.name, *wrapped(kernels.title or "no title"), ""]
+    lines = [kernels.name, *wrapped(_plain(kernels.title or "no title")), ""]
     facts = [[f"code, {isa}", _bytes(size)] for isa, size in row["code_bytes"].items()]
     facts.append(["cost profile", ", ".join(row["profiles"]) or "-"])
     lines += [*columns(facts, left=2), "", *_built(kernels.name, row["compiler"], row["flags"]), ""]
