@@ -84,7 +84,8 @@ def test_build_records_that_are_wrong(tmp_path: Path, capsys: pytest.CaptureFixt
         assert rule in error_of(capsys, "kernels", folder)
     record.write_text('compiler = "gcc\\u001b[2J\\n"\nflags = "-O1\\u0007"\nsha256 = {}\n')
     assert main(["kernels", str(folder)]) == 0
-    assert "  gcc [2J" in (text := capsys.readouterr().out) and "\x1b" not in text and "\a" not in text
+    text = capsys.readouterr().out
+    assert "  gcc [2J" in text and "\x1b" not in text and "\a" not in text
     record.unlink()
     record.mkdir()
     assert "not a regular file" in error_of(capsys, "kernels", folder)
