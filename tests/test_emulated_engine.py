@@ -1,4 +1,4 @@
-"""Fidelity ``emulate`` in the engine: whole runs against independent sums, slices, contention, places, both fidelities."""
+"""Fidelity ``emulate`` in the engine: whole runs against independent sums, slices, contention, places."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_programs_that_cannot_be_emulated_are_refused() -> None:
     with pytest.raises(UsageError, match="cost profile of code that is not here"):
         simulate(graph, machine, kernels="cmsis-2021-gcc9", fidelity="emulate")
     header = replace(ours.header, buffers=tuple(b for b in ours.header.buffers if b.name != "node2"))
-    with pytest.raises(ProgramError, match="needs a buffer 'node2' of .* and the program has none"):
+    with pytest.raises(ProgramError, match=r"needs a buffer 'node2' of .* and the program has none"):
         replay(replace(ours, header=header), machine, "emulate", model=graph)
 
 

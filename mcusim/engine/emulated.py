@@ -156,7 +156,7 @@ class EmulatedCore:
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""
         names = ("read_bytes", "write_bytes", "dma_read_bytes", "dma_write_bytes")
-        moved = {name: Traffic(*(count.get(n, 0) for n in names)) for name, count in self.memory.by_region().items()}
+        moved = {name: Traffic(*(count[n] for n in names)) for name, count in self.memory.by_region().items()}
         return {name: traffic for name, traffic in sorted(moved.items()) if traffic.total}
 
     def assumptions(self) -> list[str]:
@@ -218,7 +218,7 @@ class EmulatedCore:
         """Split the ``elapsed`` cycles by what the core waited for."""
         waits: dict[str, int] = {}
         for name, count in self.memory.by_region().items():
-            waited = count.get("waited", 0) - before[name].get("waited", 0)
+            waited = count["waited"] - before[name]["waited"]
             cause = CAUSE[self.emulator.machine.memory[name].kind]
             waits["bus"] = waits.get("bus", 0) + waited
             waits[cause] = waits.get(cause, 0) + count["stall"] - before[name]["stall"] - waited

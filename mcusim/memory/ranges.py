@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
 from mcusim.memory import layout as L
 
-__all__ = ["Range", "install", "set_range"]
+__all__ = ["Range", "guarded", "install", "machine_ranges", "set_range"]
 
 Access = Literal["none", "ro", "rw"]
 
@@ -67,3 +68,33 @@ def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], 
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
     state[L.AGAIN] = -1
+
+
+def machine_ranges(machine: Machine) -> list[Range]:
+    """The ranges of a machine as its file sets them up (``attribute``), by address; a TCM is never cached, nor is an
+    alias that is a port of its own."""
+    found = []
+    for region in machine.memory.values():
+        for base in (region.base, *region.aliases):
+            alias = base != region.base
+            fixed = region.kind == "tcm" or (alias and region.alias_port)
+            attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
+            access: Access = "rw" if region.writable else "ro"
+            found.append(Range(base, base + region.size, region.name, alias, attribute, access=access))
+    return sorted(found, key=lambda one: one.low)
+
+
+def guarded(ranges: Sequence[Range], written: Sequence[tuple[int, int]]) -> list[Range]:
+    """``ranges`` with every byte read-only except ``written``, pairs of first address and end, wherever they lie."""
+    found: list[Range] = []
+    for one in ranges:
+        inside = [(max(one.low, low), min(one.high, high)) for low, high in written]
+        cuts = sorted({one.low, one.high, *(c for low, high in inside if low < high for c in (low, high))})
+        for low, high in pairwise(cuts):
+            open_ = one.access == "rw" and any(a <= low and high <= b for a, b in inside)
+            access: Access = "rw" if open_ else "ro"
+            if found and found[-1].high == low and found[-1].access == access and found[-1].region == one.region:
+                found[-1] = replace(found[-1], high=high)
+            else:
+                found.append(replace(one, low=low, high=high, access=access))
+    return found

@@ -120,7 +120,9 @@ def base_settings(
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
         expect(argument, value, NAME)
     if fidelity not in FIDELITIES:
-        raise UsageError(f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}")
+        raise UsageError(
+            f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}; for `mcusim run` also both"
+        )
     expect("kernels", kernels, ((str, type(None)), "a text"))
     if weights is not None:
         expect("weights", weights, ((str,), "the name of a region or None"))
