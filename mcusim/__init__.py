@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from mcusim.model import load_model
     from mcusim.study.compare import compare
     from mcusim.study.emulate import emulate
+    from mcusim.study.settings import Execution
     from mcusim.study.simulate import simulate
 
-__all__ = ["__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
+__all__ = ["Execution", "__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Execution": "mcusim.study",
     "compare": "mcusim.study",
     "emulate": "mcusim.study",
     "load_machine": "mcusim.machine",

@@ -277,7 +277,8 @@ def test_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_notebook_names() -> None:
     import mcusim
 
-    assert sorted(mcusim.__all__) == ["__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
+    names = ["Execution", "__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
+    assert sorted(mcusim.__all__) == names
     result = mcusim.simulate("ds-cnn", mcusim.load_machine("stm32f746g-disco"), overrides={"core.clock": "100 MHz"})
     assert result.run is not None
     assert result.run.clock == 100_000_000

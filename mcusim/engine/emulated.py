@@ -144,13 +144,12 @@ class EmulatedCore:
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
         handle = memory.begin_transfer(dma, stream, source, target, size, task.priority, int(env.now))
-        while True:
+        memory.advance(int(env.now))
+        while (end := memory.finished(handle)) is None:
+            yield env.timeout(memory.earliest_end(handle, int(env.now)) - int(env.now))
             memory.advance(int(env.now))
-            end = memory.finished(handle)
-            if end is not None and end <= env.now:
-                break
-            wanted = end if end is not None else memory.earliest_end(handle, int(env.now))
-            yield env.timeout(wanted - int(env.now))
+        if end > env.now:
+            yield env.timeout(end - int(env.now))
         self.emulator.write(target, self.emulator.read(source, size))
 
     def traffic(self, system: System) -> dict[str, Traffic]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcusim.machine.description import Accelerator, Cache, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.memory import layout as L
-from mcusim.memory.ranges import Access, Range, set_range
+from mcusim.memory.ranges import machine_ranges, set_range
 
 _KIND: dict[type, int] = {Tcm: L.TCM, Sram: L.SRAM, Flash: L.FLASH, Sdram: L.SDRAM, Qspi: L.QSPI}
 
@@ -36,8 +36,7 @@ class Builder:
         self.blocks = {(r.name, alias): L.HEADER + i * L.REGION for i, (r, alias) in enumerate(ports)}
         for region in regions:
             self.blocks.setdefault((region.name, True), self.blocks[region.name, False])
-        windows = [(base, i, base != r.base) for i, r in enumerate(regions) for base in (r.base, *r.aliases)]
-        ranges = [(base, regions[i], alias) for base, i, alias in sorted(windows)]
+        ranges = machine_ranges(machine)
         range_base = L.HEADER + len(ports) * L.REGION
         at = range_base + len(ranges) * L.RANGE
         data, code = machine.data_cache, machine.instruction_cache
@@ -51,12 +50,8 @@ class Builder:
         for region, alias in ports:
             self._region(self.blocks[region.name, alias], region, alias, at)
             at += _accelerator_size(region, alias)
-        for k, (base, region, alias) in enumerate(ranges):
-            fixed = isinstance(region.device, Tcm) or (alias and region.alias_port)
-            attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
-            access: Access = "rw" if region.writable else "ro"
-            one = Range(base, base + region.size, region.name, alias, attribute, access=access)
-            set_range(s, range_base + k * L.RANGE, one, self.blocks[region.name, alias])
+        for k, one in enumerate(ranges):
+            set_range(s, range_base + k * L.RANGE, one, self.blocks[one.region, one.alias])
         self._core(room)
 
     def _core(self, room: int) -> None:

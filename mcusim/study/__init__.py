@@ -3,6 +3,7 @@
 from mcusim.study.cases import tinyops_cases
 from mcusim.study.compare import Comparison, compare, compare_cases
 from mcusim.study.emulate import emulate
+from mcusim.study.settings import Execution
 from mcusim.study.simulate import replay, simulate
 
-__all__ = ["Comparison", "compare", "compare_cases", "emulate", "replay", "simulate", "tinyops_cases"]
+__all__ = ["Comparison", "Execution", "compare", "compare_cases", "emulate", "replay", "simulate", "tinyops_cases"]
