@@ -27,7 +27,7 @@ import mcusim
 
 F469, F746 = DISCOS
 POLICIES = ("internal", "external", "tinyops")
-EXPORTED = ("proxyless-w0.40-r080", "mbv3-w0.40-r096", "cifar10-arm")
+EXPORTED = ("proxyless-w0.30-r096", "mbv3-w0.40-r096", "cifar10-arm")
 NETWORKS = (*FILES, SWIFTNET, *EXPORTED)
 SEEDS = 10
 CONFIGURATION = (F746, "tinyops")  # that of the ten inputs
@@ -62,7 +62,7 @@ def test_what_runs_on_another_board_does_not_fit(name: str, board: str, policy: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NETWORKS if name != SWIFTNET])  # whose kernels both sets share
+@pytest.mark.parametrize("name", FILES)
 def test_plain_kernels_give_them_too(name: str) -> None:
     same_everywhere(name, F469, "internal", 0, "reference")
 
