@@ -1,9 +1,10 @@
-"""Instructions and cycles per MAC of a kernel set's functions, over a network's operators, memory without wait states.
+"""Instructions, cycles and bytes loaded per MAC of a kernel set's functions, memory without wait states.
 
     python tests/benchmarks/kernel_costs.py [cmsis] [proxyless-w0.30-r144]
 
-The first argument is a set's name or the path of its folder. Each operator runs alone on random int8 data, once to warm
-up and once counted. Code in flash with no wait states; all data in one memory that answers at once (Cortex-M7: DTCM).
+The arguments are a set (name or path of its folder) and a network. Each operator runs alone on random int8 data, once
+to warm up and once counted. Code in flash with no wait states; all data in one memory that answers at once (Cortex-M7:
+DTCM). Bytes loaded are those of all load instructions, the stack's too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mcusim.cpu import state as C
 from mcusim.cpu.emulator import Emulator
 from mcusim.kernels import parameters as P
 from mcusim.kernels.registry import load_set
@@ -34,6 +36,13 @@ def machine_of(core: str) -> Machine:
     return load_machine(name, {"memory.flash.wait_states": 0} | changes | away)
 
 
+def loaded_bytes(emulator: Emulator) -> int:
+    """Bytes that load instructions have asked for so far."""
+    records = emulator.tables.accesses[: emulator.tables.records * C.ACCESS].reshape(-1, C.ACCESS)
+    loads = records[records[:, C.WRITE] == 0]
+    return int((loads[:, C.MADE] * loads[:, C.BYTES]).sum())
+
+
 class Bench:
     """A core with one set's code, and memory that is handed out from its start."""
 
@@ -48,17 +57,18 @@ class Bench:
         self.emulator.write(address, bytes(data))
         return address
 
-    def call(self, symbol: str, call: int) -> tuple[int, int]:
-        """Instructions and cycles of the second of two calls."""
+    def call(self, symbol: str, call: int) -> tuple[int, int, int]:
+        """Instructions, cycles and bytes loaded of the second of two calls."""
         emulator = self.emulator
         for _ in range(2):
             emulator.set_stack(BASE + ROOM, BASE + ROOM - STACK)
-            before = emulator.instructions, emulator.cycles
+            before = emulator.instructions, emulator.cycles, loaded_bytes(emulator)
             emulator.call(self.image.symbol(symbol).address & ~1, [call])
             assert emulator.run().kind == "returned" and emulator.registers()["r0"] == 0
-        return emulator.instructions - before[0], emulator.cycles - before[1]
+        loaded = loaded_bytes(emulator) - before[2]
+        return emulator.instructions - before[0], emulator.cycles - before[1], loaded
 
-    def run(self, graph: Graph, op: Operator) -> tuple[int, int]:
+    def run(self, graph: Graph, op: Operator) -> tuple[int, int, int]:
         self.at, rng, tensors = BASE, np.random.default_rng(op.index), graph.tensors
         inputs = [self.put(rng.integers(0, 256, tensors[i].bytes, np.uint8).tobytes()) for i in P.data_inputs(op)]
         constants = [self.put(tensors[i].data.tobytes()) for i in op.inputs[1:] if tensors[i].data is not None]
@@ -101,16 +111,18 @@ def group(graph: Graph, op: Operator) -> str:
 def main(folder: str = "cmsis", network: str = "proxyless-w0.30-r144") -> None:
     graph = build(parse_name(network))
     for core in IDEAL:
-        bench, sums = Bench(core, folder), defaultdict(lambda: np.zeros(3))
+        bench, sums = Bench(core, folder), defaultdict(lambda: np.zeros(4))
         for op in graph.operators:
             if op.type in COUNTED:
                 sums[group(graph, op)] += (geometry(graph, op).macs, *bench.run(graph, op))
         print(f"{network} with {folder} on a {core}")
-        for name, (macs, instructions, cycles) in sums.items():
+        for name, (macs, instructions, cycles, loaded) in sums.items():
             counts = f"{instructions / 1e6:7.2f} M instructions {cycles / 1e6:7.2f} M cycles"
-            per = f"{instructions / macs:6.2f} {cycles / macs:6.2f} per MAC" if macs else ""
+            per = (
+                f"{instructions / macs:6.2f} {cycles / macs:6.2f} {loaded / macs:6.2f} B loaded per MAC" if macs else ""
+            )
             print(f"  {name:31} {macs / 1e6:7.3f} MMAC {counts} {per}")
-        total = sum(sums.values(), np.zeros(3)) / 1e6
+        total = sum(sums.values(), np.zeros(4)) / 1e6
         print(f"  all: {total[0]:.2f} MMAC, {total[1]:.1f} M instructions, {total[2]:.1f} M cycles")
         print(f"  memset of 96 B: {bench.memset_cycles(96):.2f} cycles a byte")
 
