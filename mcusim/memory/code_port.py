@@ -10,6 +10,8 @@ from typing import Any
 
 from mcusim.memory import accelerator, cache, devices, linefill
 from mcusim.memory import layout as L
+from mcusim.memory.beats import at_hand
+from mcusim.memory.in_flight import advance, arrive
 from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
@@ -74,6 +76,42 @@ def code(s: State, q: int, address: int, stop: int, work: int) -> int:
 
 
 @native
+def read_from(s: State, r: int, address: int) -> int:
+    """1 when code at ``address``, past the cache, has to come from the memory itself."""
+    if s[r + L.KIND] != L.FLASH:
+        return 1
+    if s[r + L.I_LINES] < 0:
+        return 1 - at_hand(s, r, address)
+    line = address >> s[r + L.LINE]
+    if line == s[r + L.CURRENT] or line == s[r + L.PREFETCH]:
+        return 0
+    return int(accelerator.held(s, r, line) < 0)
+
+
+@native
+def beside_flights(s: State, q: int, address: int, stop: int, work: int, through: int) -> int:
+    """``cached_code`` or ``code`` in memory that a transfer in flight touches: each waits for the other's access."""
+    r = s[q + L.BLOCK]
+    arrive(s, r)
+    now, busy, held = s[L.NOW], s[r + L.BUSY], s[r + L.HELD]
+    since = max(now, s[r + L.HELD_SINCE])
+    if through:
+        wait = cached_code(s, q, address, stop, work)
+    elif read_from(s, r, address):
+        s[L.NOW] = max(now, held)
+        wait = s[L.NOW] - now + code(s, q, address, stop, work)
+        s[L.NOW] = now
+        beat = s[r + L.BEAT] if s[r + L.KIND] == L.SRAM else 0
+        s[r + L.TAKEN] = max(s[r + L.TAKEN], now + wait, max(now, held) + beat)
+    else:
+        wait = code(s, q, address, stop, work)
+    if s[r + L.BUSY] != busy:
+        s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
+    s[r + L.WAITED] += max(0, min(now + wait, held) - since)
+    return wait
+
+
+@native
 def line_end(s: State, r: int, address: int, through: int) -> int:
     """End of the line that is fetched at once at ``address``: of the cache, of the flash, or 32 bytes."""
     if s[r + L.KIND] == L.TCM:
@@ -104,7 +142,10 @@ def fetch_lines(s: State, address: int, size: int, rate: int) -> int:
         part = (stop - address) * rate >> 16
         s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
         s[L.CODE_BLOCK] = r
-        wait = cached_code(s, q, address, stop, part) if through else code(s, q, address, stop, part)
+        if s[r + L.SHARED]:
+            wait = beside_flights(s, q, address, stop, part, through)
+        else:
+            wait = cached_code(s, q, address, stop, part) if through else code(s, q, address, stop, part)
         s[r + L.FETCHES] += 1
         s[r + L.FETCH_STALL] += wait
         s[r + L.STALL] += wait
@@ -166,7 +207,9 @@ def fetch_while(s: State, address: int, size: int, rate: int) -> int:
     q = find(s, address)
     if q >= 0 and address + size <= s[q + L.HIGH] and (s[L.ICACHE] == 0 or s[q + L.ATTRIBUTE] == 0):
         r = s[q + L.BLOCK]
-        if s[r + L.KIND] == L.FLASH and s[r + L.I_LINES] >= 0:
+        if s[r + L.SHARED]:  # perhaps no longer
+            advance(s, s[L.NOW])
+        if s[r + L.KIND] == L.FLASH and s[r + L.I_LINES] >= 0 and s[r + L.SHARED] == 0:
             return flash_lines(s, r, address, size, rate)
     return fetch_lines(s, address, size, rate)
 

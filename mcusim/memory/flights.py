@@ -47,6 +47,7 @@ class Flights:
         s[f + L.D_OWN], s[f + L.D_CLOCK] = own, min(own, clock)
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
+        in_flight.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
         in_flight.enter(s, f)
         if size <= 0 or (own == 0 and self._immediate(s[f + L.D_SHARES])):
             in_flight.advance(s, cycle * L.TICK + 1)  # takes no time, so nothing comes between its beats
@@ -72,9 +73,13 @@ class Flights:
         s, f = self.state, L.FLIGHTS + handle * L.FLIGHT
         if s[f + L.D_STATE] != L.FLYING:
             return max(cycle + 1, -(-int(s[f + L.D_END]) // L.TICK))
-        begin = max(cycle * L.TICK, int(s[f + L.D_BEGIN]))
-        before = sum(self._rest(other) for other in self._ahead(f, begin))
-        return max(cycle + 1, -(-(begin + before + self._rest(f)) // L.TICK))
+        k = int(s[f + L.D_CONTROLLER])
+        begin = max(cycle * L.TICK, int(s[f + L.D_BEGIN]), int(s[k + L.K_FREE]))
+        if s[k + L.K_FLIGHT]:  # a beat under way, which the write may still make longer
+            begin = max(begin, int(s[s[k + L.K_FLIGHT] + L.D_UNTIL]))
+        if self._bytes(f) > 0:
+            begin += self._rest(f) + sum(self._rest(other) for other in self._ahead(f, begin))
+        return max(cycle + 1, -(-begin // L.TICK))
 
     def _free_slot(self) -> int:
         for slot in range(L.MAX_FLIGHTS):
@@ -117,17 +122,19 @@ class Flights:
             and s[other + L.D_BEGIN] <= begin
         ]
 
+    def _bytes(self, f: int) -> int:
+        """Bytes of flight ``f`` whose beats are still to be begun."""
+        s = self.state
+        under_way = s[s[f + L.D_CONTROLLER] + L.K_FLIGHT] == f
+        return int(s[f + L.D_LEFT]) - int(s[f + L.D_BYTES]) * int(under_way)
+
     def _rest(self, f: int) -> int:
         """Ticks that the beats of flight ``f`` still to be begun take at least.
 
         Rows, commands and lines may be opened by others, so only what each beat costs by itself is counted.
         """
         s = self.state
-        left = int(s[f + L.D_LEFT])
-        if s[s[f + L.D_CONTROLLER] + L.K_FLIGHT] == f:
-            left -= int(s[f + L.D_BYTES])
-        if left <= 0:
-            return 0
+        left = self._bytes(f)
         n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
         own = n * int(s[f + L.D_OWN]) + (beats - n) * int(s[f + L.D_CLOCK])
         source, target, size = int(s[f + L.D_SOURCE]), int(s[f + L.D_TARGET]), int(s[f + L.D_LEFT])

@@ -3,8 +3,8 @@
 A controller makes one beat (or burst, which is not cut) at a time; at each turn the ready stream of the highest
 priority goes, equal ones alternate: a more urgent transfer pre-empts between beats. Before an access of the core to a
 memory that a flight touches, all half beats (reads, writes) that were due before it are made (``arrive``); then the
-core waits while one holds the memory, and the next one waits for the core: accesses are served as they come, and one of
-the core and a beat that wait for each other alternate. Nothing is done for an access to any other memory.
+core waits while one holds the memory, and the next one waits for the core: they are served as they come, and alternate
+where both always wait (round-robin, ST AN4031). Nothing is done for an access to any other memory.
 
 Tightly coupled memory has a port of its own for the DMA here: neither waits for the other.
 
@@ -66,7 +66,8 @@ def enter(s: State, f: int) -> None:
     for i in range(62):
         if s[f + L.D_SHARES] >> i & 1:
             r = L.HEADER + i * L.REGION
-            s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
+            if s[r + L.SHARED] == 0:
+                s[r + L.TAKEN] = s[r + L.BUSY]
             s[r + L.SHARED] += 1
             hide_free(s, r)
     k = s[f + L.D_CONTROLLER]
@@ -202,8 +203,14 @@ def advance(s: State, until: int) -> None:
 
 @native
 def arrive(s: State, r: int) -> None:
-    """The core is about to use block ``r`` at ``s[NOW]``: beats due before are made, one under way keeps it busy."""
-    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:
-        advance(s, s[L.NOW])
-    if s[r + L.HELD] > s[L.NOW]:
+    """The core is about to use block ``r`` at ``s[NOW]``: beats due before are made, one under way keeps it busy.
+
+    Of a beat and an access that come at the same moment the one goes first whose master was not served last.
+    """
+    now = s[L.NOW]
+    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < now:
+        advance(s, now)
+    if s[L.NEXT_BEAT] == now and s[r + L.TAKEN] > s[r + L.HELD]:
+        advance(s, now + 1)
+    if s[r + L.HELD] > now:
         s[r + L.BUSY] = max(s[r + L.BUSY], s[r + L.HELD])
