@@ -7,13 +7,14 @@ import resource
 import shutil
 import struct
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from elf_writer import DataSegment, ElfSymbol, write_elf
 from kernel_cases import inputs_for, one_operator
 from kernel_guest import ROOM, Guest
-from test_hostile_elf import DAMAGES, numbers, section
+from test_hostile_elf import DAMAGES, numbers
 
 from mcusim.cpu.image import Image, load_image
 from mcusim.errors import ImageError, InputError
@@ -24,7 +25,7 @@ from mcusim.model import Graph
 
 needs_compiler = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
 FLASH, NOP = 0x0800_0000, b"\x00\xbf"
-ABS32, REL32, CALL, MOVW, MOVT, GOT = 2, 3, 10, 47, 48, 26
+REL, ABS32, REL32, CALL, MOVW, MOVT, GOT = 9, 2, 3, 10, 47, 48, 26
 FLASH_END, SRAM = 0x080F_0040, 0x2001_0000
 BEHIND = {"cortex-m4": 0x2002_0000, "cortex-m7": 0x6000_0000 + ROOM}  # SRAM3; SDRAM, from which only the M7 may fetch
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "AVERAGE_POOL_2D", "SOFTMAX", "LOGISTIC", "MEAN",
@@ -114,9 +115,8 @@ def linked(folder: Path, base: int, flags: str, monkeypatch: pytest.MonkeyPatch)
 def kinds(found: KernelSet) -> set[int]:
     """The types of its relocations."""
     elf = found.image("cortex-m7").elf
-    table = elf.named(".rel.text")
-    assert table is not None
-    return {info & 0xFF for _, info in struct.iter_unpack("<II", elf.content(table))}
+    tables = [elf.content(s) for s in elf.sections if s.name.startswith((".rel.text", ".rel.rodata"))]
+    return {info & 0xFF for table in tables for _, info in struct.iter_unpack("<II", table)}
 
 
 @needs_compiler
@@ -143,16 +143,29 @@ def with_relocations(
     write_elf(path, code, FLASH, {"main": FLASH, **(symbols or {})}, sections={".rel.text": table})
     data = bytearray(path.read_bytes())
     at = section_header(data, b".rel.text")
-    struct.pack_into("<I", data, at + 4, 9)
+    struct.pack_into("<I", data, at + 4, REL)
     struct.pack_into("<II", data, at + 24, 2, 1)  # of .symtab, for .text
     path.write_bytes(data)
     return load_image(path)
 
 
+def section_headers(data: bytearray) -> range:
+    (at,), (count,) = struct.unpack_from("<I", data, 32), struct.unpack_from("<H", data, 48)
+    return range(at, at + 40 * count, 40)
+
+
+def relocation_bytes(data: bytearray) -> range:
+    """Where the tables of relocations are: one behind the other."""
+    rows = [struct.unpack_from("<10I", data, header) for header in section_headers(data)]
+    tables = sorted((row[4], row[4] + row[5]) for row in rows if row[1] == REL)
+    assert all(first[1] == second[0] for first, second in pairwise(tables))
+    return range(tables[0][0], tables[-1][1])
+
+
 def section_header(data: bytearray, name: bytes) -> int:
-    (at,), (count, names) = struct.unpack_from("<I", data, 32), struct.unpack_from("<HH", data, 48)
-    text = struct.unpack_from("<10I", data, at + 40 * names)[4]
-    starts = (at + 40 * index for index in range(count))
+    starts = section_headers(data)
+    (names,) = struct.unpack_from("<H", data, 50)
+    text = struct.unpack_from("<10I", data, starts[names])[4]
     return next(row for row in starts if data[text + struct.unpack_from("<I", data, row)[0] :].startswith(name + b"\0"))
 
 
@@ -191,10 +204,12 @@ def test_relocations_that_cannot_be_applied(rows: list[tuple[int, int, int]], ru
 
 
 def without_relocations(isa: str, folder: Path) -> KernelSet:
-    """The set cmsis as a user could have linked it; its one table of relocations is now something else."""
+    """The set cmsis as a user could have linked it; its tables of relocations are now something else."""
     shipped = load_set("cmsis")
     data = bytearray(shipped.elf(isa).read_bytes())
-    struct.pack_into("<I", data, section_header(data, b".rel.text") + 4, 1)
+    for header in section_headers(data):
+        if struct.unpack_from("<I", data, header + 4)[0] == REL:
+            struct.pack_into("<I", data, header + 4, 1)
     (folder / f"cmsis-{isa}.elf").write_bytes(data)
     shutil.copy(shipped.manifest, folder)
     return load_set(folder)
@@ -256,7 +271,8 @@ def moved(path: Path) -> str:
 
 def test_random_bytes_as_relocations(tmp_path: Path) -> None:
     path, original = tmp_path / "a.elf", load_set("cmsis").elf("cortex-m7").read_bytes()
-    at, size = section(bytearray(original), b".rel.text")
+    found = relocation_bytes(bytearray(original))
+    at, size = found.start, len(found)
     assert size >= 100
     errors = []
     for seed in range(60):

@@ -82,6 +82,7 @@ class Section:
     size: int
     link: int
     info: int
+    alignment: int = 1  # bytes; 0 is 1
 
     @property
     def end(self) -> int:
@@ -264,7 +265,7 @@ def _sections(data: bytes, header: Any, warnings: list[str]) -> tuple[Section, .
         return ()
     rows = list(struct.iter_unpack("<10I", data[start : start + count * _SECTION]))
     names = _section_names(data, rows, header["e_shstrndx"], warnings)
-    return tuple(Section(names(row[0]), row[1], row[2], *row[3:8]) for row in rows)
+    return tuple(Section(names(row[0]), row[1], row[2], *row[3:9]) for row in rows)
 
 
 def _section_names(data: bytes, rows: list[tuple[int, ...]], index: int, warnings: list[str]) -> Any:

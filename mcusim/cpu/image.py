@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +34,7 @@ class Image:
     """An executable for Cortex-M. ``entry`` as in the file, Thumb bit included.
 
     ``moved`` is how many bytes all of it lies above where the file puts it (a kernel set can be put anywhere).
+    ``pieces`` of a program that only some functions were taken of are (start, end, start in the file), by address.
     ``warnings`` say what is damaged and was left out; reading source lines may add to them.
     """
 
@@ -42,6 +45,7 @@ class Image:
     warnings: list[str]
     elf: ElfFile
     moved: int = 0
+    pieces: tuple[tuple[int, int, int], ...] = ()
 
     def symbol(self, name: str) -> Symbol:
         """The symbol of that name. Raises ImageError with near names when there is none."""
@@ -53,7 +57,11 @@ class Image:
 
     def line_at(self, address: int) -> tuple[str, int] | None:
         """Source file and line of the instruction at ``address`` by DWARF, or None. Read at the first call."""
-        return self.lines.at(address - self.moved)
+        if not self.pieces:
+            return self.lines.at(address - self.moved)
+        index = bisect_right(self.pieces, address, key=itemgetter(0)) - 1
+        start, end, in_file = self.pieces[max(0, index)]
+        return self.lines.at(address - start + in_file) if start <= address < end else None
 
     @cached_property
     def lines(self) -> LineTable:

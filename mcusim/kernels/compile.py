@@ -22,7 +22,8 @@ CORES = {
 # built-ins stay on (a 4-byte memcpy is one load), but no loop becomes a call of memset or memcpy, which sets may define
 FLAGS = "-g -gno-record-gcc-switches -std=gnu11 -Wall -Wextra -nostdlib -fno-common -fwrapv -fno-math-errno"
 FLAGS += " -ffp-contract=off -fno-tree-loop-distribute-patterns -fno-unwind-tables -fno-asynchronous-unwind-tables"
-# relocations stay in the file: the set can be put at another address
+# a section for each function and constant, and relocations, stay in the file: what a model needs can be put anywhere
+FLAGS += " -ffunction-sections -fdata-sections -Wl,--unique=.text.* -Wl,--unique=.rodata.*"
 FLAGS += " -Wl,--emit-relocs -Wl,--build-id=none -Wl,-z,max-page-size=32 -Wl,--compress-debug-sections=none"
 SETS = Path(__file__).resolve().parent / "sets"
 SCRIPT = SETS / "common" / "set.ld"

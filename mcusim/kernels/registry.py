@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -109,26 +109,35 @@ class KernelSet:
         return self._images[isa]
 
     @cached_property
-    def _moved(self) -> dict[tuple[str, int], Image]:
+    def _moved(self) -> dict[tuple[str, int, frozenset[str] | None], Image]:
         return {}
 
-    def image_at(self, isa: str, address: int) -> Image:
+    def image_at(self, isa: str, address: int, symbols: Collection[str] | None = None) -> Image:
         """:meth:`image` put at ``address``, a multiple of 64 B; segments, symbols and lines are those it has there.
 
-        Raises as :meth:`image`, and InputError when the address is none for it or the ELF cannot be moved, which one
-        linked with ``--emit-relocs`` can.
+        With ``symbols``, only those functions and what they call or read, packed, where the ELF has relocations.
+        Raises as :meth:`image`, UsageError for no symbols, and InputError when the address is none for it or the ELF
+        cannot be moved or taken apart, which one linked as ``compile.py`` does can.
         """
-        if (isa, address) not in self._moved:
+        key = isa, address, None if symbols is None else frozenset(symbols)
+        if key not in self._moved:
             from mcusim.kernels.relocate import move
+            from mcusim.kernels.relocations import tables
+            from mcusim.kernels.trim import trim
 
-            self._moved[isa, address] = move(self.image(isa), address)
-        return self._moved[isa, address]
+            image = self.image(isa)
+            whole = symbols is None or not tables(image)
+            self._moved[key] = move(image, address) if whole else trim(image, address, symbols or ())
+        return self._moved[key]
 
-    def loaded_bytes(self, isa: str) -> int:
-        """Bytes of code and constants, from the address of :meth:`image_at` on. Raises as :meth:`image`."""
+    def loaded_bytes(self, isa: str, symbols: Collection[str] | None = None) -> int:
+        """Bytes of code and constants, from the address of :meth:`image_at` on. Raises as it does."""
         from mcusim.kernels.relocate import span
+        from mcusim.kernels.relocations import tables
+        from mcusim.kernels.trim import trimmed_bytes
 
-        return span(self.image(isa))
+        image = self.image(isa)
+        return span(image) if symbols is None or not tables(image) else trimmed_bytes(image, symbols)
 
     def address(self, isa: str, kernel: Kernel) -> int:
         """Where the kernel's function begins (Thumb bit not set). Raises as :meth:`image`."""
