@@ -41,6 +41,10 @@ class CoreModel(Protocol):
         """Bytes moved since the start, by region."""
         ...
 
+    def counted(self) -> dict[str, int]:
+        """What the core itself counted: instructions, branches."""
+        ...
+
     def assumptions(self) -> list[str]:
         """What a result of this core model rests on."""
         ...
@@ -95,6 +99,10 @@ class ReplayCore:
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the activities counted it."""
         return dict(sorted(system.traffic.items()))
+
+    def counted(self) -> dict[str, int]:
+        """Nothing: a profile has cycles alone."""
+        return {}
 
     def assumptions(self) -> list[str]:
         """Basis of the profile's parts that are not measured."""

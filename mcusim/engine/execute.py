@@ -79,6 +79,6 @@ def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: s
         events=tuple(system.events),
         traffic=core.traffic(system),
         busy=dict(sorted(system.busy.items())),
-        counters=system.memory.counters(),
+        counters={**system.memory.counters(), **core.counted()},
         assumptions=tuple(core.assumptions()),
     )

@@ -64,5 +64,5 @@ class Run:
     events: tuple[Event, ...]
     traffic: Mapping[str, Traffic]  # by region
     busy: Mapping[str, int]  # lane -> cycles with a task in progress
-    counters: Mapping[str, int]  # cache_hits, cache_misses, row_misses, refreshes ...
+    counters: Mapping[str, int]  # dcache_hits, sdram_row_misses ...; emulated also instructions, branches
     assumptions: tuple[str, ...]

@@ -46,6 +46,10 @@ def _summary(result: Result, run: Run) -> list[str]:
     )
     per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
     rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
+    issued = run.counters.get("instructions")
+    if issued:
+        each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
+        rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     return _with_remark(rows) + _source(measured)
 
 
