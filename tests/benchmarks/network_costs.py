@@ -1,11 +1,12 @@
-"""Whole networks on emulated boards, beside published latencies: two tables in Markdown.
+"""Whole networks on emulated boards, beside published latencies: tables in Markdown.
 
-    python tests/benchmarks/network_costs.py [MODELS]
+    python tests/benchmarks/network_costs.py [SET ...]
 
 First the operators of ``cifar10-arm`` with the sets ``reference`` and ``cmsis`` on a Cortex-M7 and a Cortex-M4: the
-instructions, cycles and bytes loaded for each MAC, and how many times fewer cycles ``cmsis`` takes. Then latencies of
-what ``published.csv`` has of the models, those in the folder MODELS too (default: ``MCUSIM_MODELS``, else
-``../shared/models``), with ``cmsis`` and policy ``internal``; no figure here was fitted to them.
+instructions, cycles and bytes loaded for each MAC, and how many times fewer cycles ``cmsis`` takes. Then each latency
+that ``published.csv`` has of ``cifar10-arm`` and the MLPerf Tiny models (in ``MCUSIM_MODELS``, else
+``../shared/models``), and beside it those of the named sets (``cmsis``), policy ``internal``; no figure here was fitted
+to them.
 
 Bytes loaded are those of all load instructions, the stack's too, whether a cache answers or not.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from mcusim.engine.execute import play
 from mcusim.engine.run import Run
 from mcusim.kernels.registry import load_set
 from mcusim.machine import load_machine
-from mcusim.model import Graph, geometry, load_model
+from mcusim.model import Graph, geometry, graph_macs, load_model
 from mcusim.plan import check_program, plan
 from mcusim.study.published import rows
 from mcusim.study.tensors import random_inputs
@@ -92,39 +93,38 @@ def layers(board: str) -> None:
         print(f"| {plain.label} | {plain.macs / 1e6:.3f} | {plain.per_mac()} | {fast.per_mac()} | {speedup:.2f} |")
 
 
-def published(model: str, board: str) -> Iterator[tuple[str, float, str]]:
-    """Who measured it with what, milliseconds, and what the row is used for."""
+def published(model: str, board: str) -> Iterator[tuple[str, float]]:
+    """Who measured it with what and what the row is used for, and milliseconds."""
     for row in rows():
         key = row["model"].partition(" (")[0], row["board"].lower(), row["placement"], row["quantity"]
         if key == (model, board, "internal", "latency"):
             engine = row["kernels"] if row["engine"] in row["kernels"] else f"{row['engine']}, {row['kernels']}"
-            yield f"{row['source']}: {engine}", float(row["value"]), row["use"]
+            yield f"{row['source']}: {engine}; {row['use']}", float(row["value"])
 
 
-def latencies(folder: Path) -> None:
-    """Print ours beside each published row."""
-    print("\nLatency with cmsis, policy internal\n")
-    print("| model, board | ours | cycles a MAC | published | cycles a MAC | ours against it | by, use of the row |")
-    print("|---" * 7 + "|")
+def latencies(sets: Sequence[str]) -> None:
+    """Print each published row, and beside it what the sets take: how much more or less, and cycles a MAC."""
+    folder = Path(os.environ.get("MCUSIM_MODELS") or REPOSITORY.parent / "shared" / "models")
+    print(f"\n| model, board | published | by, use of the row |{''.join(f' `{kernels}` |' for kernels in sets)}")
+    print("|---" * (3 + len(sets)) + "|")
     for model, board in MEASURED:
         path = folder / f"{model}.tflite"
         if "_" in model and not path.is_file():
             print(f"{model}: not in {folder}", file=sys.stderr)
             continue
-        run, costs = emulate(load_model(path if "_" in model else model), board, "cmsis")
-        macs, ours = sum(cost.macs for cost in costs), run.cycles / run.clock * 1e3
-        for who, theirs, use in published(model, board):
-            rates = [ms / 1e3 * run.clock / macs for ms in (ours, theirs)]
-            print(
-                f"| {model}, {board} | {ours:.1f} ms | {rates[0]:.2f} | {theirs:g} ms | {rates[1]:.2f} "
-                f"| {ours / theirs - 1:+.0%} | {who}; {use} |"
-            )
+        graph = load_model(path if "_" in model else model)
+        runs = [emulate(graph, board, kernels)[0] for kernels in sets]
+        rate = runs[0].clock / graph_macs(graph) / 1e3  # cycles a MAC, for each millisecond
+        for who, theirs in published(model, board):
+            ours = [run.cycles / run.clock * 1e3 for run in runs]
+            cells = [f"{ms:.1f} ms ({ms / theirs - 1:+.0%}), {ms * rate:.2f}" for ms in ours]
+            print(f"| {model}, {board} | {theirs:g} ms, {theirs * rate:.2f} | {who} | {' | '.join(cells)} |")
 
 
-def main(folder: str | None = None) -> None:
+def main(*sets: str) -> None:
     for board in (F746, L4R5):
         layers(board)
-    latencies(Path(folder or os.environ.get("MCUSIM_MODELS") or REPOSITORY.parent / "shared" / "models"))
+    latencies(sets or ("cmsis",))
 
 
 if __name__ == "__main__":
