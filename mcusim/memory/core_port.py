@@ -52,19 +52,6 @@ State = Any
 
 
 @native
-def beside_beats(s: State, r: int, address: int, size: int, write: int) -> int:
-    """One uncached access of a flash or QSPI that a transfer in flight touches; returns the stall in ticks."""
-    if s[r + L.KIND] == L.FLASH and at_hand(s, r, address):
-        return devices.run(s, r, address, 1, size, write, 0, 0)
-    wait = max(0, s[r + L.HELD] - s[L.NOW])
-    s[L.NOW] += wait
-    stall = devices.run(s, r, address, 1, size, write, 0, 0)
-    s[r + L.TAKEN] = max(s[r + L.TAKEN], s[L.NOW] + stall)
-    s[L.NOW] -= wait
-    return wait + stall
-
-
-@native
 def bus(s: State, r: int, address: int, size: int, write: int) -> int:
     """One access inside one bus word, past the cache; returns the stall in ticks."""
     if write:
@@ -73,17 +60,13 @@ def bus(s: State, r: int, address: int, size: int, write: int) -> int:
     else:
         s[r + L.READS] += 1
         s[r + L.READ_BYTES] += size
-    kind = s[r + L.KIND]
-    if kind == L.SRAM:  # one posted write at a time; who comes before it is done waits
+    if s[r + L.KIND] == L.SRAM:  # one posted write at a time; who comes before it is done waits
         wait = max(0, s[r + L.BUSY] - s[L.NOW])
         s[r + L.OCCUPIED] += s[r + L.BEAT]
-        s[r + L.TAKEN] = max(s[r + L.TAKEN], s[L.NOW] + wait + s[r + L.BEAT])
         if write:
             s[r + L.BUSY] = s[L.NOW] + wait + s[r + L.LATENCY_W]
             return wait
         return wait + s[r + L.LATENCY_R]
-    if s[r + L.SHARED] and (kind == L.FLASH or kind == L.QSPI):
-        return beside_beats(s, r, address, size, write)
     return devices.run(s, r, address, 1, size, write, 0, 0)
 
 
@@ -203,6 +186,26 @@ def on_the_bus(s: State, r: int, size: int, write: int) -> int:
 
 
 @native
+def beside_beats(s: State, q: int, address: int, size: int, write: int) -> int:
+    """``reach`` past the cache for memory that beats hold one at a time; returns the stall in ticks."""
+    r = s[q + L.BLOCK]
+    kind = s[r + L.KIND]
+    if kind == L.SDRAM or (kind == L.FLASH and at_hand(s, r, address)):
+        return reach(s, q, address, size, write)
+    now = s[L.NOW]
+    start = max(now, s[r + L.HELD])
+    if kind == L.SRAM:
+        stall = reach(s, q, address, size, write)
+        s[r + L.TAKEN] = max(s[r + L.TAKEN], start + s[r + L.BEAT])
+        return stall
+    s[L.NOW] = start
+    stall = start - now + reach(s, q, address, size, write)
+    s[L.NOW] = now
+    s[r + L.TAKEN] = max(s[r + L.TAKEN], now + stall)
+    return stall
+
+
+@native
 def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int:
     """``reach`` for memory that a transfer in flight touches; counts the ticks that one of its beats held it."""
     r = s[q + L.BLOCK]
@@ -211,7 +214,8 @@ def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int
     if s[q + L.FLAGS] & (L.FREE | L.UNLESS_SHARED):
         stall = on_the_bus(s, r, size, write)
     else:
-        stall = reach(s, q, address, size, write)
+        plain = s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0
+        stall = beside_beats(s, q, address, size, write) if plain else reach(s, q, address, size, write)
         if s[r + L.BUSY] != busy:
             s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     s[r + L.WAITED] += max(0, min(s[L.NOW] + stall, until) - since)
