@@ -79,7 +79,7 @@ def with_all_moved(data: bytearray) -> None:
         (with_header(8, 4096), "its alignment is 4,096 B, no power of two up to 64"),
         (with_header(5, 0x4000), "overlaps .text.one_pixel: damaged"),
         (with_header(3, SRAM), "section .text.one_pixel at 0x2001_0040: its .* B are in no segment: damaged"),
-        (with_header(5, 8), "the byte at 0x0800_0.* is in no section: what functions need cannot be told"),
+        (with_header(5, 8), "the byte at 0x0800_0.* is in no section: what functions need is unknown"),
         (with_header(2, 0), "(is in no section: what functions need|in no loaded section)"),
     ],
 )

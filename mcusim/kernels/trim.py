@@ -104,7 +104,8 @@ def _require_zeroes(image: Image, pieces: list[_Piece]) -> None:
             if gap.strip(b"\0"):
                 at = low + len(gap) - len(gap.lstrip(b"\0"))
                 raise ImageError(
-                    f"{image.path}: the byte at {show_address(at)} is in no section: what functions need cannot be told"
+                    f"{image.path}: the byte at {show_address(at)} is in no section: what functions need is unknown;"
+                    " link the set as `mcusim kernels build` does"
                 )
 
 
