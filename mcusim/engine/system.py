@@ -105,6 +105,7 @@ class System:
         cache = self.machine.data_cache
         if cache is None or cache.size == 0:
             return {}
+        self.memory.advance(int(self.env.now))  # beats in flight that were due
         self.memory.sync(int(self.env.now))
         clean, invalidate = "clean" in task.action, "invalidate" in task.action
         result: list[tuple[int, int]] = []
