@@ -242,5 +242,5 @@ def test_instructions_per_mac_are_those_of_the_published_firmware() -> None:
     }  # fmt: skip
     text = run.stdout.split(" on a cortex-m7")[0]
     for name, instructions in published.items():
-        found = re.search(re.escape(name) + r" .* ([0-9.]+) +[0-9.]+ per MAC", text)
+        found = re.search(re.escape(name) + r" .* ([0-9.]+) +[0-9.]+ +[0-9.]+ B loaded per MAC", text)
         assert found is not None and abs(float(found[1]) / instructions - 1) < 0.12, (name, found)
