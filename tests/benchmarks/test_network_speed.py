@@ -36,10 +36,10 @@ def ready(graph: Graph, policy: str) -> EmulatedCore:
 
 
 def run(core: EmulatedCore) -> float:
-    """Seconds for the network."""
-    started = time.perf_counter()
+    """Processor seconds for the network: other programs on the machine disturb them less."""
+    started = time.process_time()
     play(core.guest.program, core.emulator.machine, core, KERNELS, "emulate")
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def bare(like: EmulatedCore) -> UnicornCore:
@@ -53,8 +53,8 @@ def bare(like: EmulatedCore) -> UnicornCore:
 
 
 def run_bare(core: UnicornCore, like: EmulatedCore) -> float:
-    """Seconds for the same calls, one after another."""
-    started = time.perf_counter()
+    """Processor seconds for the same calls, one after another."""
+    started = time.process_time()
     for task in like.guest.program.tasks:
         assert isinstance(task, Compute)  # policy internal moves nothing
         function = like.image.symbol(like.guest.kernel(task).symbol).address | 1
@@ -63,7 +63,7 @@ def run_bare(core: UnicornCore, like: EmulatedCore) -> float:
             core["r0"], core["sp"], core["lr"] = address, like.stack.end, core.return_address | 1
             core.uc.emu_start(function, core.return_address)
             assert core["r0"] == 0
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def test_emulated_network_against_bare_unicorn(benchmark: Any) -> None:
@@ -87,13 +87,13 @@ def test_emulated_network_against_bare_unicorn(benchmark: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["internal", "tinyops"])
 def test_cost_is_linear_in_macs(policy: str) -> None:
-    """About twice the MACs take 0.75 to 1.4 times the time a MAC: twice would be 1.5 to 2.8 times in all."""
+    """About twice the MACs take 0.7 to 1.4 times the time a MAC; translating the code is in it once."""
     graphs = [load_model(SMALL), load_model(TWICE)]
     macs = [graph_macs(graph) for graph in graphs]
     assert 1.8 < macs[1] / macs[0] < 2.2
-    times = [[run(ready(graph, policy)) for graph in graphs] for _ in range(3)]  # turn about
+    times = [[run(ready(graph, policy)) for graph in graphs] for _ in range(5)]  # turn about
     per_mac = [min(taken) / count for taken, count in zip(zip(*times, strict=True), macs, strict=True)]
-    assert 0.75 < per_mac[1] / per_mac[0] < 1.4
+    assert 0.7 < per_mac[1] / per_mac[0] < 1.4
 
 
 @pytest.mark.slow
