@@ -87,7 +87,7 @@ def test_emulated_network_against_bare_unicorn(benchmark: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["internal", "tinyops"])
 def test_cost_is_linear_in_macs(policy: str) -> None:
-    """About twice the MACs take 0.7 to 1.4 times the time a MAC; translating the code is in it once."""
+    """With about twice the MACs, one takes 0.7 to 1.4 times as long; the first runs of new code are in it."""
     graphs = [load_model(SMALL), load_model(TWICE)]
     macs = [graph_macs(graph) for graph in graphs]
     assert 1.8 < macs[1] / macs[0] < 2.2
