@@ -112,6 +112,9 @@ def test_the_tile_is_named(built: Path) -> None:
         ("stands_still", "does not return", "branches to itself"),
         ("returns_seven", "error", "returned 7, not 0"),
         ("undefined", "undefined instruction", "de03"),
+        ("opens_the_mpu", "write outside its buffers", "a change of the MPU"),
+        ("writes_dma_registers", "write outside its buffers", "a store to a peripheral"),
+        ("talks_to_the_host", "semihosting", "a call to the host"),
     ],
 )
 def test_other_ends_of_a_call(built: Path, symbol: str, kind: str, text: str) -> None:

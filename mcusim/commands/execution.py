@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcusim.report import Output
     from mcusim.study.settings import Execution
 
-__all__ = ["asked_execution", "check_output", "write_outputs"]
+__all__ = ["asked_execution", "check_output", "check_outputs", "write_outputs"]
 
 
 def asked_execution(
@@ -44,14 +44,17 @@ def check_output(path: Path | None, fidelity: str, taken: Sequence[str | Path | 
     check_writable(path, force)
 
 
+def check_outputs(path: Path | None, count: int) -> None:
+    """Raise UsageError when ``count`` outputs do not go into ``path``."""
+    if path is not None and path.suffix == ".npy" and count > 1:
+        raise UsageError(f"--output {path}: the network has {count} outputs; name a .npz")
+
+
 def write_outputs(path: Path | None, outputs: Sequence[Output], force: bool) -> None:
-    """Write them as ``check_output`` let pass. Raises UsageError for several outputs in one ``.npy``."""
+    """Write what a run computed; nothing when it did not end well."""
     if path is None or not outputs:
         return
     from mcusim.study.tensors import npy_bytes
 
-    several = path.suffix == ".npz"
-    if len(outputs) > 1 and not several:
-        raise UsageError(f"--output {path}: the network has {len(outputs)} outputs; name a .npz")
     named = [(f"output{i}", output.values) for i, output in enumerate(outputs)]
-    write_bytes(path, npy_bytes(named, several), force)
+    write_bytes(path, npy_bytes(named, path.suffix == ".npz"), force)

@@ -49,9 +49,24 @@ def working(what: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
+    named = what.replace("[", "\\[")
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what.replace("[", "\\["), total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        task = progress.add_task(named, total=None)
+
+        def wait() -> None:
+            progress.update(task, description=f"{named}: compiling the emulator, at its first start only")
+
+        def step(done: int, total: int) -> None:
+            compiling.cancel()
+            progress.update(task, completed=done, total=total, description=named)
+
+        compiling = threading.Timer(2 * QUICK, wait)
+        compiling.daemon = True
+        compiling.start()
+        try:
+            yield step
+        finally:
+            compiling.cancel()
 
 
 class Counter:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.execution import asked_execution, check_output, write_outputs
+from mcusim.commands.execution import asked_execution, check_output, check_outputs, write_outputs
 from mcusim.commands.output import Output, check_writable, fail, write_file
 from mcusim.commands.progress import spinner, working
 
@@ -87,6 +87,7 @@ def run(
         named = "emulate" if emulated else fidelity
         chosen = settings(policy, kernels, sram_budget, weights, overlays, named, execution)
         graph, target = load_model(model, allow_unknown), changed(machine, options.overrides(set_))
+        check_outputs(output, len(graph.outputs))
         if not emulated:
             result = simulate_row(graph, target, chosen)
         else:
@@ -151,6 +152,7 @@ def replay(
     """
     out = Output(json, force)
     check_output(output, fidelity, [trace, model, json, *(input or ())], force)
+    from mcusim.model import load_model
     from mcusim.plan import read_program
     from mcusim.study import replay as play
     from mcusim.study.simulate import program_machine
@@ -159,7 +161,9 @@ def replay(
         program = read_program(trace)
         target = program_machine(program, machine, options.overrides(set_))
         execution = asked_execution(code, operator_overhead, input, max_instructions, step)
-        result = play(program, target, fidelity, kernels, model=model, execution=execution)
+        graph = None if model is None else load_model(model)
+        check_outputs(output, 0 if graph is None else len(graph.outputs))
+        result = play(program, target, fidelity, kernels, model=graph, execution=execution)
     write_outputs(output, result.outputs, force)
     return _report(result, out, operators, assumptions)
 

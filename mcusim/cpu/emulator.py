@@ -19,7 +19,7 @@ import numpy as np
 from mcusim.cpu import state as C
 from mcusim.cpu import system_registers
 from mcusim.cpu.attributes import memory_ranges
-from mcusim.cpu.faults import Stop
+from mcusim.cpu.faults import Fault, Stop
 from mcusim.cpu.guest_core import FOREVER, GuestCore
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.stopping import explain_error, explain_fault, settle, stopped_at_hint
@@ -100,6 +100,8 @@ class Emulator(GuestCore):
             return self._flush()
         if self.core.peek(pc, 2) != b"\xab\xbe":
             return Stop("fault", fault=explain_error(self, error))
+        if self.confined:
+            return self._stray("semihosting", "a call to the host")
         try:
             answer = self._host.call(self.core["r0"], self.core["r1"])
         except UsageError as refused:  # what it points at is in no memory
@@ -118,6 +120,9 @@ class Emulator(GuestCore):
         c = self.state
         if c[C.RESET_ASKED]:
             return Stop("reset")
+        if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
+            what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
+            return self._stray("write outside its buffers", what)
         if c[C.PERIPHERAL_WRITTEN]:
             c[C.PERIPHERAL_WRITTEN] = 0
             self._peripherals.restore()
@@ -129,6 +134,13 @@ class Emulator(GuestCore):
             self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu(self._ppb, c)))
             self.code.forget()
         return None
+
+    def _stray(self, kind: str, what: str) -> Stop:
+        """End a confined function that left its memory."""
+        pc = self.core["pc"] & ~1
+        return Stop(
+            "fault", fault=Fault(kind, f"{what}, which a function called so may not make", pc, None, self.registers())
+        )
 
     def _flush_console(self) -> None:
         used = int(self.state[C.CONSOLE_USED])

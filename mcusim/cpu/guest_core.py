@@ -48,6 +48,7 @@ class GuestCore:
         self._console = np.zeros(CONSOLE, np.int64)
         self._peripherals = PeripheralSpace(machine, self.core)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
+        self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
         self._over: Stop | None = None  # how the program ended, until another one begins
         self._reset(caches)
         self.core.share(self._arrays())

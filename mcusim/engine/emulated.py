@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcusim.kernels.registry import KernelSet
     from mcusim.machine.description import Dma, Machine
     from mcusim.model.graph import Graph
-    from mcusim.plan.program import Compute, Program, Transfer
+    from mcusim.plan.program import Compute, Program, Span, Transfer
 
 __all__ = ["EmulatedCore", "Options"]
 
@@ -95,6 +95,7 @@ class EmulatedCore:
         self.stack = stack_place(program, machine, code)
         self.kernels = kernels
         self.emulator = Emulator(machine)
+        self.emulator.confined = True
         self.memory = self.emulator.memory
         self._ranges = machine_ranges(machine)
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause
@@ -127,11 +128,11 @@ class EmulatedCore:
         if task.tile == 0:
             spent["runtime"] += self.overhead
             yield system.env.timeout(self.overhead)
-        self._allow(task)
         start, before = int(system.env.now), self.memory.by_region()
         served = spent["runtime"]
         self.memory.sync(start)
-        for address, data in self.guest.calls(task):
+        for address, data, written in self.guest.calls(task):
+            self._allow(written)
             self.emulator.write(address, data)
             yield from self._call(task, address, spent, system)
         elapsed = int(system.env.now) - start - (spent["runtime"] - served)
@@ -175,10 +176,9 @@ class EmulatedCore:
 
     # a call
 
-    def _allow(self, task: Compute) -> None:
-        """Make read-only what the task may not write."""
-        open_ = [(s.address, s.end) for role in ("output", "scratch") for s in self.guest.spans(task, role)]
-        open_.append((self.stack.address, self.stack.end))
+    def _allow(self, written: Sequence[Span]) -> None:
+        """Make read-only all but ``written`` and the stack."""
+        open_ = [(span.address, span.end) for span in (*written, self.stack)]
         self.memory.install_ranges(guarded(self._ranges, open_))
 
     def _call(self, task: Compute, call: int, spent: Cycles, system: System) -> Generator[Any, Any, None]:

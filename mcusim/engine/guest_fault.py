@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["explained"]
 
+FAR = 1 << 16  # bytes: further off the nearest buffer explains nothing
+
 
 def explained(core: EmulatedCore, task: Compute, stop: Stop, most: int, returned: int) -> KernelFault:
     """What ``stop`` means for the call of ``task``, which might take ``most`` instructions and left ``returned``."""
@@ -44,8 +46,13 @@ def explained(core: EmulatedCore, task: Compute, stop: Stop, most: int, returned
 def _outside(core: EmulatedCore, task: Compute, address: int) -> tuple[str, str]:
     """Where the store went, seen from the nearest buffer of the call, and whose bytes they are; its kind first."""
     size = int(core.emulator.state[C.FAULT_SIZE])
+    owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
     spans = [(o.role, o.span) for o in task.operands] + [("stack", core.stack)]
     role, span = min(spans, key=lambda one: max(one[1].address - address, address - one[1].end + 1, 0))
+    machine = core.emulator.machine
+    if min(abs(address - span.address), abs(address - span.end)) > FAR and owner is None:
+        region = next((r.name for r in machine.memory.values() if r.base <= address < r.end), "an alias")
+        return "write outside its buffers", f"a store of {size} B at {address:#010x}, in {region}, far from all of them"
     if role == "stack" and address < span.address:
         return "stack overflow", f"a store of {size} B at {address:#010x}, below the stack's {span.bytes:,} B"
     if address < span.address:
@@ -54,7 +61,6 @@ def _outside(core: EmulatedCore, task: Compute, address: int) -> tuple[str, str]
         place = f"in {role}, which it may only read" if address + size <= span.end else f"across the end of {role}"
     else:
         place = f"{address - span.end:,} B behind {role}"
-    owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
     hit = f", in buffer {owner}" if owner is not None else ""
     text = f"a store of {size} B at {address:#010x}{hit}, {place} ({span.address:#010x}, {span.bytes:,} B)"
     return "write outside its buffers", text

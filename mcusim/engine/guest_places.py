@@ -9,7 +9,7 @@ from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.plan.layout import Pool, span_at, sram_pool
-from mcusim.plan.program import Program, Span
+from mcusim.plan.program import Compute, Program, Span, Transfer
 
 __all__ = ["STACK_BYTES", "code_place", "stack_place"]
 
@@ -23,12 +23,13 @@ def code_place(program: Program, machine: Machine, name: str | None, size: int) 
     first = code_address(machine, name)
     region = next(r for r in machine.memory.values() if r.base <= first < r.end)
     last = (region.end - size) // _ALIGN * _ALIGN
+    taken = _taken(program)
     for address in (first, last):
-        if region.base <= address and address + size <= region.end and _free(program, address, address + size):
+        inside = region.base <= address and address + size <= region.end
+        if inside and all(high <= address or address + size <= low for low, high in taken):
             return Span(region.name, address, size)
-    raise DoesNotFit(
-        region.name, size, _room(program, Pool(region.name, region.base, region.size)), "the kernels' code"
-    )
+    room = _room(taken, Pool(region.name, region.base, region.size))
+    raise DoesNotFit(region.name, size, room, "the kernels' code")
 
 
 def stack_place(program: Program, machine: Machine, code: Span) -> Span:
@@ -39,29 +40,35 @@ def stack_place(program: Program, machine: Machine, code: Span) -> Span:
         for r in machine.memory.values()
         if r.writable and r.kind in ("tcm", "sram") and not pool.base <= r.base < pool.end
     ]
+    taken = sorted({*_taken(program), (code.address, code.end)})
     for one in (pool, *others):
         top = one.end
         while top - STACK_BYTES >= one.base:
             low = top - STACK_BYTES
-            taken = [b.span.address for b in program.header.buffers if b.span.address < top and low < b.span.end]
-            if code.address < top and low < code.end:
-                taken.append(code.address)
-            if not taken:
+            hit = [start for start, end in taken if start < top and low < end]
+            if not hit:
                 return span_at(machine, low, STACK_BYTES)
-            top = min(taken) // _ALIGN * _ALIGN
-    raise DoesNotFit(pool.name, STACK_BYTES, _room(program, pool), "the kernels' stack")
+            top = min(hit) // _ALIGN * _ALIGN
+    raise DoesNotFit(pool.name, STACK_BYTES, _room(taken, pool), "the kernels' stack")
 
 
-def _free(program: Program, low: int, high: int) -> bool:
-    return all(buffer.span.end <= low or high <= buffer.span.address for buffer in program.header.buffers)
+def _taken(program: Program) -> list[tuple[int, int]]:
+    """First address and end of everything that the program names, sorted."""
+    spans = {buffer.span for buffer in program.header.buffers}
+    for task in program.tasks:
+        if isinstance(task, Compute):
+            spans.update(operand.span for operand in task.operands)
+        elif isinstance(task, Transfer):
+            spans.update((task.source, task.destination))
+    return sorted({(span.address, span.end) for span in spans})
 
 
-def _room(program: Program, pool: Pool) -> int:
-    """The longest run of bytes in ``pool`` that no buffer takes."""
-    taken = sorted((b.span.address, b.span.end) for b in program.header.buffers)
+def _room(taken: list[tuple[int, int]], pool: Pool) -> int:
+    """The longest run of bytes in ``pool`` that nothing takes."""
     at, most = pool.base, 0
     for low, high in taken:
-        if at < low <= pool.end:
-            most = max(most, low - at)
-        at = max(at, min(high, pool.end)) if high > pool.base else at
-    return max(most, pool.end - at)
+        if low >= pool.end:
+            break
+        most = max(most, low - at)
+        at = max(at, high)
+    return max(most, pool.end - at, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mcusim.engine.guest_checks import check_apart, check_whole
 from mcusim.errors import ProgramError
 from mcusim.kernels import parameters as P
 from mcusim.kernels.registry import Kernel, KernelSet
@@ -32,11 +33,17 @@ class GuestProgram:
         self.buffers = {buffer.name: buffer.span for buffer in header.buffers}
         types = [(info.index, info.type) for info in header.operators]
         if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
-            raise ProgramError(f"the program was written for another model ({header.model}) than {graph.name}")
+            ours, its = graph.sha256[:8] or "-", header.model_sha256[:8] or "-"
+            raise ProgramError(
+                f"the program was written for another model ({header.model[:80]}, sha256 {its}...) than {graph.name}"
+                f" (sha256 {ours}...)"
+            )
         self.kernels = [kernels.kernel(op.type, P.types(graph, op)) for op in graph.operators]
         for task in program.tasks:
             if isinstance(task, Compute):
                 self._check(task)
+        check_whole(program, graph)
+        check_apart(program)
 
     def home(self, name: str, size: int) -> int:
         """Address of a buffer that the program must have. Raises ProgramError when it has none of that size."""
@@ -63,8 +70,8 @@ class GuestProgram:
     def kernel(self, task: Compute) -> Kernel:
         return self.kernels[task.operator]
 
-    def calls(self, task: Compute) -> list[tuple[int, bytes]]:
-        """The call structures of a task: address and bytes, in the order of the calls."""
+    def calls(self, task: Compute) -> list[tuple[int, bytes, list[Span]]]:
+        """The call structures of a task, in the order of the calls: address, bytes, and what the call may write."""
         op, kernel = self.graph.operators[task.operator], self.kernel(task)
         size = -(-P.call_size(self.graph, op, kernel.layout) // 8) * 8
         first = self.home(f"node{op.index}", size * P.calls(op))
@@ -74,7 +81,8 @@ class GuestProgram:
         for part in range(P.calls(op)):
             at = first + part * size
             places = P.Places(at, inputs, [span.address for span in outputs], **one)
-            found.append((at, P.call_bytes(self.graph, op, places, task.rows, part)))
+            written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs), *self.spans(task, "scratch")]
+            found.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))
         return found
 
     def spans(self, task: Compute, role: str) -> list[Span]:
@@ -108,6 +116,9 @@ class GuestProgram:
             raise ProgramError(f"{where}: its geometry is not that of the model's operator")
         needs: dict[str, tuple[int, int]] = {"scratch": (kernel.scratch_bytes(task.geometry), 1)}
         needs["output"] = (1, len(op.outputs))
+        named = [role for role, _ in tensor_roles(self.graph, op) if role.startswith("input")]
+        if sorted(named) != sorted(o.role for o in task.operands if o.role.startswith("input")):
+            raise ProgramError(f"{where}: its inputs are not those of the model's operator, {', '.join(named)}")
         if P.channel_arrays(self.graph, op) is not None:
             needs |= {
                 "filter": (1, 1),

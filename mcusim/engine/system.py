@@ -135,11 +135,11 @@ class System:
         yield from self._steal(int(handler))
 
     def _steal(self, cycles: int) -> Generator[Any, Any, None]:
-        """Core time for the DMA driver: whatever the core runs is delayed by it, and so is the stream."""
+        """Core time for the DMA driver, one call at a time: what the core runs is delayed by it, and so is the stream."""
         if cycles:
             self._stolen += cycles
             self._driver_until = max(self._driver_until, int(self.env.now)) + cycles
-            yield self.env.timeout(cycles)
+            yield self.env.timeout(self._driver_until - int(self.env.now))
 
     def _wait(self, task: Task) -> Generator[Any, Any, None]:
         waits = [self._done[n] for n in task.after if not self._done[n].processed]

@@ -9,6 +9,7 @@ from mcusim.plan.program import Compute, Role
 
 __all__ = ["check_extent", "steps"]
 
+BROADCAST = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")  # either input may be the smaller one
 WINDOWED = (*PARAMETRIC, "AVERAGE_POOL_2D", "MAX_POOL_2D")
 LONGEST = 1 << 16  # rows or columns of a tensor
 POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
@@ -19,7 +20,7 @@ def check_extent(task: Compute) -> None:
 
     Bytes are checked from below, over all operands of a role (SPLIT has several outputs); types without a kernel window
     count one byte an element, since their inputs and outputs may differ in type. Leaves out further inputs (``input1``,
-    ``inputN``), which broadcasting may shorten, and whether scratch is large enough.
+    ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of scratch.
     """
     g, rows = task.geometry, task.rows
     if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:
@@ -35,6 +36,8 @@ def check_extent(task: Compute) -> None:
         "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
         "filter": _filter_bytes(g),
     }
+    if g.type in BROADCAST:
+        del needs["input0"]
     for role, need in needs.items():
         spans = [operand.span.bytes for operand in task.operands if operand.role == role]
         if spans and sum(spans) < need:

@@ -5,11 +5,13 @@ A profile that was fitted to a set names it, so either name gives both. Left out
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcusim.errors import UsageError
 from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.registry import KernelSet, load_set, set_names
 
-__all__ = ["DEFAULT_KERNELS", "DEFAULT_SET", "FIDELITIES", "default_kernels", "profile_for", "set_for"]
+__all__ = ["DEFAULT_KERNELS", "DEFAULT_SET", "FIDELITIES", "default_kernels", "planned_for", "profile_for", "set_for"]
 
 DEFAULT_KERNELS = "cmsis-2021-gcc9"
 DEFAULT_SET = "cmsis"
@@ -26,11 +28,30 @@ def profile_for(kernels: str) -> Profile:
     if kernels in profile_names():
         return load_profile(kernels)
     if kernels not in set_names():
+        if not _is_profile(kernels) and "\0" not in kernels and Path(kernels[:4000]).exists():
+            raise UsageError(
+                f"{kernels[:200]}: a kernel set given by path has no cost profile to replay; use --fidelity emulate"
+            )
         return load_profile(kernels)  # which names what there is
     for name in profile_names():
         if load_profile(name).set == kernels:
             return load_profile(name)
-    raise UsageError(f"no cost profile was fitted to kernel set {kernels!r}; there are {', '.join(profile_names())}")
+    raise UsageError(
+        f"no cost profile was fitted to kernel set {kernels!r}: emulate it (--fidelity emulate), or replay one of"
+        f" {', '.join(profile_names())}"
+    )
+
+
+def planned_for(kernels: str) -> Profile | KernelSet:
+    """What a plan is made for: the set of that name or path, else the profile. Raises UsageError."""
+    if kernels in set_names() or (kernels not in profile_names() and not _is_profile(kernels)):
+        return load_set(kernels)
+    return load_profile(kernels)
+
+
+def _is_profile(kernels: str) -> bool:
+    """Whether it is the path of a profile rather than of a set."""
+    return kernels.endswith(".toml") and Path(kernels).name != "manifest.toml"
 
 
 def set_for(kernels: str) -> KernelSet:

@@ -15,7 +15,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan import plan
 from mcusim.report import Result
 from mcusim.study.experiment import measured_program, measured_row
-from mcusim.study.kernel_choice import profile_for, set_for
+from mcusim.study.kernel_choice import planned_for, profile_for, set_for
 from mcusim.study.play import play
 from mcusim.study.settings import (
     MACHINE,
@@ -76,7 +76,8 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     from mcusim.model import graph_macs
 
     try:
-        program = plan_program(graph, machine, chosen)
+        kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
+        program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
         result = play(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         return Result(
@@ -99,12 +100,11 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
 def plan_program(
     graph: Graph, machine: Machine, chosen: Settings, overrides: Mapping[str, str] | None = None
 ) -> Program:
-    """The program that the policy writes; raises DoesNotFit.
+    """The program that the policy writes for the kernels of ``chosen``, a profile or a set; raises DoesNotFit.
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
-    program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
+    program = plan(graph, machine, chosen.policy, kernels=planned_for(chosen.kernels), options=chosen.options)
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}

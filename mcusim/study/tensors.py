@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import stat
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,12 @@ def _load(path: Path, tensor: Tensor) -> Array:
             raise UsageError(f"input {path}: not a regular file")
         if found.st_size > 8 * tensor.elements + _HEADER:
             raise UsageError(f"input {path}: {found.st_size:,} B; {tensor.dtype} {_shape(tensor.shape)} takes less")
-        values = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            values = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+    except UsageError:
+        raise
+    except Exception as error:  # numpy's reader of headers lets through whatever its tokenizer and parser raise
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UsageError(f"input {path}: cannot be read as .npy: {reason[:200]}") from None
     if not isinstance(values, np.ndarray):

@@ -104,3 +104,26 @@ int undefined(const struct binary_call *c)
     __asm__ volatile("udf #3");
     return 0;
 }
+
+int opens_the_mpu(const struct binary_call *c)
+{
+    *(volatile uint32_t *)0xE000ED94u = 0;
+    __asm__ volatile("dsb\n isb");
+    ((volatile int8_t *)c->input2)[3] = 1;
+    return 0;
+}
+
+int writes_dma_registers(const struct binary_call *c)
+{
+    *(volatile uint32_t *)0x40026410u = 1;
+    copy(c);
+    return 0;
+}
+
+int talks_to_the_host(const struct binary_call *c)
+{
+    register int operation __asm__("r0") = 4;
+    register const void *text __asm__("r1") = c;
+    for (;;)
+        __asm__ volatile("bkpt 0xAB" : "+r"(operation) : "r"(text) : "memory");
+}

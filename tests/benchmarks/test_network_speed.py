@@ -58,7 +58,7 @@ def run_bare(core: UnicornCore, like: EmulatedCore) -> float:
     for task in like.guest.program.tasks:
         assert isinstance(task, Compute)  # policy internal moves nothing
         function = like.image.symbol(like.guest.kernel(task).symbol).address | 1
-        for address, data in like.guest.calls(task):
+        for address, data, _ in like.guest.calls(task):
             core.poke(address, data)
             core["r0"], core["sp"], core["lr"] = address, like.stack.end, core.return_address | 1
             core.uc.emu_start(function, core.return_address)
