@@ -135,7 +135,7 @@ class System:
         yield from self._steal(int(handler))
 
     def _steal(self, cycles: int) -> Generator[Any, Any, None]:
-        """Core time for the DMA driver, one call at a time: what the core runs is delayed by it, and so is the stream."""
+        """Core time for the DMA driver, a call at a time: what the core runs is delayed by it, and so is the stream."""
         if cycles:
             self._stolen += cycles
             self._driver_until = max(self._driver_until, int(self.env.now)) + cycles
