@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from mcusim.machine.description import Accelerator, Cache, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
+from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.memory import layout as L
 from mcusim.memory.ranges import machine_ranges, set_range
 
@@ -24,6 +24,12 @@ def clocks(machine: Machine, duration: Duration, device_hz: int) -> int:
     cycles = machine.cycles(duration, device_hz)
     whole = ceil(cycles * device_hz / machine.core.clock)
     return round(Fraction(whole * machine.core.clock, device_hz) * L.TICK)
+
+
+def dma_ticks(machine: Machine, dma: Dma) -> tuple[int, int]:
+    """Ticks of one beat of the controller alone, and of a clock of its bus."""
+    own = sum(ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
+    return own, round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK)
 
 
 class Builder:

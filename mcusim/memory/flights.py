@@ -5,24 +5,18 @@ The beats are made by :mod:`mcusim.memory.in_flight`. Left out: what that leaves
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections.abc import Iterable
 from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import in_flight
 from mcusim.memory import layout as L
-from mcusim.memory.builder import ticks
+from mcusim.memory.builder import dma_ticks
 
-__all__ = ["Flights", "dma_ticks"]
+__all__ = ["Flights"]
 
 MAX_BLOCKS = 62  # bits of a word that tell which region blocks a flight touches
-
-
-def dma_ticks(machine: Machine, dma: Dma) -> tuple[int, int]:
-    """Ticks of one beat of the controller alone, and of a clock of its bus."""
-    own = sum(ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
-    return own, round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK)
 
 
 class Flights:
@@ -67,6 +61,11 @@ class Flights:
         s = self.state
         s[L.ASKED] = max(s[L.ASKED], cycle * L.TICK)
         in_flight.advance(s, cycle * L.TICK)
+
+    def hide_free(self, blocks: Iterable[int]) -> None:
+        """The ranges of ``blocks``, which flights touch, are new: their accesses may have to wait."""
+        for block in blocks:
+            in_flight.hide_free(self.state, block)
 
     def earliest_end(self, handle: int, cycle: int) -> int:
         """No later than the end of flight ``handle``, after ``cycle`` while it is under way."""

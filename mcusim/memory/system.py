@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import cache as _cache
-from mcusim.memory import in_flight, path
 from mcusim.memory import layout as L
-from mcusim.memory.builder import Builder
-from mcusim.memory.flights import Flights, dma_ticks
+from mcusim.memory import path
+from mcusim.memory.builder import Builder, dma_ticks
 from mcusim.memory.ranges import Range, install
+
+if TYPE_CHECKING:
+    from mcusim.memory.flights import Flights
 
 COUNTERS = (
     "reads",
@@ -75,7 +78,6 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
-        self.flights = Flights(machine, self.state, self.blocks)
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
@@ -133,18 +135,19 @@ class MemorySystem:
         nobody else on its memories it takes as long as :meth:`transfer` says. Raises UsageError when there are more
         transfers, DMA controllers or regions than the state array has room for.
         """
-        return self.flights.begin(dma, source, target, size, priority, cycle)
+        return self._flights.begin(dma, source, target, size, priority, cycle)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
-        self.flights.advance(cycle)
+        if "_flights" in self.__dict__:  # else nothing has ever flown
+            self._flights.advance(cycle)
 
     def finished(self, handle: int) -> int | None:
         """The cycle, rounded up, at which a transfer's last beat was done, or None up to the last :meth:`advance`.
 
         Once it was told the handle may be given to another transfer.
         """
-        return self.flights.finished(handle)
+        return self._flights.finished(handle)
 
     def earliest_end(self, handle: int, cycle: int) -> int:
         """A bound from below on the end of a transfer that is not finished at ``cycle``: what its beats take at least.
@@ -152,7 +155,14 @@ class MemorySystem:
         Rows, lines and commands that others may open for it are left out, so the real end is a little later. Later than
         ``cycle``; beats before that are made (:meth:`advance`).
         """
-        return self.flights.earliest_end(handle, cycle)
+        return self._flights.earliest_end(handle, cycle)
+
+    @cached_property
+    def _flights(self) -> Flights:
+        """Made by the first transfer that flies: its native code takes seconds to compile, and a replay has none."""
+        from mcusim.memory.flights import Flights
+
+        return Flights(self.machine, self.state, self.blocks)
 
     def _counters(self) -> np.ndarray[Any, Any]:
         n = len(self.regions)
@@ -174,9 +184,9 @@ class MemorySystem:
     def install_ranges(self, ranges: Sequence[Range]) -> None:
         """Let the emulated core see ``ranges`` instead of the machine's own; see :func:`ranges.install`."""
         install(self.state, ranges, self.blocks)
-        for block in self.blocks.values():
-            if self.state[block + L.SHARED]:
-                in_flight.hide_free(self.state, block)
+        shared = [block for block in set(self.blocks.values()) if self.state[block + L.SHARED]]
+        if shared:
+            self._flights.hide_free(shared)
 
     def enable_caches(self, data: bool, instruction: bool) -> None:
         """Switch the caches that the machine has on or off, as a program does; what they hold stays."""
