@@ -66,7 +66,7 @@ def test_run_and_replay_take_a_profile_by_path(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == text
     assert main(["replay", trace]) == 2
     error = capsys.readouterr().err
-    assert "kernel profile 'mine'" in error
+    assert "kernels 'mine'" in error
     assert "--kernels" in error
 
 

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
-from mcusim.kernels import calls
+from mcusim.kernels import calls, fitted_calls
 from mcusim.kernels.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.layout import TICK
@@ -62,21 +62,17 @@ class ReplayCore:
         self.costs = profile.core(self.isa)
         self.overhead = self.costs.operator if overhead is None else overhead
         self.given = overhead is not None
+        self._nodes: dict[str, int] = {}  # where the program has its call structures
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
         """Play the streams at the task's start, then occupy the core for the cycles that gave."""
-        g, memory = task.geometry, system.memory
-        compute = calls.cycles(g, task.rows, self.costs)
-        operands = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
+        memory = system.memory
         memory.sync(int(system.env.now))
-
-        def action(state: Any) -> None:
-            calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
-            calls.play(state, g, task.rows, operands, self.profile, self.costs)
-
-        demand = memory.measure(action)
+        ticks: list[int] = []
+        demand = memory.measure(lambda state: ticks.append(self._play(task, system, state)))
         system.count("core", demand)
+        compute, self._carried["compute"] = divmod(self._carried.get("compute", 0) + ticks[0], TICK)
         cycles: Cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
         for name, asked in demand.items():
             cause = CAUSE[system.machine.memory[name].kind]
@@ -84,6 +80,21 @@ class ReplayCore:
             cycles[cause] = cycles.get(cause, 0) + whole
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
+
+    def _play(self, task: Compute, system: System, state: Any) -> int:
+        """Play the task's code and accesses on the memory; the ticks of its cycles."""
+        g = task.geometry
+        if self.costs.fitted:
+            operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
+            if not self._nodes:
+                self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
+            call = fitted_calls.Call(g, task.rows, operands, self._nodes.get(f"node{task.operator}", 0))
+            return fitted_calls.play(state, call, self.profile, self.costs, self.code)
+        compute = calls.cycles(g, task.rows, self.costs)
+        places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
+        calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
+        calls.play(state, g, task.rows, places, self.profile, self.costs)
+        return compute * TICK
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
         """Time the transfer as if alone, then let what runs beside it slow it down on average."""

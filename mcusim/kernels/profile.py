@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import UsageError
-from mcusim.kernels.registry import set_names
+from mcusim.kernels.fitted import KINDS
+from mcusim.kernels.registry import load_set, set_names
 from mcusim.kernels.variants import VARIANTS, scratch_bytes
 from mcusim.model.geometry import Geometry
 from mcusim.units import quoted
@@ -42,13 +43,34 @@ TECHNIQUES = ("cmsis", "reference")
 
 
 @dataclass(frozen=True)
+class FittedCosts:
+    """One kind of kernel call (:mod:`mcusim.kernels.fitted`) as it was fitted to ``runs`` emulated ones.
+
+    ``levels``: cycles, cycles waited for code and words read of the call structure, each time a level runs. ``code``:
+    what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``: error of the cycles
+    in percent.
+    """
+
+    levels: Mapping[str, tuple[float, float, float]]
+    code: tuple[tuple[int, int], ...]
+    runs: int
+    median: float
+    worst: float
+
+
+@dataclass(frozen=True)
 class CoreCosts:
-    """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation."""
+    """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
+
+    ``fitted``, by kind, stands in their place in a profile that was measured on a compiled set.
+    """
 
     operator: int
     bytes_per_cycle: float
     levels: Mapping[str, Mapping[str, int]]
     basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
+    fitted: Mapping[str, FittedCosts] = field(default_factory=dict, repr=False)
+    wait_states: float = 0.0  # of the flash that ``fitted`` waited for
 
 
 @dataclass(frozen=True)
@@ -67,7 +89,10 @@ class Profile:
 
     def scratch_bytes(self, g: Geometry) -> int:
         """Scratch the kernel for ``g`` needs, in bytes."""
-        return scratch_bytes(g)
+        if self.set is None:
+            return scratch_bytes(g)
+        kernel = load_set(self.set).kernels.get((g.type, g.types))
+        return kernel.scratch_bytes(g) if kernel else 0
 
     def core(self, isa: str) -> CoreCosts:
         """Costs for a core; UsageError if the profile has none for it."""
@@ -118,15 +143,17 @@ def _profile(where: str, data: Mapping[str, Any]) -> Profile:
         if key not in known:
             raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     memory, code = _table(where, data, "memory"), _table(where, data, "code")
+    measured = _one_of(where, data, "set", set_names(), None)
+    own = VARIANTS if measured is None else ()
     return Profile(
         name=str(data.get("name", Path(where).stem)),
         title=str(data.get("title", "")),
         per_channel_bytes=int(_number(where, "memory.per_channel", memory.get("per_channel"))),
         node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
-        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in VARIANTS},
+        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in own},
         code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
-        cores={isa: _core(where, isa, _table(where, data, isa)) for isa in CORES if isa in data},
-        set=_one_of(where, data, "set", set_names(), None),
+        cores={isa: _core(where, isa, _table(where, data, isa), own) for isa in CORES if isa in data},
+        set=measured,
         technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
     )
 
@@ -137,11 +164,11 @@ def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str],
     return data.get(key, default)
 
 
-def _core(where: str, isa: str, table: Mapping[str, Any]) -> CoreCosts:
+def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str]) -> CoreCosts:
     default = (str(table.get("basis", "assumed")), str(table.get("source", "")))
     levels: dict[str, dict[str, int]] = {}
     basis: dict[str, tuple[str, str]] = {}
-    for kind in VARIANTS:
+    for kind in variants:
         rows = _table(where, table, kind, isa)
         unknown = set(rows) - set(LEVELS[kind]) - {"basis", "source"}
         if unknown:
@@ -154,7 +181,35 @@ def _core(where: str, isa: str, table: Mapping[str, Any]) -> CoreCosts:
     basis["runtime"] = (str(runtime.get("basis", "assumed")), str(runtime.get("source", "")))
     operator = int(_number(where, f"{isa}.runtime.operator", runtime.get("operator")))
     rate = _number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
-    return CoreCosts(operator, rate, levels, basis)
+    if variants:
+        return CoreCosts(operator, rate, levels, basis)
+    waits = _number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
+    fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
+    unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
+    return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits)
+
+
+def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
+    if not isinstance(table, Mapping):
+        raise UsageError(f"kernel profile {where}: {key} must be a table")
+    unknown = set(table) - set(KINDS[kind].levels) - {"code", "runs", "median", "worst"}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key {key}.{min(unknown)}")
+    levels = {}
+    for level in KINDS[kind].levels:
+        found = table.get(level, [0, 0, 0])
+        if not isinstance(found, list) or len(found) != 3:
+            raise UsageError(f"kernel profile {where}: {key}.{level}: cycles, cycles waited and words are needed")
+        first, second, third = (_number(where, f"{key}.{level}", value) for value in found)
+        levels[level] = (first, second, third)
+    spans = table.get("code")
+    if not isinstance(spans, list) or any(not isinstance(span, list) or len(span) != 2 for span in spans):
+        raise UsageError(f"kernel profile {where}: {key}.code: pairs of offset and bytes are needed")
+    code = [tuple(int(_number(where, f"{key}.code", value)) for value in span) for span in spans]
+    runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
+    return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
 
 
 def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:

@@ -14,7 +14,8 @@ class Geometry:
     """NHWC sizes in elements. Operators without a spatial shape use ``h = w = 1`` and put all elements in ``c``.
 
     ``item`` is the bytes per activation element (1 for int8/uint8). ``pad_*`` are zero rows/columns around the input.
-    ``inputs`` is the number of activation inputs (2 for ADD; CONCATENATION: as many as it has).
+    ``inputs`` is the number of activation inputs (2 for ADD; CONCATENATION: as many as it has). ``types`` is that of
+    input and output, ``uint8``, or of both where they differ, ``int8_to_float32``.
     """
 
     type: str
@@ -38,6 +39,7 @@ class Geometry:
     depth_multiplier: int = 1
     inputs: int = 1
     item: int = 1
+    types: str = "int8"
 
     @property
     def macs(self) -> int:

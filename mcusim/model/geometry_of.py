@@ -41,7 +41,10 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     data = activation_inputs(graph, operator) or _inputs(graph, operator)
     outputs = [graph.tensors[i] for i in operator.outputs]
     main = max(data, key=lambda t: t.elements) if data else outputs[0]
-    common = {"inputs": max(1, len(data)), "item": max(ITEM_BYTES[main.dtype], ITEM_BYTES[outputs[0].dtype])}
+    common: dict[str, Any] = {"inputs": max(1, len(data))}
+    common["item"] = max(ITEM_BYTES[main.dtype], ITEM_BYTES[outputs[0].dtype])
+    first, last = main.dtype, outputs[0].dtype
+    common["types"] = first if first == last else f"{first}_to_{last}"
     sizes = _SPECIAL[operator.type](graph, operator) if operator.type in _SPECIAL else {}
     if sizes:
         return _geometry(operator, common | sizes)
@@ -57,7 +60,7 @@ def graph_macs(graph: Graph) -> int:
     return sum(geometry(graph, op).macs for op in graph.operators)
 
 
-def _geometry(operator: Operator, sizes: dict[str, int]) -> Geometry:
+def _geometry(operator: Operator, sizes: dict[str, Any]) -> Geometry:
     return Geometry(type=operator.type, **sizes)
 
 

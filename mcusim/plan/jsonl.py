@@ -27,9 +27,9 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``after``: list of ids of earlier lines; left out when empty
 * ``compute``: ``tiles`` (how many the operator has); ``geometry`` (``type``, ``in`` and ``out`` as ``[h, w, c]``, and
   where they differ from the default ``batch`` 1, ``kernel`` [1, 1], ``stride`` [1, 1], ``dilation`` [1, 1],
-  ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1); ``rows`` as
-  ``[out_row, out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address, bytes]`` with
-  access ``r``, ``w`` or ``rw``.
+  ``pad`` [top 0, bottom 0, left 0, right 0], ``depth_multiplier`` 1, ``inputs`` 1, ``item`` 1, ``types`` int8);
+  ``rows`` as ``[out_row, out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address,
+  bytes]`` with access ``r``, ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
   ``request``, ``part`` and ``parts`` (of a request that was split), ``priority`` (higher pre-empts lower).
 * ``maintain``: ``action`` (clean, invalidate, clean+invalidate) and ``span``.
@@ -145,7 +145,8 @@ def _geometry(g: Geometry) -> dict[str, Any]:
     if any(pad):
         found["pad"] = pad
     ones = {"batch": g.batch, "depth_multiplier": g.depth_multiplier, "inputs": g.inputs, "item": g.item}
-    return found | {key: value for key, value in ones.items() if value != 1}
+    found |= {key: value for key, value in ones.items() if value != 1}
+    return found if g.types == "int8" else found | {"types": g.types}
 
 
 def _span(s: Span) -> list[Any]:

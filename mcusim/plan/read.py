@@ -55,7 +55,7 @@ HEADER = (
     "buffers",
     "warnings",
 )
-GEOMETRY = ("batch", "kernel", "stride", "dilation", "pad", "depth_multiplier", "inputs", "item")
+GEOMETRY = ("batch", "kernel", "stride", "dilation", "pad", "depth_multiplier", "inputs", "item", "types")
 TASK = ("id", "do", "lane", "op", "tile")
 OWN_KEYS = {
     "compute": ("tiles", "geometry", "rows", "operands"),
@@ -244,7 +244,10 @@ def _geometry(value: Any) -> Geometry:
     windows = [n for key in ("kernel", "stride", "dilation") for n in f.numbers(v.get(key, [1, 1]), key, 2, least=1)]
     pads = f.numbers(v.get("pad", [0, 0, 0, 0]), "pad", 4)
     batch, *rest = (f.whole(v.get(k, 1), k, f.SIZE, 1) for k in ("batch", "depth_multiplier", "inputs", "item"))
-    g = Geometry(f.text(v["type"], "operator type"), batch, *ends, *windows, *pads, *rest)
+    shape: list[Any] = [batch, *ends, *windows, *pads, *rest]
+    if "types" in v:
+        shape.append(f.matching(v["types"], "types"))
+    g = Geometry(f.text(v["type"], "operator type"), *shape)
     if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
         raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
     return g

@@ -1,0 +1,289 @@
+"""The small operators that kernel costs are fitted to: for each kind of kernel call, shapes spread over what networks
+have and what exercises its loops. The same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mcusim.model import Graph, Operator, Quantization, Tensor
+from mcusim.model.operators import OPERATORS
+from mcusim.model.shapes import RULES
+
+WIDTHS = (1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 18, 20, 24, 30, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 144, 160, 192, 240)
+MOST = 200_000  # multiplications of a plain kernel; the others four times as many
+
+
+class Maker:
+    """One operator of ``kind``; every choice comes from ``seed``."""
+
+    def __init__(self, kind: str, dtype: str, seed: int, macs: int = MOST) -> None:
+        self.kind, self.dtype, self.macs = kind, dtype, macs
+        self.rng = np.random.default_rng([seed, sum(map(ord, kind + dtype))])
+        self.tensors: list[Tensor] = []
+
+    def pick(self, *values: Any) -> Any:
+        return values[int(self.rng.integers(len(values)))]
+
+    def add(self, shape: Any, scale: float = 0.05, dtype: str = "", data: Any = None, count: int = 1) -> int:
+        index, dtype = len(self.tensors), dtype or self.dtype
+        zero = {"int8": 3, "uint8": 121}.get(dtype, 0) if data is None else {"uint8": 128}.get(dtype, 0)
+        found = Quantization((scale,) * count, (zero,) * count)
+        values = None if data is None else np.asarray(data).astype(dtype).reshape(shape)
+        self.tensors.append(Tensor(index, f"t{index}", tuple(map(int, shape)), dtype, found, values))
+        return index
+
+    def weights(self, shape: tuple[int, ...], channels: int) -> list[int]:
+        low, high = (-128, 128) if self.dtype == "int8" else (0, 256)
+        filters = self.add(shape, 0.01, data=self.rng.integers(low, high, shape))
+        return [filters, self.add((channels,), 5e-4, "int32", self.rng.integers(-2000, 2000, channels))]
+
+    def graph(self, inputs: list[int], options: dict[str, Any], scale: float = 0.05, **more: Any) -> Graph:
+        operands = [self.tensors[i] for i in inputs]
+        shapes = [more.pop("shape")] if "shape" in more else RULES[OPERATORS[self.kind].rule](operands, options)
+        outputs = [self.add(shape, scale, **more) for shape in shapes]
+        op = Operator(0, self.kind, tuple(inputs), tuple(outputs), options)
+        data = tuple(i for i in inputs if self.tensors[i].data is None)
+        return Graph("micro", tuple(self.tensors), (op,), data, tuple(outputs), "")
+
+
+def _window(m: Maker, stride: int, padding: str) -> dict[str, Any]:
+    return {"padding": padding, "stride_h": stride, "stride_w": stride, "activation": m.pick("NONE", "RELU6")}
+
+
+def convolution(
+    m: Maker, size: tuple[int, int], source: tuple[int, int, int], out: int, stride: int = 1, dilation: int = 1,
+    padding: str = "SAME", multiplier: int = 0,
+) -> Graph:  # fmt: skip
+    height, width, depth = source
+    options = _window(m, stride, padding) | {"dilation_h": dilation, "dilation_w": dilation}
+    taps = size[0] * size[1] * (1 if multiplier else depth)
+    x = m.add((1, height, width, depth))
+    if multiplier:
+        out, options["depth_multiplier"] = depth * multiplier, multiplier
+        inputs = [x, *m.weights((1, *size, out), out)]
+    else:
+        inputs = [x, *m.weights((out, *size, depth), out)]
+    return m.graph(inputs, options, float(np.float32(0.06 * np.sqrt(taps))))
+
+
+def _sides(m: Maker, each: int) -> tuple[int, int]:
+    """Height and width so that the multiplications, ``each`` a pixel, stay within bounds."""
+    pixels = max(1, m.macs // each)
+    height = int(m.rng.integers(1, max(2, min(24, int(pixels**0.5)) + 1)))
+    return height, int(m.rng.integers(1, max(2, min(24, pixels // height) + 1)))
+
+
+def pointwise(m: Maker) -> Graph:
+    depth, out = m.pick(*[w for w in WIDTHS if w % 4 == 0], 320), m.pick(*WIDTHS)
+    return convolution(m, (1, 1), (*_sides(m, depth * out), depth), out)
+
+
+SIZES = ((3, 3), (3, 3), (5, 5), (7, 7), (1, 1), (10, 4), (1, 7), (2, 2), (3, 1))
+
+
+def columns(m: Maker) -> Graph:
+    size, stride = m.pick(*SIZES), m.pick(1, 2)
+    depth = m.pick(1, 2, 3, 3, 3, 4, 5, 8, 9, 16, 24, 32, 64)
+    stride = 2 if size == (1, 1) and depth % 4 == 0 else stride
+    most = max(1, min(64, m.macs // (4 * size[0] * size[1] * depth)))
+    out = m.pick(*[w for w in WIDTHS if w <= most])
+    height, width = _sides(m, size[0] * size[1] * depth * out // stride**2)
+    return convolution(
+        m,
+        size,
+        (height + size[0] - 1, width + size[1] - 1, depth),
+        out,
+        stride,
+        padding=m.pick("SAME", "SAME", "VALID"),
+    )
+
+
+def _depthwise(m: Maker, size: tuple[int, int], **more: Any) -> Graph:
+    depth, stride = m.pick(*WIDTHS), m.pick(1, 1, 2)
+    height, width = _sides(m, 2 * size[0] * size[1] * depth * more.get("multiplier", 1))
+    room = more.get("dilation", 1)
+    source = (height + room * (size[0] - 1), width + room * (size[1] - 1), depth)
+    return convolution(
+        m, size, source, depth, stride, **{"multiplier": 1, **more}, padding=m.pick("SAME", "SAME", "VALID")
+    )
+
+
+def depthwise_3x3(m: Maker) -> Graph:
+    return _depthwise(m, (3, 3))
+
+
+def depthwise_columns(m: Maker) -> Graph:
+    return _depthwise(m, m.pick((5, 5), (7, 7), (5, 5), (7, 7), (2, 2), (1, 5), (4, 4), (1, 1), (3, 5)))
+
+
+def depthwise_plain(m: Maker) -> Graph:
+    return (
+        _depthwise(m, m.pick((3, 3), (5, 5), (1, 3)), multiplier=m.pick(1, 2, 4, 8), dilation=2)
+        if m.pick(0, 0, 1)
+        else (_depthwise(m, m.pick((3, 3), (5, 5)), multiplier=m.pick(2, 4, 8)))
+    )
+
+
+def depthwise_any(m: Maker) -> Graph:
+    return _depthwise(m, m.pick((3, 3), (5, 5), (7, 7), (1, 1)), multiplier=m.pick(1, 1, 1, 1, 2, 8))
+
+
+def dilated(m: Maker) -> Graph:
+    depth, out = m.pick(1, 3, 4, 8, 16, 24), m.pick(1, 3, 8, 16)
+    height, width = _sides(m, 9 * depth * out)
+    return convolution(m, m.pick((3, 3), (1, 3)), (height + 4, width + 4, depth), out, 1, 2)
+
+
+def any_convolution(m: Maker) -> Graph:
+    if m.pick(0, 1):
+        depth, out = m.pick(*WIDTHS), m.pick(*WIDTHS)
+        return convolution(m, (1, 1), (*_sides(m, depth * out), depth), out, m.pick(1, 1, 2))
+    return columns(m)
+
+
+def fully_connected(m: Maker) -> Graph:
+    rows, depth, out = m.pick(1, 1, 1, 2, 5), m.pick(*WIDTHS, 640, 256, 1280), m.pick(*WIDTHS)
+    options = {"activation": "NONE", "keep_num_dims": False, "weights_format": 0}
+    return m.graph([m.add((rows, depth)), *m.weights((out, depth), out)], options, float(np.float32(0.06 * depth**0.5)))
+
+
+def _shape(m: Maker, most: int = 12_000) -> tuple[int, ...]:
+    depth = m.pick(*WIDTHS)
+    height = m.pick(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+    return 1, height, max(1, min(14, most // depth // height)), depth
+
+
+def same_shapes(m: Maker) -> Graph:
+    shape = _shape(m)
+    return m.graph([m.add(shape, 0.04), m.add(shape, 0.06)], {"activation": "NONE"}, 0.05 if m.kind != "MUL" else 0.1)
+
+
+def broadcast(m: Maker) -> Graph:
+    shape = _shape(m, 4000)
+    other = m.pick((1, 1, 1, shape[3]), (1, 1, 1, 1))
+    return m.graph([m.add(shape, 0.04), m.add(other, 0.06)], {"activation": "NONE"}, 0.05 if m.kind != "MUL" else 0.1)
+
+
+def extrema(m: Maker) -> Graph:
+    shape = _shape(m)
+    return m.graph([m.add(shape), m.add(shape)], {})
+
+
+def pool(m: Maker) -> Graph:
+    size, stride, depth = m.pick((2, 2), (3, 3), (5, 5), (7, 7), (1, 4), (25, 5)), m.pick(1, 2, 2), m.pick(*WIDTHS)
+    height, width = _sides(m, 4 * size[0] * size[1] * depth)
+    options = _window(m, stride, m.pick("SAME", "VALID", "VALID")) | {"filter_h": size[0], "filter_w": size[1]}
+    options["activation"] = "NONE"
+    return m.graph([m.add((1, height + size[0] - 1, width + size[1] - 1, depth))], options)
+
+
+def mean(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m)), m.add((2,), 1.0, "int32", [1, 2])], {"keep_dims": m.pick(True, False)})
+
+
+def unary(m: Maker) -> Graph:
+    options = {"alpha": 0.25} if m.kind == "LEAKY_RELU" else {}
+    scale = {"LOGISTIC": 1 / 256, "TANH": 1 / 128}.get(m.kind, 0.04)
+    return m.graph([m.add(_shape(m))], options, scale)
+
+
+def softmax(m: Maker) -> Graph:
+    return m.graph(
+        [m.add((m.pick(1, 1, 2, 5), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256)), m.pick(0.05, 0.1))],
+        {"beta": 1.0},
+        1 / 256,
+    )
+
+
+def reshape(m: Maker) -> Graph:
+    shape = _shape(m)
+    size = int(np.prod(shape))
+    return m.graph([m.add(shape), m.add((2,), 1.0, "int32", [1, size])], {}, shape=(1, size))
+
+
+def concatenation(m: Maker) -> Graph:
+    height, width = m.pick(1, 3, 7, 14), m.pick(1, 4, 7)
+    parts = [m.add((1, height, width, m.pick(*WIDTHS))) for _ in range(m.pick(1, 2, 3, 5))]
+    return m.graph(parts, {"axis": 3, "activation": "NONE"})
+
+
+def padding(m: Maker) -> Graph:
+    table = [[0, 0], [m.pick(0, 1, 3), m.pick(0, 1, 3)], [m.pick(0, 1, 2), m.pick(0, 1, 3)], [0, 0]]
+    return m.graph([m.add(_shape(m, 6000)), m.add((4, 2), 1.0, "int32", table)], {})
+
+
+def resize(m: Maker) -> Graph:
+    shape = _shape(m, 3000)
+    size = m.add((2,), 1.0, "int32", [shape[1] * 2, shape[2] * 2])
+    return m.graph([m.add(shape), size], {"align_corners": False, "half_pixel_centers": False})
+
+
+def dequantize(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000))], {}, dtype="float32")
+
+
+def quantize(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000), dtype="float32")], {})
+
+
+def requantize(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000))], {}, dtype={"int8": "uint8", "uint8": "int8"}[m.dtype])
+
+
+Case = tuple[str, Callable[[Maker], Graph], int, int]  # operator, shapes, how many, multiplications
+OWN: tuple[Case, ...] = (
+    ("CONV_2D", pointwise, 60, 4 * MOST),
+    ("CONV_2D", columns, 90, 4 * MOST),
+    ("CONV_2D", dilated, 16, MOST),
+    ("DEPTHWISE_CONV_2D", depthwise_3x3, 60, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", depthwise_columns, 60, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", depthwise_plain, 30, MOST),
+    ("FULLY_CONNECTED", fully_connected, 50, MOST),
+    ("ADD", same_shapes, 24, 0),
+    ("ADD", broadcast, 12, 0),
+    ("MUL", same_shapes, 16, 0),
+    ("MUL", broadcast, 12, 0),
+    ("AVERAGE_POOL_2D", pool, 30, MOST),
+    ("MAX_POOL_2D", pool, 40, MOST),
+)
+PLAIN: tuple[Case, ...] = (
+    ("CONV_2D", any_convolution, 60, MOST),
+    ("DEPTHWISE_CONV_2D", depthwise_any, 50, MOST),
+    ("FULLY_CONNECTED", fully_connected, 40, MOST),
+    ("ADD", same_shapes, 16, 0),
+    ("MUL", same_shapes, 12, 0),
+    ("AVERAGE_POOL_2D", pool, 30, MOST // 2),
+    ("MAX_POOL_2D", pool, 30, MOST // 2),
+)
+SHARED: tuple[Case, ...] = (  # in every set
+    ("SUB", same_shapes, 12, 0),
+    ("MAXIMUM", extrema, 8, 0),
+    ("MINIMUM", extrema, 8, 0),
+    ("MEAN", mean, 16, 0),
+    ("SOFTMAX", softmax, 24, 0),
+    *((kind, unary, 8, 0) for kind in ("RELU", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "QUANTIZE")),
+    ("QUANTIZE", requantize, 8, 0),
+    ("RESIZE_BILINEAR", resize, 10, 0),
+    ("DEQUANTIZE", dequantize, 6, 0),
+    ("QUANTIZE", quantize, 6, 0),
+)
+BYTES: tuple[Case, ...] = (  # whatever the type
+    ("RESHAPE", reshape, 20, 0),
+    ("CONCATENATION", concatenation, 24, 0),
+    ("PAD", padding, 16, 0),
+    ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
+)
+
+
+def cases(technique: str) -> Iterator[Graph]:
+    """Every operator to run for a set whose own int8 kernels follow ``technique``."""
+    rows = [(case, "int8") for case in (OWN if technique == "cmsis" else PLAIN)]
+    rows += [(case, "uint8") for case in PLAIN]
+    rows += [(case, dtype) for case in SHARED for dtype in ("int8", "uint8")]
+    rows += [(case, "int8") for case in BYTES]
+    for (kind, shapes, count, macs), dtype in rows:
+        for seed in range(count):
+            yield shapes(Maker(kind, dtype, seed, macs or MOST))
