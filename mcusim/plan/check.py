@@ -8,9 +8,9 @@ from mcusim.errors import ProgramError
 from mcusim.machine.description import Dma, Machine, Region
 from mcusim.plan.extent import check_extent, steps
 from mcusim.plan.fields import FieldError
-from mcusim.plan.program import Compute, Maintain, Program, Span, Transfer
+from mcusim.plan.program import Compute, Maintain, Program, Span, Task, Transfer
 
-__all__ = ["check_program"]
+__all__ = ["check_ids", "check_lane", "check_program", "regions"]
 
 MOST_STEPS = 10**10  # 20 s at 480 MHz and a MAC a cycle
 
@@ -25,32 +25,53 @@ def check_program(program: Program, machine: Machine) -> None:
     tasks compute the right thing, and races.
     """
     for buffer in program.header.buffers:
-        _regions(buffer.span, machine, f"buffer '{buffer.name}'")
-    seen: set[int] = set()
-    for task in program.tasks:
+        regions(buffer.span, machine, f"buffer '{buffer.name}'")
+    for task in _identified(program):
         where = f"task {task.id}"
-        if task.id in seen:
-            raise ProgramError(f"{where}: the id stands twice")
-        if not seen.issuperset(task.after):
-            raise ProgramError(f"{where}: after names task {min(set(task.after) - seen)}, which is not an earlier one")
-        seen.add(task.id)
         if isinstance(task, Transfer):
             _transfer(task, machine, where)
         elif isinstance(task, Compute):
             _compute(task, machine, where)
         else:
             _core(task, where)
-            _regions(task.span, machine, f"{where}, span")
+            regions(task.span, machine, f"{where}, span")
     work = sum(steps(task) for task in program.tasks if isinstance(task, Compute))
     if work > MOST_STEPS:
         raise ProgramError(f"the kernel calls have {work:.1e} loop steps, more than the {MOST_STEPS:.0e} allowed")
+
+
+def check_ids(program: Program) -> None:
+    """Raises ProgramError unless ids are unique and ``after`` names earlier tasks."""
+    for _ in _identified(program):
+        pass
+
+
+def check_lane(task: Task, machine: Machine) -> Dma | None:
+    """The controller of a transfer's stream. Raises ProgramError unless the machine has the task's lane for it."""
+    if isinstance(task, Transfer):
+        return _controller(task.lane, machine, f"task {task.id}")
+    _core(task, f"task {task.id}")
+    return None
+
+
+def _identified(program: Program) -> Iterator[Task]:
+    """The tasks, each once its id and its edges are known to be right."""
+    seen: set[int] = set()
+    for task in program.tasks:
+        if task.id in seen:
+            raise ProgramError(f"task {task.id}: the id stands twice")
+        if not seen.issuperset(task.after):
+            later = min(set(task.after) - seen)
+            raise ProgramError(f"task {task.id}: after names task {later}, which is not an earlier one")
+        seen.add(task.id)
+        yield task
 
 
 def _compute(task: Compute, machine: Machine, where: str) -> None:
     _core(task, where)
     for operand in task.operands:
         name = f"{where}, operand {operand.role}"
-        for region in _regions(operand.span, machine, name):
+        for region in regions(operand.span, machine, name):
             if operand.access != "r":
                 _writable(region, name)
     try:
@@ -62,7 +83,7 @@ def _compute(task: Compute, machine: Machine, where: str) -> None:
 def _transfer(task: Transfer, machine: Machine, where: str) -> None:
     dma = _controller(task.lane, machine, where)
     for span, name in ((task.source, f"{where}, from"), (task.destination, f"{where}, to")):
-        for region in _regions(span, machine, name):
+        for region in regions(span, machine, name):
             if not region.dma:
                 raise ProgramError(f"{name}: the DMA of {machine.name} does not reach region '{region.name}'")
             if span is task.destination:
@@ -93,7 +114,7 @@ def _writable(region: Region, where: str) -> None:
         raise ProgramError(f"{where}: region '{region.name}' cannot be written")
 
 
-def _regions(span: Span, machine: Machine, where: str) -> Iterator[Region]:
+def regions(span: Span, machine: Machine, where: str) -> Iterator[Region]:
     """Regions that ``span`` lies in, first to last. Everything is checked before the first is returned."""
     if span.region not in machine.memory:
         raise ProgramError(f"{where}: machine {machine.name} has no region '{span.region}'")

@@ -7,7 +7,7 @@ from mcusim.plan.fields import FieldError
 from mcusim.plan.placement import PARAMETRIC
 from mcusim.plan.program import Compute, Role
 
-__all__ = ["check_extent", "steps"]
+__all__ = ["check_extent", "needed_bytes", "steps"]
 
 BROADCAST = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")  # either input may be the smaller one
 WINDOWED = (*PARAMETRIC, "AVERAGE_POOL_2D", "MAX_POOL_2D")
@@ -30,6 +30,15 @@ def check_extent(task: Compute) -> None:
     if g.type in WINDOWED:
         _window("rows", g.in_h, g.out_h, g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, g.pad_bottom)
         _window("columns", g.in_w, g.out_w, g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, g.pad_right)
+    for role, need in needed_bytes(task).items():
+        spans = [operand.span.bytes for operand in task.operands if operand.role == role]
+        if spans and sum(spans) < need:
+            raise FieldError(f"operand {role} has {sum(spans):,} B, its geometry and rows need {need:,} B")
+
+
+def needed_bytes(task: Compute) -> dict[Role, int]:
+    """The least bytes of the operands of each role that its geometry and rows need, as far as they say."""
+    g, rows = task.geometry, task.rows
     item = g.item if g.type in WINDOWED else 1
     needs: dict[Role, int] = {
         "input0": g.batch * rows.in_rows * g.in_w * g.in_c * item,
@@ -38,10 +47,7 @@ def check_extent(task: Compute) -> None:
     }
     if g.type in BROADCAST:
         del needs["input0"]
-    for role, need in needs.items():
-        spans = [operand.span.bytes for operand in task.operands if operand.role == role]
-        if spans and sum(spans) < need:
-            raise FieldError(f"operand {role} has {sum(spans):,} B, its geometry and rows need {need:,} B")
+    return needs
 
 
 def steps(task: Compute) -> int:
