@@ -22,7 +22,7 @@ from mcusim.machine import load_machine
 from mcusim.plan import check_program, program_lines, read_program, write_program
 from mcusim.plan.program import Program
 
-TRACES = sorted((REPOSITORY / "traces").glob("*.jsonl"))
+TRACES = sorted((REPOSITORY / "traces").glob("[!b]*.jsonl"))
 SAMPLE = REPOSITORY / "traces" / "add-second-input.jsonl"
 
 
