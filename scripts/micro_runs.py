@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mcusim.cpu import branch
 from mcusim.cpu import state as C
 from mcusim.cpu.emulator import Emulator
 from mcusim.kernels import fitted, nests
@@ -119,7 +120,7 @@ class Bench:
         top = FIRST + (AREAS.index("stack") + 1) * ROOM
         entry = self.entry(symbol)
         for _ in range(2):
-            self._forget_code()
+            self._forget()
             emulator.set_stack(top, top - 0x4000)
             before, regions = int(emulator.memory.state[L.NOW]), emulator.memory.by_region()
             runs = self._runs()
@@ -139,8 +140,9 @@ class Bench:
         counts, played = self._count(kind, places, g, sizes)
         return Measured(kind, counts, cycles, fetch, change["call"]["reads"], accesses, played, code)
 
-    def _forget_code(self) -> None:
-        """An accelerator that holds nothing: between two calls of a kernel others run."""
+    def _forget(self) -> None:
+        """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""
+        branch.reset(self.emulator._branches)
         s, r = self.emulator.memory.state, self.emulator.memory.blocks["flash", False]
         if s[r + L.I_LINES] <= 0:
             return

@@ -7,6 +7,7 @@ methods that use the engine's clock. :mod:`mcusim.engine.emulated` is the one th
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
@@ -14,7 +15,7 @@ from mcusim.kernels import calls, fitted_calls
 from mcusim.kernels.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.layout import TICK
-from mcusim.memory.system import CAUSE, MemorySystem
+from mcusim.memory.system import CAUSE, Demand, MemorySystem
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcusim.plan.program import Compute, Transfer
 
 Cycles = dict[str, int]
+ROWS_CLOSED, SELDOM = 3.8, 0.1  # accesses of the core that wait for beats, to those that the arbiter counts
 
 
 class CoreModel(Protocol):
@@ -48,6 +50,18 @@ class CoreModel(Protocol):
     def assumptions(self) -> list[str]:
         """What a result of this core model rests on."""
         ...
+
+
+def _beside_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Demand]:
+    """What of the core's accesses waits for a transfer's beats, as emulated: those to an SDRAM that stall the core,
+    also for rows that the beats close; posted writes, hidden line fills and on-chip RAM hardly ever."""
+    found = {}
+    for name, asked in demand.items():
+        sdram = machine.memory[name].kind == "sdram"
+        times = ROWS_CLOSED * min(1.0, asked.stall / max(1, asked.occupied)) if sdram else SELDOM
+        reads, occupied = round(times * asked.accesses), round(times * asked.occupied)
+        found[name] = replace(asked, reads=reads, writes=0, occupied=occupied)
+    return found
 
 
 class ReplayCore:
@@ -78,6 +92,8 @@ class ReplayCore:
             cause = CAUSE[system.machine.memory[name].kind]
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
             cycles[cause] = cycles.get(cause, 0) + whole
+        if self.costs.fitted:
+            demand = _beside_beats(demand, system.machine)
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
 

@@ -51,7 +51,8 @@ def play(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) 
     region, measured = _code_region(state, code, costs)
     factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
     fetch = np.rint(waits * factor).astype(np.int64)
-    p[N.COST : N.COST + N.LEVELS], p[N.READS : N.READS + N.LEVELS] = cycles + fetch, words
+    for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, words)):
+        p[slot : slot + N.LEVELS] = values
     p[N.PLAY], p[N.SPLITS] = 1, state[L.BUS] == 2
     if region and not measured:
         _cold(state, code, found)
@@ -59,9 +60,8 @@ def play(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) 
         p[N.OUT], p[N.OUT_SIZE] = output, size
         nest(kind)(state, p)
     counts = p[N.COUNT : N.COUNT + N.LEVELS]
-    waited = int(counts @ fetch)
     if region:
-        state[region + L.STALL] += waited
+        state[region + L.STALL] += int(p[N.WAITED])
     ticks = int(counts @ cycles)
     if region and not measured and state[L.ICACHE] == 0:
         _uncached(state, code, found, ticks, costs.bytes_per_cycle)

@@ -24,11 +24,29 @@ IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR, CALL = range(9)
 BATCH, IN_H, IN_W, IN_C, ROWS, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL, DM = range(9, 25)
 ITEM, SIZE, SIZE2, OUT_SIZE, BYTES, PIECES, PLAY = range(25, 32)  # BYTES: memset and memcpy go byte by byte
 LEVELS = 40  # the most a nest may have
-COUNT, COST, READS = 32, 32 + LEVELS, 32 + 2 * LEVELS  # COST in ticks; READS of the call structure, in 1 / ONE
-OWED, SPLITS, MORE = READS + LEVELS, READS + LEVELS + 1, READS + LEVELS + 2  # SPLITS: words off their boundary
-SLOTS = MORE + 1  # CONCATENATION: MORE inputs, behind the slots address and bytes of each
+# by level: how often, ticks, reads of the call structure in 1 / ONE, ticks of waiting for code
+COUNT, COST, READS, FETCH = (32 + i * LEVELS for i in range(4))
+# OWED: reads; LATER: ticks of a level still to come; STALLED: since the last level; WAITED: for code, in all;
+# SPLITS: words off their boundary are split; MORE: inputs of CONCATENATION, behind the slots address and bytes of each
+OWED, LATER, STALLED, WAITED, SPLITS, MORE = range(32 + 4 * LEVELS, 38 + 4 * LEVELS)
+SLOTS = MORE + 1
 ONE = 256
+BEHIND = 5  # the part of a level's time that comes behind its stores
 UNALIGNED = 0
+
+
+@native
+def access(s: State, p: State, address: int, size: int, write: int) -> None:
+    """One access on the memory. A part of the last level's time comes before the next load, not before a store: results
+    are stored before a loop's work is over."""
+    if not write:
+        s[L.NOW] += p[LATER]
+        p[LATER] = 0
+    q = find(s, address)
+    if q >= 0 and write:
+        p[STALLED] += core_port.store(s, q, address, size)
+    elif q >= 0:
+        p[STALLED] += core_port.load(s, q, address, size)
 
 
 @native
@@ -44,11 +62,7 @@ def apart(s: State, p: State, address: int, size: int, write: int) -> None:
         part = size
         if p[SPLITS]:
             part = 1 if address & 1 or end - address == 1 else 2
-        q = find(s, address)
-        if q >= 0 and write:
-            core_port.store(s, q, address, part)
-        elif q >= 0:
-            core_port.load(s, q, address, part)
+        access(s, p, address, part, write)
         address += part
 
 
@@ -58,9 +72,7 @@ def load(s: State, p: State, address: int, size: int) -> None:
     if size == 4 and address & 3:
         apart(s, p, address, size, 0)
     elif p[PLAY]:
-        q = find(s, address)
-        if q >= 0:
-            core_port.load(s, q, address, size)
+        access(s, p, address, size, 0)
 
 
 @native
@@ -69,17 +81,21 @@ def store(s: State, p: State, address: int, size: int) -> None:
     if size == 4 and address & 3:
         apart(s, p, address, size, 1)
     elif p[PLAY]:
-        q = find(s, address)
-        if q >= 0:
-            core_port.store(s, q, address, size)
+        access(s, p, address, size, 1)
 
 
 @native
 def step(s: State, p: State, level: int, n: int) -> None:
-    """``n`` turns of a loop level."""
+    """``n`` turns of a loop level. While the core waits for data its code goes on coming."""
     p[COUNT + level] += n
     if p[PLAY]:
-        s[L.NOW] += n * p[COST + level]
+        ticks = n * p[COST + level]
+        wait = max(0, n * p[FETCH + level] - p[STALLED])
+        rest = ticks // BEHIND
+        s[L.NOW] += p[LATER] + ticks - rest + wait
+        p[LATER] = rest
+        p[STALLED] = 0
+        p[WAITED] += wait
         if p[READS + level]:
             p[OWED] += n * p[READS + level]
             while p[OWED] >= ONE:

@@ -35,8 +35,8 @@ def pointwise_block(s: State, p: State, w: int, x: int, pixels: int) -> None:
         turns(s, p, 16, depth % 16)
     for i in range(depth // 16 * 16, depth):
         load(s, p, w + i, 1)
-        load(s, p, w + depth + i, 1)
         load(s, p, x + i, 1)
+        load(s, p, w + depth + i, 1)
         banks(s, p, 21, w + i, x + i)
         banks(s, p, 22, x + i, w + depth + i)
         if pixels == 2:
@@ -261,10 +261,11 @@ def depthwise_columns(s: State, p: State) -> None:
         for c in range(0, channels - 3, 4):
             turns(s, p, 24, taps // 2)
             for t in range(0, taps - 1, 2):
-                for k in range(t, t + 2):
-                    load(s, p, p[N.W] + k * channels + c, 4)
-                    load(s, p, p[N.SCR] + 2 * (k * channels + c), 4)
-                    load(s, p, p[N.SCR] + 2 * (k * channels + c) + 4, 4)
+                w, x = p[N.W] + t * channels + c, p[N.SCR] + 2 * (t * channels + c)
+                for k in range(2):
+                    load(s, p, w + k * channels, 4)
+                for k in range(4):
+                    load(s, p, x + (k & 1) * 2 * channels + (k >> 1) * 4, 4)
                 banks(s, p, 27, 0, channels)
                 banks(s, p, 28, 0, 2 * channels)
                 step(s, p, 11, 1)
