@@ -1,7 +1,7 @@
 """Replay with the profile of a compiled set against that set emulated: per operator over whole networks.
 
-The floors: median difference of an operator's cycles at most 5 %, worst at most 15 %, peak bytes identical. Two kinds of
-operators do not hold the worst and have a bound of their own, :data:`BEYOND`.
+The floors: median difference of an operator's cycles at most 5 %, worst at most 15 %, peak bytes identical. Two kinds
+of operators do not hold the worst and have a bound of their own, :data:`BEYOND`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from test_emulated_networks import INSTEAD, NETWORKS, POLICIES
 import mcusim
 
 MEDIAN, WORST = 0.05, 0.15
-# SOFTMAX leaves out inputs far below the largest: the data decide, and a replay has none. CONCATENATION of SwiftNet waits
-# for every beat of the transfers beside it in an uncached SDRAM, a replay for an average.
+# SOFTMAX leaves out inputs far below the largest: the data decide, and a replay has none. CONCATENATION of SwiftNet
+# waits for every beat of the transfers beside it in an uncached SDRAM, a replay for an average.
 BEYOND = {("SOFTMAX", ""): 0.65, ("CONCATENATION", "swiftnet_vwwc19_uint8 stm32f469i-disco tinyops"): 0.25}
 QUICK = [("ds-cnn", DISCOS[0], "internal"), ("ds-cnn", DISCOS[1], "external"), ("figure-1", DISCOS[0], "tinyops")]
 Differences = dict[str, float]
