@@ -1,7 +1,8 @@
 """The command line.
 
 Exit status: 0 it ran (``compare``: at least one row did), 1 valid input with a negative verdict (it does not fit, the
-emulated program faulted), 2 the input cannot be read or used, 130 interrupted. Errors are one line on standard error.
+emulated program faulted, ``verify`` has findings), 2 the input cannot be read or used, 130 interrupted. Errors are one
+line on standard error.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mcusim.commands import compare, emulate, export, inspect, kernels, simulate
+from mcusim.commands import compare, emulate, export, inspect, kernels, simulate, verify
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -71,6 +72,7 @@ app.command("inspect")(inspect.inspect)
 app.command("export")(export.export)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
+app.command("verify")(verify.verify)
 app.command("emulate")(emulate.emulate)
 app.command("kernels")(kernels.kernels)
 app.command("kernels build")(kernels.build)
