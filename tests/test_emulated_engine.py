@@ -256,3 +256,15 @@ def test_the_result_has_outputs_and_says_what_it_rests_on() -> None:
     assert not any("random values" in line for line in other.assumptions)
     assert seen == [op.index for op in graph.operators]
     assert (other.outputs[0].values != result.outputs[0].values).any()
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_what_the_core_computes_does_not_depend_on_the_dma(board: str) -> None:
+    """Its driver and its beats cost time under names of their own: runtime, bus."""
+    base, _ = plain(board, "tinyops")
+    other, _ = run(network(), load_machine(board, {"dma.dma2.completion_interrupt": "3000 cycles"}), "tinyops")
+    assert other.by_cause["runtime"] > base.by_cause["runtime"] + 15 * 2880
+    words, _ = run(network(), load_machine(board, {"dma.dma2.beat": "4 B"}), "tinyops")
+    assert words.by_cause["bus"] < base.by_cause["bus"] - 500
+    for changed in (other, words):
+        assert changed.by_cause["compute"] == pytest.approx(base.by_cause["compute"], abs=20)
