@@ -186,3 +186,22 @@ def test_forty_thousand_tasks_take_seconds() -> None:
     start = time.process_time()
     assert prove(program, machine) == []
     assert time.process_time() - start < 10
+
+
+def test_weights_of_another_operator_of_the_same_size() -> None:
+    program = planned("figure-1", "stm32f469i-disco", "tinyops")
+    spans = {b.name: b.span for b in program.header.buffers}
+    wrong = next(t for t in program.tasks if isinstance(t, Transfer) and t.source == spans["tensor16"])
+    tasks = tuple(replace(t, source=spans["tensor13"]) if t is wrong else t for t in program.tasks)
+    (finding,) = prove(replace(program, tasks=tasks), board("stm32f469i-disco"))
+    assert finding.rule == "wrong-data" and wrong.id in finding.tasks
+    assert "tensor16" in finding.text and "tensor13" in finding.text
+
+
+def test_a_dirty_line_under_a_transfer() -> None:
+    """The kernel's scratch in an overlay that a transfer fills next: a line written back late destroys the filter."""
+    task = sample(15)
+    assert isinstance(task, Compute)
+    own = [replace(o, span=Span("sram1", 0x2001_3E80, 64)) if o.role == "scratch" else o for o in task.operands]
+    program = spoiled({15: replace(task, operands=tuple(own))})
+    assert (15, 16) in {f.tasks for f in found(program)["dirty-target"]}

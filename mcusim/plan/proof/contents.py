@@ -1,8 +1,8 @@
 """Does every operand of a kernel call hold the data that its operator and tile need?
 
 What a copied operand holds is followed back to the addresses that its transfers read; there the header's buffers say
-which tensor, array and rows that is. Left out: which tensors an operator reads, beyond that all its tiles read the same
-ones (a program does not say), values, and rows of batches.
+which tensor, array and rows that is. Left out: which tensors an operator reads (a program does not say), beyond that
+all its tiles read the same ones and that no weights are left over; values, and rows of batches.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Contents:
         self._meant: dict[tuple[int, str, int], list[int]] = defaultdict(list)
         self._sources = {t.source for t in program.tasks if isinstance(t, Transfer) and t.kind == "output"}
         self._tensors: dict[tuple[int, str], str] = {}
+        self._users: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)  # weights -> operators -> places
         for place, task in enumerate(program.tasks):
             if isinstance(task, Transfer):
                 self._meant[task.operator, task.kind, task.tile if task.kind in TILED else 0].append(place)
@@ -55,6 +56,22 @@ class Contents:
                     self._read(place, task, operand, key)
                 else:
                     self._at_home(place, task, operand, operand.span.address, key, ())
+
+    def finish(self) -> None:
+        """Weights that two operators read while others of the same size are read by none: one has the wrong address."""
+        sizes: dict[int, str] = {}
+        for buffer in self._homes.weights():
+            if buffer.name not in self._users:
+                sizes.setdefault(buffer.span.bytes, buffer.name)
+        for name, users in self._users.items():
+            home = self._homes.named(name)
+            if home is None or len(users) < 2 or home.span.bytes not in sizes:
+                continue
+            operators = ", ".join(str(operator) for operator in sorted(users))
+            text = f"operators {operators} read {name}, and none reads {sizes[home.span.bytes]} of the same size"
+            fix = f"correct the address from which one of them has its weights to that of {sizes[home.span.bytes]}"
+            places = tuple(dict.fromkeys(place for found in users.values() for place in found))
+            self._findings.add("wrong-data", places, home.span.address, home.span.end, text, fix)
 
     def _read(self, place: int, task: Compute, operand: Operand, key: str) -> None:
         runs = self._flow.stories(operand.span)
@@ -141,6 +158,9 @@ class Contents:
         if not self._homes:
             return
         reason = self._misplaced(task, operand, base, key, bool(brought))
+        home = self._homes.at(base, task.operator)
+        if home is not None and home.kind == "weights":
+            self._users[home.name].setdefault(task.operator, (*brought, place))
         if reason:
             span = operand.span
             text = f"{called(task)}: its {operand.role} is the data at {base:#010x}, {reason}"
@@ -173,6 +193,8 @@ def _offset(task: Compute, operand: Operand, offset: int, home: Buffer, copied: 
     if offset + operand.span.bytes > size:
         return f"{operand.span.bytes:,} B from byte {offset:,} of {home.name}, which has {size:,}"
     tiled = rows != whole(g)
+    if operand.role in ("filter", "bias", "table") and operand.span.bytes != size:
+        return f"{operand.span.bytes:,} B of {home.name}, which has {size:,}"
     if operand.role in ("input0", "input1") and tiled and (copied or operand.span.bytes < size):
         height, row = g.in_h, rows.in_row
     elif operand.role == "output" and tiled:

@@ -29,6 +29,9 @@ class Homes:
     def named(self, name: str) -> Buffer | None:
         return self._named.get(name)
 
+    def weights(self) -> list[Buffer]:
+        return [b for b in self._buffers if b.kind == "weights"]
+
     def at(self, address: int, operator: int) -> Buffer | None:
         """The buffer alive while ``operator`` runs that holds ``address``; None when there is none."""
         return next(self._around(address, operator), None)

@@ -37,6 +37,7 @@ def prove(program: Program, machine: Machine) -> list[Finding]:
             contents.step(place)
             flow.step(place)
             coherency.step(place)
+        contents.finish()
     except Enough:
         pass
     return findings.all()
