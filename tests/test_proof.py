@@ -205,3 +205,23 @@ def test_a_dirty_line_under_a_transfer() -> None:
     own = [replace(o, span=Span("sram1", 0x2001_3E80, 64)) if o.role == "scratch" else o for o in task.operands]
     program = spoiled({15: replace(task, operands=tuple(own))})
     assert (15, 16) in {f.tasks for f in found(program)["dirty-target"]}
+
+
+def test_a_program_in_very_many_pieces_is_refused_in_time() -> None:
+    """A thousand times one byte, read whole by thousands of calls."""
+    program = read_program(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")
+    transfer = next(t for t in program.tasks if isinstance(t, Transfer) and t.kind == "input")
+    call = next(t for t in program.tasks if isinstance(t, Compute))
+    tasks: list[Task] = []
+    for n in range(9216):
+        source, target = transfer.source.address + n, transfer.destination.address + n
+        ends = {"source": Span("sdram", source, 1), "destination": Span("sram1", target, 1)}
+        tasks.append(replace(transfer, id=n, after=(), **ends))  # type: ignore[arg-type]
+    constants = [t for t in program.tasks if isinstance(t, Transfer) and t.kind not in ("input", "input1")]
+    tasks += [replace(t, id=9216 + n, after=()) for n, t in enumerate(constants)]
+    waits = (9215, tasks[-1].id)
+    tasks += [replace(call, id=10_000 + n, after=waits) for n in range(900)]
+    start = time.process_time()
+    with pytest.raises(ProgramError, match="so many pieces"):
+        prove(replace(program, tasks=tuple(tasks)), board("stm32f469i-disco"))
+    assert time.process_time() - start < 20

@@ -10,7 +10,7 @@ from mcusim.errors import ProgramError
 
 __all__ = ["MOST_VISITS", "ByteMap"]
 
-MOST_VISITS = 30_000_000  # runs that a proof may look at
+MOST_VISITS = 4_000_000  # runs that a proof may look at; 40,000 tasks of a planner come to some 300,000
 
 T = TypeVar("T")
 
