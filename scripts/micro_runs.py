@@ -41,6 +41,9 @@ def machine_of(core: str) -> Any:
         return load_machine(path)
 
 
+RUNS = 2  # calls of a kernel, the last of which is measured
+
+
 class Measured(NamedTuple):
     kind: str
     counts: Any  # of every level
@@ -119,7 +122,7 @@ class Bench:
         emulator = self.emulator
         top = FIRST + (AREAS.index("stack") + 1) * ROOM
         entry = self.entry(symbol)
-        for _ in range(2):
+        for _ in range(RUNS):
             self._forget()
             emulator.set_stack(top, top - 0x4000)
             before, regions = int(emulator.memory.state[L.NOW]), emulator.memory.by_region()
