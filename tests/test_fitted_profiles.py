@@ -62,8 +62,8 @@ def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
 
 def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     """Cycles in memory that never waits, and the wait for code on the Cortex-M4's flash: of loops of a few instructions
-    that depends on where a linker puts them. What a Cortex-M7 mispredicts in the short loops of a CONCATENATION of small
-    pieces no level has."""
+    that depends on where a linker puts them. No level has what a Cortex-M7 mispredicts in the short loops of a small
+    CONCATENATION."""
     bench, costs = Bench(core, "cmsis"), load_profile("cmsis-gcc12").core(core)
     errors: list[float] = []
     for case in CASES:
