@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +19,8 @@ from mcusim.commands.progress import spinner, working
 
 if TYPE_CHECKING:
     from mcusim.report import Result
+    from mcusim.study.both import Both
+    from mcusim.study.settings import Execution, Settings
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
 
@@ -74,46 +78,77 @@ def run(
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --fidelity both
     """
-    out = Output(json, force)
-    check_output(output, fidelity, [model, json, *(input or ())], force)
-    from mcusim.model import load_model
+    files = _Files(Output(json, force), input, output, force)
+    files.check(fidelity, [model, json])
+    execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
+    overlays = options.comma_list(overlay, "--overlay")
+    planned = partial(_settings, policy, kernels, sram_budget, weights, overlays, fidelity, execution)
+    with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
+        found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
+    return files.report(found, operators, assumptions)
+
+
+def _settings(
+    policy: str,
+    kernels: str | None,
+    sram_budget: str | None,
+    weights: str | None,
+    overlay: list[str] | None,
+    fidelity: str,
+    execution: Callable[[Any], Execution],
+    step: Any,
+) -> Settings:
+    """The settings of a run; ``both`` are those of the emulation."""
     from mcusim.study.settings import settings
+
+    named = "emulate" if fidelity == "both" else fidelity
+    return settings(policy, kernels, sram_budget, weights, overlay, named, execution(step))
+
+
+def _simulate(
+    model: str,
+    machine: str,
+    overrides: Mapping[str, str],
+    allow_unknown: bool,
+    fidelity: str,
+    files: _Files,
+    chosen: Settings,
+) -> Result | Both:
+    from mcusim.model import load_model
+    from mcusim.study.both import simulate_both
     from mcusim.study.simulate import changed, simulate_row
 
-    emulated = fidelity == "both"
-    with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
-        execution = asked_execution(code, operator_overhead, input, max_instructions, step)
-        overlays = options.comma_list(overlay, "--overlay")
-        named = "emulate" if emulated else fidelity
-        chosen = settings(policy, kernels, sram_budget, weights, overlays, named, execution)
-        graph, target = load_model(model, allow_unknown), changed(machine, options.overrides(set_))
-        check_outputs(output, len(graph.outputs))
-        if not emulated:
-            result = simulate_row(graph, target, chosen)
+    graph, target = load_model(model, allow_unknown), changed(machine, overrides)
+    check_outputs(files.output, len(graph.outputs))
+    return (simulate_both if fidelity == "both" else simulate_row)(graph, target, chosen)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What a run reads and writes besides the model."""
+
+    out: Output
+    input: list[str] | None
+    output: Path | None
+    force: bool
+
+    def check(self, fidelity: str, others: Sequence[str | Path | None]) -> None:
+        check_output(self.output, fidelity, [*others, *(self.input or ())], self.force)
+
+    def report(self, found: Result | Both, operators: int, assumptions: bool) -> int:
+        """Write the outputs, print the table; returns the exit status."""
+        from mcusim.report import Result, to_json
+        from mcusim.report.run_table import run_table
+
+        result = found if isinstance(found, Result) else found.emulate
+        write_outputs(self.output, result.outputs, self.force)
+        if isinstance(found, Result):
+            self.out.emit(lambda: run_table(found, operators, assumptions), lambda: to_json(found))
         else:
-            from mcusim.study.both import simulate_both
-
-            pair = simulate_both(graph, target, chosen)
-            result = pair.emulate
-    write_outputs(output, result.outputs, force)
-    if emulated:
-        out.emit(lambda: pair.table(operators), pair.to_json)
-        return _status(result)
-    return _report(result, out, operators, assumptions)
-
-
-def _report(result: Result, output: Output, operators: int, assumptions: bool) -> int:
-    from mcusim.report import to_json
-    from mcusim.report.run_table import run_table
-
-    output.emit(lambda: run_table(result, operators, assumptions), lambda: to_json(result))
-    return _status(result)
-
-
-def _status(result: Result) -> int:
-    if result.negative is not None:
-        fail(f"{result.model} on {result.machine.name}: {result.negative}")
-    return 0 if result.fits else 1
+            self.out.emit(lambda: found.table(operators), found.to_json)
+        if result.negative is not None:
+            fail(f"{result.model} on {result.machine.name}: {result.negative}")
+        return 0 if result.fits else 1
 
 
 @contextmanager
@@ -150,22 +185,33 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    out = Output(json, force)
-    check_output(output, fidelity, [trace, model, json, *(input or ())], force)
+    files = _Files(Output(json, force), input, output, force)
+    files.check(fidelity, [trace, model, json])
+    execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
+    with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
+        found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))
+    return files.report(found, operators, assumptions)
+
+
+def _play(
+    trace: Path,
+    machine: str | None,
+    overrides: Mapping[str, str],
+    how: tuple[str, str | None],
+    model: str | None,
+    files: _Files,
+    execution: Execution,
+) -> Result:
     from mcusim.model import load_model
     from mcusim.plan import read_program
     from mcusim.study import replay as play
     from mcusim.study.simulate import program_machine
 
-    with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
-        program = read_program(trace)
-        target = program_machine(program, machine, options.overrides(set_))
-        execution = asked_execution(code, operator_overhead, input, max_instructions, step)
-        graph = None if model is None else load_model(model)
-        check_outputs(output, 0 if graph is None else len(graph.outputs))
-        result = play(program, target, fidelity, kernels, model=graph, execution=execution)
-    write_outputs(output, result.outputs, force)
-    return _report(result, out, operators, assumptions)
+    program = read_program(trace)
+    target = program_machine(program, machine, overrides)
+    graph = None if model is None else load_model(model)
+    check_outputs(files.output, 0 if graph is None else len(graph.outputs))
+    return play(program, target, *how, model=graph, execution=execution)
 
 
 def plan(
