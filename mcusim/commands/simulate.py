@@ -78,11 +78,10 @@ def run(
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --fidelity both
     """
-    files = _Files(Output(json, force), input, output, force)
-    files.check(fidelity, [model, json])
+    files = _Files(Output(json, force), input, output, force).checked(fidelity, [model, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
-    overlays = options.comma_list(overlay, "--overlay")
-    planned = partial(_settings, policy, kernels, sram_budget, weights, overlays, fidelity, execution)
+    copied = options.comma_list(overlay, "--overlay")
+    planned = partial(_settings, policy, kernels, sram_budget, weights, copied, fidelity, execution)
     with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
     return files.report(found, operators, assumptions)
@@ -132,8 +131,10 @@ class _Files:
     output: Path | None
     force: bool
 
-    def check(self, fidelity: str, others: Sequence[str | Path | None]) -> None:
+    def checked(self, fidelity: str, others: Sequence[str | Path | None]) -> _Files:
+        """Itself, when the output can be written and is none of the ``others``."""
         check_output(self.output, fidelity, [*others, *(self.input or ())], self.force)
+        return self
 
     def report(self, found: Result | Both, operators: int, assumptions: bool) -> int:
         """Write the outputs, print the table; returns the exit status."""
@@ -185,8 +186,7 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    files = _Files(Output(json, force), input, output, force)
-    files.check(fidelity, [trace, model, json])
+    files = _Files(Output(json, force), input, output, force).checked(fidelity, [trace, model, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))
