@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
-from mcusim.kernels import calls, fitted_calls
+from mcusim.kernels import calls
 from mcusim.kernels.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.layout import TICK
@@ -101,6 +101,8 @@ class ReplayCore:
         """Play the task's code and accesses on the memory; the ticks of its cycles."""
         g = task.geometry
         if self.costs.fitted:
+            from mcusim.kernels import fitted_calls  # its native nests take seconds to compile
+
             operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
             if not self._nodes:
                 self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
