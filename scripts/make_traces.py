@@ -1,4 +1,7 @@
-"""Write the sample programs under traces/. Deterministic: the same files every time.
+"""Write the sample programs and their models under traces/. Deterministic: the same files every time.
+
+The programs are planned for kernels that exist as a set, so that both fidelities play them. The models are small, with
+seeded random weights and scales chosen as for the zoo's networks.
 
 Usage: python scripts/make_traces.py [FOLDER]     (default: traces/ beside this folder)
 """
@@ -7,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +21,19 @@ import numpy as np
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tensor, load_model
+from mcusim.model.tflite_write import write_tflite
+from mcusim.model.zoo.builder import WEIGHT_LIMIT, seed_of
+from mcusim.model.zoo.calibration import Calibration
 from mcusim.plan import PlanOptions, Program, plan, write_program
 
 KIB = 1024
+KERNELS = "cmsis-gcc12"
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 
 
 @dataclass
 class Sketch:
-    """A small int8 graph, built operator by operator; the last result is its output."""
+    """A small int8 graph with seeded random filters, built operator by operator; the last result is its output."""
 
     name: str
     shape: tuple[int, int, int, int]  # NHWC of the input
@@ -37,28 +46,29 @@ class Sketch:
     def conv(self, channels: int, kernel: int, stride: int = 1, source: int = -1) -> int:
         """CONV_2D with SAME padding; returns the result's tensor index."""
         n, h, w, c = self._shape(source)
-        filters = self._constant(np.zeros((channels, kernel, kernel, c), np.int8))
+        filters = self._filters((channels, kernel, kernel, c))
         return self._window("CONV_2D", source, filters, (n, -(-h // stride), -(-w // stride), channels), stride)
 
     def depthwise(self, kernel: int, stride: int = 1) -> int:
         """DEPTHWISE_CONV_2D with SAME padding on the last result."""
         n, h, w, c = self._shape(-1)
-        filters = self._constant(np.zeros((1, kernel, kernel, c), np.int8))
-        return self._window("DEPTHWISE_CONV_2D", -1, filters, (n, -(-h // stride), -(-w // stride), c), stride)
+        filters, shape = self._filters((1, kernel, kernel, c)), (n, -(-h // stride), -(-w // stride), c)
+        return self._window("DEPTHWISE_CONV_2D", -1, filters, shape, stride, depth_multiplier=1)
 
     def add(self, first: int, second: int) -> int:
         """ADD of two results."""
-        return self._operator("ADD", (first, second), self._shape(first), {})
+        return self._operator("ADD", (first, second), self._shape(first), {"activation": "NONE"})
 
     def graph(self) -> Graph:
-        """The finished graph."""
+        """The graph, without scales and with biases of zero."""
         last = self.operators[-1].outputs
         digest = hashlib.sha256(self.name.encode()).hexdigest()
         return Graph(self.name, tuple(self.tensors), tuple(self.operators), (0,), last, digest, random_weights=True)
 
-    def _window(self, kind: str, source: int, filters: int, shape: tuple[int, ...], stride: int) -> int:
+    def _window(self, kind: str, source: int, filters: int, shape: tuple[int, ...], stride: int, **more: object) -> int:
         bias = self._constant(np.zeros(shape[3], np.int32))
-        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride, "dilation_h": 1, "dilation_w": 1}
+        options: dict[str, object] = {"padding": "SAME", "stride_h": stride, "stride_w": stride, "activation": "NONE"}
+        options |= {"dilation_h": 1, "dilation_w": 1, **more}
         return self._operator(kind, (self._index(source), filters, bias), shape, options)
 
     def _operator(self, kind: str, inputs: tuple[int, ...], shape: tuple[int, ...], options: dict[str, object]) -> int:
@@ -66,6 +76,10 @@ class Sketch:
         result = self.tensors[-1].index
         self.operators.append(Operator(len(self.operators), kind, inputs, (result,), options))
         return result
+
+    def _filters(self, shape: tuple[int, ...]) -> int:
+        rng = np.random.Generator(np.random.PCG64(seed_of(self.name, f"filter_{len(self.operators)}")))
+        return self._constant(rng.integers(-WEIGHT_LIMIT, WEIGHT_LIMIT, size=shape, dtype=np.int8, endpoint=True))
 
     def _constant(self, data: np.ndarray) -> int:
         index = len(self.tensors)
@@ -161,11 +175,28 @@ SAMPLES = {
 }
 
 
+@cache
+def model_file(make: Callable[[], Graph]) -> tuple[str, bytes]:
+    """Name and bytes of a sketch's ``.tflite``."""
+    graph = Calibration(make()).run()
+    return f"{graph.name}.tflite", write_tflite(graph)
+
+
+@cache
+def model(made: str | Callable[[], Graph]) -> Graph:
+    """A zoo network, or a sketch as it is read from its file."""
+    if isinstance(made, str):
+        return load_model(made)
+    name, data = model_file(made)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        return load_model(path)
+
+
 def program(sample: Sample) -> Program:
     """The sample's program, with its title among the header's options."""
-    graph = load_model(sample.model) if isinstance(sample.model, str) else sample.model()
-    kernels = load_profile("cmsis-2021-gcc9")
-    made = plan(graph, load_machine(sample.machine), sample.policy, kernels, sample.options)
+    made = plan(model(sample.model), load_machine(sample.machine), sample.policy, load_profile(KERNELS), sample.options)
     return replace(made, header=replace(made.header, options={**made.header.options, "title": sample.title}))
 
 
@@ -173,6 +204,9 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, sample in SAMPLES.items():
         write_program(program(sample), folder / f"{name}.jsonl")
+        if not isinstance(sample.model, str):
+            file, data = model_file(sample.model)
+            (folder / file).write_bytes(data)
 
 
 if __name__ == "__main__":
