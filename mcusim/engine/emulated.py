@@ -145,7 +145,8 @@ class EmulatedCore:
         env, memory = system.env, self.memory
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
-        handle = memory.begin_transfer(dma, stream, source, target, size, task.priority, int(env.now))
+        slower = system.disturb.beat(task) if system.disturb else 0
+        handle = memory.begin_transfer(dma, stream, source, target, size, task.priority, int(env.now), slower)
         memory.advance(int(env.now))
         while (end := memory.finished(handle)) is None:
             yield env.timeout(memory.earliest_end(handle, int(env.now)) - int(env.now))

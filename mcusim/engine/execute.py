@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcusim.engine.core import CoreModel, ReplayCore
+from mcusim.engine.disturb import Disturbance
 from mcusim.engine.run import CAUSES, OperatorRun, Run
 from mcusim.engine.system import System
 from mcusim.errors import UsageError
@@ -34,10 +35,19 @@ def execute(
 
 
 def play(
-    program: Program, machine: Machine, core: CoreModel, kernels: str, fidelity: str, progress: Progress | None = None
+    program: Program,
+    machine: Machine,
+    core: CoreModel,
+    kernels: str,
+    fidelity: str,
+    progress: Progress | None = None,
+    disturb: Disturbance | None = None,
 ) -> Run:
-    """Play a checked program with a core model; ``progress`` is called with each task of the core when it is done."""
-    system = System(program, machine, core, progress)
+    """Play a checked program with a core model; ``progress`` is called with each task of the core when it is done.
+
+    ``disturb`` holds up transfers and tasks at random, by seed.
+    """
+    system = System(program, machine, core, progress, disturb)
     cycles = system.play()
     return _run(system, core, cycles, kernels, fidelity)
 

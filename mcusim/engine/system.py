@@ -17,6 +17,7 @@ import simpy
 
 from mcusim.engine.contention import Activity, Arbiter
 from mcusim.engine.core import CoreModel, Cycles
+from mcusim.engine.disturb import Disturbance
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.machine.description import Machine
 from mcusim.memory.layout import TICK
@@ -25,12 +26,18 @@ from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
 
 
 class System:
-    """One program on one machine, once."""
+    """One program on one machine, once; ``disturb``: with the disturbances of a seed."""
 
     def __init__(
-        self, program: Program, machine: Machine, core: CoreModel, progress: Callable[[Task], object] | None = None
+        self,
+        program: Program,
+        machine: Machine,
+        core: CoreModel,
+        progress: Callable[[Task], object] | None = None,
+        disturb: Disturbance | None = None,
     ) -> None:
         self.program, self.machine, self.core, self._progress = program, machine, core, progress
+        self.disturb = disturb
         self.env = simpy.Environment()
         self.memory = core.memory
         self.arbiter = Arbiter(self.env)
@@ -73,11 +80,12 @@ class System:
             self._stolen = min(self._stolen, max(0, self._driver_until - int(self.env.now)))
             begin = int(self.env.now)
             spent: Cycles = {}
+            stalled = yield from self._stall(task)
             if isinstance(task, Compute):
                 spent = yield from self.core.run(task, self)
             elif isinstance(task, Maintain):
                 spent = yield from self._maintain(task)
-            spent["runtime"] = spent.get("runtime", 0) + (yield from self._handlers())
+            spent["runtime"] = spent.get("runtime", 0) + stalled + (yield from self._handlers())
             for cause, n in spent.items():
                 cycles[cause] += n
             self._record(task, begin, spent)
@@ -100,6 +108,13 @@ class System:
             yield self.env.timeout(n)
             spent += n
         return spent
+
+    def _stall(self, task: Task) -> Generator[Any, Any, int]:
+        """Another interrupt has the core before it starts ``task``."""
+        cycles = self.disturb.stall(task, self.machine.core.clock) if self.disturb else 0
+        if cycles:
+            yield self.env.timeout(cycles)
+        return cycles
 
     def _maintain(self, task: Maintain) -> Generator[Any, Any, Cycles]:
         cache = self.machine.data_cache
@@ -130,8 +145,14 @@ class System:
     def _transfer(self, task: Transfer) -> Generator[Any, Any, None]:
         dma = self.machine.dma[task.lane.partition(".")[0]]
         setup, handler = (-(-self.machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
+        disturb, clock = self.disturb, self.machine.core.clock
         yield from self._steal(int(setup))
+        if disturb is not None:
+            yield self.env.timeout(disturb.start(task, clock))
+            task = disturb.arbitrated(task)
         yield from self.core.transfer(task, dma, self)
+        if disturb is not None:
+            yield self.env.timeout(disturb.completion(task, clock))
         yield from self._steal(int(handler))
 
     def _steal(self, cycles: int) -> Generator[Any, Any, None]:

@@ -26,12 +26,13 @@ class Flights:
         self.machine, self.state, self.blocks = machine, state, blocks
         self.controllers = {name: L.CONTROLLERS + i * L.CONTROLLER for i, name in enumerate(machine.dma)}
 
-    def begin(self, dma: Dma, source: int, target: int, size: int, priority: int, cycle: int) -> int:
+    def begin(self, dma: Dma, source: int, target: int, size: int, priority: int, cycle: int, slower: int = 0) -> int:
         """Enter a transfer whose beats start at ``cycle``; see :meth:`MemorySystem.begin_transfer`."""
         s = self.state
         if len(self.controllers) > L.MAX_CONTROLLERS:
             raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
         own, clock = dma_ticks(self.machine, dma)
+        own += slower
         slot = self._free_slot()
         f = L.FLIGHTS + slot * L.FLIGHT
         s[f : f + L.FLIGHT] = 0

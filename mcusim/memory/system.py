@@ -127,15 +127,16 @@ class MemorySystem:
         return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
 
     def begin_transfer(
-        self, dma: Dma, stream: int, source: int, target: int, size: int, priority: int, cycle: int
+        self, dma: Dma, stream: int, source: int, target: int, size: int, priority: int, cycle: int, slower: int = 0
     ) -> int:
         """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
 
-        Higher ``priority`` goes first. From now on the emulated core's accesses and its beats wait for each other; with
-        nobody else on its memories it takes as long as :meth:`transfer` says. Raises UsageError when there are more
-        transfers, DMA controllers or regions than the state array has room for.
+        Higher ``priority`` goes first; each beat or burst has the controller ``slower`` ticks longer. From now on the
+        emulated core's accesses and its beats wait for each other; with nobody else on its memories it takes as long as
+        :meth:`transfer` says. Raises UsageError when there are more transfers, DMA controllers or regions than the
+        state array has room for.
         """
-        return self._flights.begin(dma, source, target, size, priority, cycle)
+        return self._flights.begin(dma, source, target, size, priority, cycle, slower)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
