@@ -12,7 +12,19 @@ from mcusim.model.geometry_of import geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.program import Compute, Program
 
-__all__ = ["check_apart", "check_whole"]
+__all__ = ["check_apart", "check_model", "check_whole"]
+
+
+def check_model(program: Program, graph: Graph) -> None:
+    """Raise ProgramError unless the program was written for that model."""
+    header = program.header
+    types = [(info.index, info.type) for info in header.operators]
+    if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
+        ours, its = graph.sha256[:8] or "-", header.model_sha256[:8] or "-"
+        raise ProgramError(
+            f"the program was written for another model ({header.model[:80]}, sha256 {its}...) than {graph.name}"
+            f" (sha256 {ours}...)"
+        )
 
 
 def check_whole(program: Program, graph: Graph) -> None:

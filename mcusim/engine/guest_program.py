@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcusim.engine.guest_checks import check_apart, check_whole
+from mcusim.engine.guest_checks import check_apart, check_model, check_whole
 from mcusim.errors import ProgramError
 from mcusim.kernels import parameters as P
 from mcusim.kernels.registry import Kernel, KernelSet
@@ -28,16 +28,9 @@ class GuestProgram:
     """
 
     def __init__(self, program: Program, graph: Graph, kernels: KernelSet) -> None:
-        header = program.header
         self.program, self.graph = program, graph
-        self.buffers = {buffer.name: buffer.span for buffer in header.buffers}
-        types = [(info.index, info.type) for info in header.operators]
-        if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
-            ours, its = graph.sha256[:8] or "-", header.model_sha256[:8] or "-"
-            raise ProgramError(
-                f"the program was written for another model ({header.model[:80]}, sha256 {its}...) than {graph.name}"
-                f" (sha256 {ours}...)"
-            )
+        self.buffers = {buffer.name: buffer.span for buffer in program.header.buffers}
+        check_model(program, graph)
         self.kernels = [kernels.kernel(op.type, P.types(graph, op)) for op in graph.operators]
         for task in program.tasks:
             if isinstance(task, Compute):
