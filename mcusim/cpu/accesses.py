@@ -14,7 +14,7 @@ from typing import Any
 
 from mcusim.cpu import state as C
 from mcusim.cpu.store_buffer import load_extra, store_stall
-from mcusim.memory import core_port
+from mcusim.memory import contents, core_port, notes
 from mcusim.memory import layout as L
 from mcusim.memory.native import native
 
@@ -166,10 +166,33 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 
 @native
+def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
+    """The sanitizer looks at the access; where it shall stop the core it does so as for a fault."""
+    if s[q + L.SEEN] == 0:
+        return
+    if write:
+        notes.stored(s, q, address, size)
+    else:
+        notes.loaded(s, q, address, size, pc)
+    if c[C.NOTES_HALT] and notes.count(s):
+        fault(c, C.NOTED, address, size, write, pc)
+
+
+@native
 def ordinary(
-    c: State, s: State, a: State, b: State, marks: State, q: int, r: int, address: int, size: int, write: int
+    c: State,
+    s: State,
+    a: State,
+    b: State,
+    marks: State,
+    q: int,
+    r: int,
+    address: int,
+    size: int,
+    write: int,
+    value: int,
 ) -> None:
-    """A load or store of a memory region (range record ``q``); ``r`` is the access record."""
+    """A load or store (of ``value``) of a memory region (range record ``q``); ``r`` is the access record."""
     flags = a[r + C.ACCESS_FLAGS]
     pc = a[r + C.PC]
     extra = together(c, s, q, r, flags, address)
@@ -198,3 +221,7 @@ def ordinary(
     stall = transfer(c, s, q, address, size, write, flags)
     a[r + C.STALLED] += stall
     a[r + C.PENALTY] += extra
+    if write:
+        contents.put(s, q, address, size, value)
+    if s[L.NOTES]:
+        watch(c, s, q, address, size, write, pc)

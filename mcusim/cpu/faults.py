@@ -54,6 +54,7 @@ _TEXTS = {
         "{what} at {address}{block}: the machine has no memory there and lists no peripheral; add one as"
         " [peripherals.<name>] with base, size and reads",
     ),
+    C.NOTED: ("sanitizer", "{what} at {address}: other bytes are there than the program means"),
     C.STACK: ("stack overflow", "{what} at {address} is {below} the stack, whose lowest address is {limit}"),
     C.NO_FPU: (
         "no coprocessor",

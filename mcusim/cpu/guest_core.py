@@ -10,6 +10,7 @@ import numpy as np
 from mcusim.cpu import branch, system_registers
 from mcusim.cpu import state as C
 from mcusim.cpu.attributes import memory_ranges, unaligned_device_faults
+from mcusim.cpu.behind import behind_the_cache
 from mcusim.cpu.code import Code
 from mcusim.cpu.faults import Stop
 from mcusim.cpu.image import Image, check_placements
@@ -39,6 +40,7 @@ class GuestCore:
         self.machine = machine
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
+        self.memory.contents, self._behind = behind_the_cache(machine, self.core)
         self.code = Code(machine.core.isa, self.core)
         self.image: Image | None = None
         self._output = output or (lambda _: None)
@@ -112,16 +114,17 @@ class GuestCore:
         return self.code.tables
 
     def read(self, address: int, size: int) -> bytes:
-        """``size`` bytes of guest memory. Raises UsageError when they are not all in mapped memory."""
+        """``size`` bytes as the core sees them. Raises UsageError when they are not all in mapped memory."""
         data = self.core.peek(address, size)
         if data is None:
             raise self._not_mapped(address, size)
         return data
 
     def write(self, address: int, data: bytes) -> None:
-        """Put ``data`` into guest memory (flash too), past the caches. Raises UsageError as :meth:`read`."""
+        """Put ``data`` into guest memory (flash too) and lines that hold it. Raises UsageError as :meth:`read`."""
         if not self.core.poke(address, data):
             raise self._not_mapped(address, len(data))
+        self._behind.write(address, data)
         if self.code.written(address, address + len(data)):
             self.core.forget_translations()
 

@@ -172,7 +172,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     q = core_port.find(s, at)
     if q >= 0:
         b = _words(user[BRANCHES])
-        accesses.ordinary(c, s, a, b, _words(user[MARKS]), q, r, at, n, write)
+        accesses.ordinary(c, s, a, b, _words(user[MARKS]), q, r, at, n, write, value)
     elif at >= accesses.PRIVATE:
         ppb = _words(user[PPB])
         if write:

@@ -95,6 +95,11 @@ class UnicornCore:
         self._windows.append((address, address + size, data))
         return data
 
+    @property
+    def windows(self) -> dict[int, Any]:
+        """The bytes of every mapping, by its first address."""
+        return {low: data for low, _, data in self._windows}
+
     def views(self, address: int, size: int) -> list[Any] | None:
         """The ``size`` bytes at ``address`` as writable views, one a mapping, or None where some are in none."""
         found: list[Any] = []

@@ -1,11 +1,12 @@
 """Fidelity ``emulate``: each compute task runs the compiled C kernel on the real tensors in the emulated machine.
 
 The core runs up to the engine's next event, yields the time it used, and goes on. DMA beats in flight are part of the
-memory's native state, so that core and DMA delay each other access by access; a transfer's bytes are copied when it is
-done. Whatever a call may not write (all but its outputs, its scratch and the stack) is read-only while it runs.
+memory's native state, so that core and DMA delay each other access by access; each beat's bytes arrive when it does,
+behind the data cache, whose lines the core sees. Whatever a call may not write (all but its outputs, its scratch and
+the stack) is read-only while it runs.
 
-Left out: the interpreter's own code and data (a number of cycles stands for it), data held by the caches (all reads see
-current memory), interrupts in the middle of a basic block.
+Left out: the interpreter's own code and data (a number of cycles stands for it), interrupts in the middle of a
+basic block.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class EmulatedCore:
         return spent
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
-        """Let the beats of ``task`` go, and copy its bytes when the last one is through."""
+        """Let the beats of ``task`` go; each moves its bytes."""
         env, memory = system.env, self.memory
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
@@ -153,7 +154,6 @@ class EmulatedCore:
             memory.advance(int(env.now))
         if end > env.now:
             yield env.timeout(end - int(env.now))
-        self.emulator.write(target, self.emulator.read(source, size))
 
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import accelerator, devices
+from mcusim.memory import accelerator, contents, devices
 from mcusim.memory import layout as L
 from mcusim.memory.lookup import find
 from mcusim.memory.native import native
@@ -64,6 +64,7 @@ def begin_chunk(s: State, f: int) -> int:
     s[f + L.D_FROM], s[f + L.D_TO] = s[qs + L.BLOCK], s[qt + L.BLOCK]
     s[f + L.D_CHUNK], s[f + L.D_SIZE], s[f + L.D_NEXT] = chunk, min(step, chunk), 0
     s[f + L.D_READS] = (chunk + step - 1) // step
+    contents.begin(s, f, qs, qt)
     return 1
 
 

@@ -1,4 +1,4 @@
-"""The level-1 caches as tags: hit, fill, write-back and maintenance by address.
+"""The level-1 caches as tags: hit, fill and write-back.
 
 A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
 between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the
@@ -120,26 +120,6 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
     if write:
         return max(0, wait + last - n * gap)
     return max(wait + first, wait + last - (n - 1) * gap)
-
-
-@native
-def maintain(s: State, address: int, bytes_: int, clean: int, invalidate: int) -> int:
-    """Clean and/or invalidate by address; returns the ticks of the write-backs (the loop itself is the caller's)."""
-    c = s[L.DCACHE]
-    if c == 0:
-        return 0
-    ticks = 0
-    size = s[c + L.C_LINE]
-    for tag in range(address // size, (address + bytes_ + size - 1) // size):
-        record = find(s, c, tag)
-        if record < 0:
-            continue
-        if clean and s[record + 2] == 1:
-            ticks += write_back(s, c, record, s[L.NOW] + ticks)
-        if invalidate:
-            s[record] = -1
-            s[record + 2] = 0
-    return ticks
 
 
 @native

@@ -8,8 +8,7 @@ Data cache: a read miss waits for the word it asks for, a write miss of write-ba
 and waits only for a linefill buffer, other writes are posted to the memory. A dirty line that is displaced is written
 when the fill is done. An access across two lines, uncached across two bus words, is two.
 
-Data itself is always current: a program that forgets to clean or to invalidate a line sees no stale bytes, one that
-drops a dirty line loses none; only their time is modelled.
+What the lines hold is kept by :mod:`mcusim.memory.contents`.
 
 Left out: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
 of different memories at once, speculative loads, bus errors.
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import cache, devices, linefill
+from mcusim.memory import cache, contents, devices, linefill
 from mcusim.memory import layout as L
 from mcusim.memory.beats import at_hand
 from mcusim.memory.code_port import fetch, fetch_while
@@ -88,9 +87,11 @@ def uncached(s: State, r: int, address: int, size: int, write: int) -> int:
 def evict(s: State, c: int, line: int, start: int) -> None:
     """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
     bytes_ = s[c + L.C_LINE]
-    r = s[find(s, line * bytes_) + L.BLOCK]
+    q = find(s, line * bytes_)
+    r = s[q + L.BLOCK]
     if s[r + L.SHARED]:
         arrive(s, r)
+    contents.write_back(s, q, line * bytes_, bytes_)
     devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     s[r + L.WRITES] += 1

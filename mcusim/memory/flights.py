@@ -26,7 +26,17 @@ class Flights:
         self.machine, self.state, self.blocks = machine, state, blocks
         self.controllers = {name: L.CONTROLLERS + i * L.CONTROLLER for i, name in enumerate(machine.dma)}
 
-    def begin(self, dma: Dma, source: int, target: int, size: int, priority: int, cycle: int, slower: int = 0) -> int:
+    def begin(
+        self,
+        dma: Dma,
+        source: int,
+        target: int,
+        size: int,
+        priority: int,
+        cycle: int,
+        slower: int = 0,
+        watched: tuple[int, int] = (0, 0),
+    ) -> int:
         """Enter a transfer whose beats start at ``cycle``; see :meth:`MemorySystem.begin_transfer`."""
         s = self.state
         if len(self.controllers) > L.MAX_CONTROLLERS:
@@ -40,6 +50,7 @@ class Flights:
         s[f + L.D_BEGIN], s[f + L.D_SOURCE], s[f + L.D_TARGET] = cycle * L.TICK, source, target
         s[f + L.D_LEFT], s[f + L.D_BEAT], s[f + L.D_STEP] = size, dma.beat, dma.beat * dma.burst
         s[f + L.D_OWN], s[f + L.D_CLOCK] = own, min(own, clock)
+        s[f + L.D_CODE], s[f + L.D_MEANT] = watched
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
         in_flight.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
@@ -88,11 +99,11 @@ class Flights:
         raise UsageError(f"over {L.MAX_FLIGHTS} DMA transfers at once cannot be emulated")
 
     def _touched(self, address: int, size: int) -> int:
-        """One bit for each region block, not tightly coupled, that the bytes lie in."""
+        """One bit for each region block that the bytes lie in."""
         bits = 0
         for region in self.machine.memory.values():
             for base in (region.base, *region.aliases):
-                if region.kind == "tcm" or address >= base + region.size or address + size <= base:
+                if address >= base + region.size or address + size <= base:
                     continue
                 number = (self.blocks[region.name, base != region.base] - L.HEADER) // L.REGION
                 if number >= MAX_BLOCKS:
@@ -106,7 +117,8 @@ class Flights:
     def _immediate(self, bits: int) -> bool:
         s = self.state
         return all(
-            s[r + L.KIND] == L.SRAM and s[r + L.LATENCY_R] == s[r + L.LATENCY_W] == 0 for r in self._shared(int(bits))
+            s[r + L.KIND] == L.TCM or (s[r + L.KIND] == L.SRAM and s[r + L.LATENCY_R] == s[r + L.LATENCY_W] == 0)
+            for r in self._shared(int(bits))
         )
 
     def _ahead(self, f: int, begin: int) -> list[int]:

@@ -6,7 +6,8 @@ memory that a flight touches, all half beats (reads, writes) that were due befor
 core waits while one holds the memory, and the next one waits for the core: they are served as they come, and alternate
 where both always wait (round-robin, ST AN4031). Nothing is done for an access to any other memory.
 
-Tightly coupled memory has a port of its own for the DMA here: neither waits for the other.
+Tightly coupled memory has a port of its own for the DMA here: neither waits for the other. A beat's bytes are moved
+with its write (:mod:`mcusim.memory.contents`).
 
 Left out: contention of two controllers, of the two ports of one flash, on the bus matrix between accesses
 to different memories, beats between the fill and the write-back of one cache miss, and beats while the core writes
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import beats
+from mcusim.memory import beats, contents
 from mcusim.memory import layout as L
 from mcusim.memory.native import native
 
@@ -163,6 +164,7 @@ def write_half(s: State, k: int) -> None:
     s[L.NOW] = start
     end = s[f + L.D_UNTIL] + start - due + beats.write(s, f)
     n = s[f + L.D_BYTES]
+    contents.move(s, f, n)
     s[s[f + L.D_FROM] + L.DMA_READ_BYTES] += n
     s[r + L.DMA_WRITE_BYTES] += n
     s[f + L.D_SOURCE] += n
@@ -210,6 +212,8 @@ def arrive(s: State, r: int) -> None:
     now = s[L.NOW]
     if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < now:
         advance(s, now)
+    if s[r + L.KIND] == L.TCM:  # nobody waits there, but the core sees what has arrived
+        return
     if s[L.NEXT_BEAT] == now and s[r + L.TAKEN] > s[r + L.HELD]:
         advance(s, now + 1)
     if s[r + L.HELD] > now:

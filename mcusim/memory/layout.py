@@ -24,6 +24,8 @@ AGAIN, AGAIN_SIZE, AGAIN_LINES = range(25, 28)
 # of the transfers in flight: when the next half of a beat begins, when the next region is no longer shared, slots in
 # use, up to when the engine has asked for all beats
 NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = range(28, 32)
+# of the sanitizer: address of its notes (0: off), the core's task, the stack from where to where
+NOTES, TASK, STACK_FROM, STACK_TO = range(56, 60)
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = 24
 DATA_FILLS, CODE_FILL = 32, 48
@@ -54,16 +56,23 @@ D_FROM, D_TO, D_CHUNK, D_READS, D_NEXT, D_SIZE, D_GAP, D_STALL, D_HEAD, D_ROWS_F
 D_PLANNED, D_BUSY_FROM, D_BUSY_TO, D_WRITTEN, D_ACTIVATED, D_SHIFT, D_EXPECTED = range(23, 30)
 # ... the beat under way: bytes, its beats, end without a stall of the write; and when the flight ended and is let go
 D_BYTES, D_BEATS, D_UNTIL, D_END, D_RELEASE = range(30, 35)
-FLIGHT = 35
+# ... where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data) ...
+D_MEM_FROM, D_MEM_TO, D_VIEW_TO = range(35, 38)
+# ... and for the sanitizer the writers of those and of what the core sees of the source, the writers it should find,
+# and its own number as one
+D_STORED_FROM, D_STORED_TO, D_SEEN_FROM, D_SEEN_TO, D_MEANT, D_CODE = range(38, 44)
+FLIGHT = 44
 MAX_FLIGHTS = 64
 FLIGHTS = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
 # states: slot free; under way; all beats made, its end not reported yet; reported
 IDLE, FLYING, LANDED, REPORTED = range(4)
 HEADER = FLIGHTS + MAX_FLIGHTS * FLIGHT
 
-# range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags
-LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = range(5)
-RANGE = 8
+# range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags; where
+# the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two bytes
+# each) as seen, in memory, and as the program means it
+LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS, VIEW, MEM, SEEN, STORED, MEANT = range(10)
+RANGE = 10
 MAX_RANGES = 256
 # flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
 # if no transfer in flight touched the region

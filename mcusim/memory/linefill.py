@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import cache, devices
+from mcusim.memory import cache, contents, devices
 from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
 State = Any
@@ -63,9 +64,19 @@ def wait(s: State, c: int, address: int) -> int:
 
 
 @native
+def give_up(s: State, c: int, line: int) -> None:
+    """Line number ``line`` of the data cache is dropped."""
+    q = find(s, line * s[c + L.C_LINE])
+    if q >= 0:
+        contents.drop(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
+
+
+@native
 def replace(s: State, c: int, tag: int, dirty: int) -> int:
     """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
     record = cache.victim(s, c, tag)
     displaced = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
+    if displaced < 0 and s[record] >= 0 and c == s[L.DATA_AT]:
+        give_up(s, c, s[record])
     s[record], s[record + 1], s[record + 2] = tag, s[c + L.C_CLOCK], dirty
     return displaced

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import cache
+from mcusim.memory import cache, contents, linefill
 from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
 State = Any
+
+
+@native
+def keep(s: State, c: int, line: int) -> None:
+    """Line number ``line`` of the data cache has been written back."""
+    q = find(s, line * s[c + L.C_LINE])
+    if q >= 0:
+        contents.write_back(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
 
 
 @native
@@ -25,7 +34,9 @@ def treat(s: State, c: int, record: int, clean: int, invalidate: int) -> int:
         return 0
     if clean and s[record + 2] == 1:
         ticks = cache.write_back(s, c, record, s[L.NOW])
+        keep(s, c, s[record])
     if invalidate:
+        linefill.give_up(s, c, s[record])
         for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL):
             if s[f + L.F_LINE] == s[record]:
                 s[f + L.F_LINE] = -1
@@ -42,6 +53,24 @@ def maintain_line(s: State, address: int, clean: int, invalidate: int) -> int:
         return 0
     record = cache.find(s, c, address >> s[c + L.C_SHIFT])
     return treat(s, c, record, clean, invalidate) if record >= 0 else 0
+
+
+@native
+def maintain_range(s: State, address: int, size: int, clean: int, invalidate: int) -> int:
+    """Every line that holds some of ``size`` bytes at ``address``, one after the other, where the data cache is on.
+
+    Returns the ticks of the write-backs; the loop itself is the caller's.
+    """
+    c = s[L.DCACHE]
+    if c == 0:
+        return 0
+    before = s[L.NOW]
+    line = s[c + L.C_LINE]
+    for tag in range(address // line, (address + size + line - 1) // line):
+        s[L.NOW] += maintain_line(s, tag * line, clean, invalidate)
+    ticks = s[L.NOW] - before
+    s[L.NOW] = before
+    return ticks
 
 
 @native

@@ -11,7 +11,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import layout as L
 
-__all__ = ["Range", "guarded", "install", "machine_ranges", "set_range"]
+__all__ = ["Bytes", "Range", "guarded", "install", "machine_ranges", "set_range"]
 
 Access = Literal["none", "ro", "rw"]
 
@@ -41,16 +41,38 @@ class Range:
         return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate
 
 
-def set_range(state: Any, q: int, one: Range, block: int) -> None:
-    """Write ``one`` as the range record at ``q``."""
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Where the host has what is at addresses ``base`` to below ``end``: the first byte as the core sees it, in memory;
+    for a sanitizer the writers of both, and those that the program means (0: none is at work)."""
+
+    base: int
+    end: int
+    view: int
+    memory: int
+    seen: int = 0
+    stored: int = 0
+    meant: int = 0
+
+    def words(self) -> tuple[int, ...]:
+        """As a range record has them, for address 0."""
+        writers = (at and at - 2 * self.base for at in (self.seen, self.stored, self.meant))
+        return (self.view - self.base, self.memory - self.base, *writers)
+
+
+def set_range(state: Any, q: int, one: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
+    """Write ``one`` as the range record at ``q``; ``contents``: all bytes that the host has."""
     kind = state[block + L.KIND]
     immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
     uncached = one.attribute == 0 or state[L.DATA_AT] == 0
     free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
-    state[q : q + 5] = (one.low, one.high, block, one.attribute, one.flags | free)
+    held = next((found.words() for found in contents if found.base <= one.low < found.end), (0,) * 5)
+    state[q : q + L.RANGE] = (one.low, one.high, block, one.attribute, one.flags | free, *held)
 
 
-def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int]) -> None:
+def install(
+    state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int], contents: Sequence[Bytes] = ()
+) -> None:
     """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
 
     Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches hold stays there.
@@ -63,7 +85,7 @@ def install(state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], 
             raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
     base = int(state[L.ROOM])
     for k, one in enumerate(ordered):
-        set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias])
+        set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias], contents)
     state[L.RANGE_BASE], state[L.RANGES], state[L.LAST] = base, len(ordered), base
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0

@@ -11,11 +11,10 @@ import numpy as np
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
-from mcusim.memory import cache as _cache
 from mcusim.memory import layout as L
 from mcusim.memory import path
 from mcusim.memory.builder import Builder, dma_ticks
-from mcusim.memory.ranges import Range, install
+from mcusim.memory.ranges import Bytes, Range, install
 
 if TYPE_CHECKING:
     from mcusim.memory.flights import Flights
@@ -78,6 +77,7 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
+        self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
@@ -118,8 +118,10 @@ class MemorySystem:
         data = self.machine.data_cache
         if data is None or data.size == 0:
             return 0, 0
+        from mcusim.memory.maintenance import maintain_range  # with what lines hold, which a replay has not
+
         lines = (address + size + data.line - 1) // data.line - address // data.line
-        return lines, int(_cache.maintain(self.state, address, size, int(clean), int(invalidate)))
+        return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
@@ -127,16 +129,26 @@ class MemorySystem:
         return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
 
     def begin_transfer(
-        self, dma: Dma, stream: int, source: int, target: int, size: int, priority: int, cycle: int, slower: int = 0
+        self,
+        dma: Dma,
+        stream: int,
+        source: int,
+        target: int,
+        size: int,
+        priority: int,
+        cycle: int,
+        slower: int = 0,
+        watched: tuple[int, int] = (0, 0),
     ) -> int:
         """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
 
         Higher ``priority`` goes first; each beat or burst has the controller ``slower`` ticks longer. From now on the
         emulated core's accesses and its beats wait for each other; with nobody else on its memories it takes as long as
         :meth:`transfer` says. Raises UsageError when there are more transfers, DMA controllers or regions than the
-        state array has room for.
+        state array has room for. ``watched``: the task's number for a sanitizer, and where the host has those of the
+        writers that its source's bytes should have.
         """
-        return self._flights.begin(dma, source, target, size, priority, cycle, slower)
+        return self._flights.begin(dma, source, target, size, priority, cycle, slower, watched)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
@@ -184,7 +196,7 @@ class MemorySystem:
 
     def install_ranges(self, ranges: Sequence[Range]) -> None:
         """Let the emulated core see ``ranges`` instead of the machine's own; see :func:`ranges.install`."""
-        install(self.state, ranges, self.blocks)
+        install(self.state, ranges, self.blocks, self.contents)
         shared = [block for block in set(self.blocks.values()) if self.state[block + L.SHARED]]
         if shared:
             self._flights.hide_free(shared)
