@@ -13,10 +13,16 @@
     │   └── UsageError              options that contradict each other or name nothing
     └── Verdict                     a valid input with a negative answer     exit status 1
         ├── DoesNotFit              a region is too small for what the plan needs
-        └── KernelFault             a compiled kernel broke a rule while it ran
+        ├── KernelFault             a compiled kernel broke a rule while it ran
+        └── SanitizerHalt           a stale or torn byte was read, and the run was to stop there
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcusim.engine.observed import Observed
 
 __all__ = [
     "DoesNotFit",
@@ -27,6 +33,7 @@ __all__ = [
     "McusimError",
     "ModelError",
     "ProgramError",
+    "SanitizerHalt",
     "UnitError",
     "UnsupportedError",
     "UsageError",
@@ -113,3 +120,12 @@ class KernelFault(Verdict):
         super().__init__(f"{where}: kernel {symbol}: {kind}{at}: {text}")
         self.operator, self.type, self.tile, self.tiles, self.symbol = operator, type_, tile, tiles, symbol
         self.kind, self.text, self.pc, self.address, self.line = kind, text, pc, address, line
+
+
+class SanitizerHalt(Verdict):
+    """The sanitizer stopped the run; ``observed`` says where and why."""
+
+    def __init__(self, observed: Observed) -> None:
+        at = f", operator {observed.operator} {observed.type}, tile {observed.tile + 1} of {observed.tiles}"
+        super().__init__(f"{observed.finding.rule}{at}: {observed.finding.text}; {observed.finding.fix}")
+        self.observed = observed

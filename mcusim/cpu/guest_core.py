@@ -40,7 +40,7 @@ class GuestCore:
         self.machine = machine
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
-        self.memory.contents, self._behind = behind_the_cache(machine, self.core)
+        self.memory.contents, self.behind = behind_the_cache(machine, self.core)
         self.code = Code(machine.core.isa, self.core)
         self.image: Image | None = None
         self._output = output or (lambda _: None)
@@ -124,7 +124,7 @@ class GuestCore:
         """Put ``data`` into guest memory (flash too) and lines that hold it. Raises UsageError as :meth:`read`."""
         if not self.core.poke(address, data):
             raise self._not_mapped(address, len(data))
-        self._behind.write(address, data)
+        self.behind.write(address, data)
         if self.code.written(address, address + len(data)):
             self.core.forget_translations()
 

@@ -79,7 +79,9 @@ def begin(s: State, f: int, qs: int, qt: int) -> None:
     s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO] = s[qs + L.MEM] + source, s[qt + L.MEM] + target
     s[f + L.D_VIEW_TO] = s[qt + L.VIEW] + target
     if s[f + L.D_MEANT]:
-        s[f + L.D_STORED_FROM], s[f + L.D_SEEN_FROM] = s[qs + L.STORED] + 2 * source, s[qs + L.SEEN] + 2 * source
+        s[f + L.D_STORED_FROM] = s[f + L.D_SEEN_FROM] = 0  # memory that nobody writes
+        if s[qs + L.SEEN]:
+            s[f + L.D_STORED_FROM], s[f + L.D_SEEN_FROM] = s[qs + L.STORED] + 2 * source, s[qs + L.SEEN] + 2 * source
         s[f + L.D_STORED_TO], s[f + L.D_SEEN_TO] = s[qt + L.STORED] + 2 * target, s[qt + L.SEEN] + 2 * target
 
 

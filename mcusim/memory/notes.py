@@ -132,7 +132,7 @@ def dirty_target(s: State, f: int, n: int, record: int) -> None:
 def beat(s: State, f: int, n: int, record: int) -> None:
     """``n`` bytes of flight ``f`` arrive; ``record`` is the cache line that holds their target, or -1."""
     code, meant, memory = s[f + L.D_CODE], s[f + L.D_MEANT], s[f + L.D_STORED_FROM]
-    for i in range(n):
+    for i in range(n if memory else 0):
         wanted, found = host.get16(meant + 2 * i), host.get16(memory + 2 * i)
         if found != wanted:
             at = s[f + L.D_SOURCE] + i

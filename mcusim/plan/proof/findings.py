@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.plan.program import Program
+from mcusim.plan.program import Buffer, Program
 
-__all__ = ["MOST", "RULES", "Enough", "Finding", "Findings"]
+__all__ = ["MOST", "RULES", "Enough", "Finding", "Findings", "buffers_at"]
 
 MOST = 1000  # a proof stops at this many findings
 
@@ -24,6 +24,7 @@ RULES: Mapping[str, str] = {
     "units": "a transfer has more units than a stream counts",
     "reach": "the DMA does not reach the memory",
     "bounds": "bytes lie outside the machine's memory, or in one that cannot be written",
+    "priority": "a transfer that a kernel call waits for gives way to one that is needed later: slower, not wrong",
 }
 
 
@@ -55,12 +56,20 @@ class Finding:
         }
 
 
+def buffers_at(buffers: Iterable[Buffer], low: int, high: int, operators: Collection[int]) -> tuple[str, ...]:
+    """Buffers that share a byte with ``low`` to ``high``, of those alive at ``operators`` if there are, by address."""
+    found = [b for b in buffers if b.span.address < high and low < b.span.end]
+    found.sort(key=lambda b: (b.span.address, b.span.bytes))
+    alive = [b for b in found if any(b.first <= operator <= b.last for operator in operators)]
+    return tuple(b.name for b in alive or found)
+
+
 class Findings:
     """Collects findings of ``program``: one of each rule for the same tasks, its byte range widened."""
 
     def __init__(self, program: Program) -> None:
         self._tasks = program.tasks
-        self._buffers = sorted(program.header.buffers, key=lambda b: (b.span.address, b.span.bytes))
+        self._buffers = program.header.buffers
         self._found: dict[tuple[str, tuple[int, ...]], tuple[int, int, str, str]] = {}
 
     def add(self, rule: str, places: Sequence[int], low: int, high: int, text: str, fix: str) -> None:
@@ -78,11 +87,5 @@ class Findings:
 
     def _finding(self, rule: str, places: tuple[int, ...], low: int, high: int, text: str, fix: str) -> Finding:
         tasks = [self._tasks[place] for place in places]
-        names = self._names(low, high, {task.operator for task in tasks})
+        names = buffers_at(self._buffers, low, high, {task.operator for task in tasks})
         return Finding(rule, tuple(task.id for task in tasks), names, low, high, text, fix)
-
-    def _names(self, low: int, high: int, operators: Iterable[int]) -> tuple[str, ...]:
-        """Buffers that share a byte with ``low`` to ``high``, of those alive at the tasks' operators if there are."""
-        found = [b for b in self._buffers if b.span.address < high and low < b.span.end]
-        alive = [b for b in found if any(b.first <= operator <= b.last for operator in operators)]
-        return tuple(b.name for b in alive or found)

@@ -46,3 +46,7 @@ class Order:
             return True
         lane, number = self._place[first]
         return self._over[second].get(lane, 0) > number
+
+    def over(self, place: int, lane: str) -> int:
+        """How many tasks of ``lane`` are over when the task at that position starts, whatever the timing."""
+        return self._over[place].get(lane, 0)

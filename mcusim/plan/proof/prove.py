@@ -10,6 +10,7 @@ from mcusim.plan.proof.findings import Enough, Finding, Findings
 from mcusim.plan.proof.flow import Flow
 from mcusim.plan.proof.limits import Limits
 from mcusim.plan.proof.order import Order
+from mcusim.plan.proof.priority import check_priorities
 from mcusim.plan.proof.rows import check_rows
 
 __all__ = ["prove"]
@@ -38,6 +39,7 @@ def prove(program: Program, machine: Machine) -> list[Finding]:
             flow.step(place)
             coherency.step(place)
         contents.finish()
+        check_priorities(program, order, findings)
     except Enough:
         pass
     return findings.all()
