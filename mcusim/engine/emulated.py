@@ -25,10 +25,8 @@ from mcusim.engine.guest_fault import explained
 from mcusim.engine.guest_places import code_place, stack_place
 from mcusim.engine.guest_program import GuestProgram
 from mcusim.engine.run import Traffic
-from mcusim.engine.sanitizer import Sanitizer
-from mcusim.engine.sightings import Explainer
 from mcusim.engine.warm import old_bytes, warm_cache
-from mcusim.errors import SanitizerHalt
+from mcusim.engine.watch import watch
 from mcusim.kernels.interpreter import operator_cycles, stated
 from mcusim.memory import layout as L
 from mcusim.memory.ranges import guarded, machine_ranges
@@ -112,10 +110,7 @@ class EmulatedCore:
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause
         self._left = {op.index: 0 for op in graph.operators}
         self._inputs = [Span("", self.guest.tensor(t), graph.tensors[t].bytes) for t in graph.inputs]
-        self._sanitizer: Sanitizer | None = None
-        if self.options.sanitize != "off":
-            halt = self.options.sanitize == "halt"
-            self._sanitizer = Sanitizer(program, self.emulator, self.stack, self._inputs, halt)
+        self._watch = watch(self.options.sanitize, program, self.emulator, self.image, self.stack, self._inputs)
         self.memory.install_ranges(self._ranges)
         self._load(program, graph, inputs)
 
@@ -130,7 +125,7 @@ class EmulatedCore:
         for tensor, values in zip(graph.inputs, inputs, strict=True):
             emulator.write(self.guest.tensor(tensor), values.tobytes())
         if warm is not None:
-            warm_cache(emulator, program, self._inputs, warm, self._sanitizer)
+            warm_cache(emulator, program, self._inputs, warm, self._watch)
         for task in program.tasks:
             if hasattr(task, "geometry"):
                 self._left[task.operator] += 1
@@ -138,12 +133,7 @@ class EmulatedCore:
     @property
     def observed(self) -> list[Observed]:
         """What the sanitizer found so far."""
-        return [] if self._sanitizer is None else self._explainer(self._sanitizer).all()
-
-    def _explainer(self, sanitizer: Sanitizer) -> Explainer:
-        s = self.memory.state
-        line = int(s[s[L.DATA_AT] + L.C_LINE]) if s[L.DATA_AT] else 0
-        return Explainer(self.guest.program, sanitizer, self.image, line)
+        return [] if self._watch is None else self._watch.observed
 
     def tensor(self, index: int) -> Array:
         """The values of a tensor as they are in memory now."""
@@ -163,16 +153,16 @@ class EmulatedCore:
         start, before = int(system.env.now), self.memory.by_region()
         served = spent["runtime"]
         self.memory.sync(start)
-        if self._sanitizer is not None:
-            self._sanitizer.starts(task, start)
+        if self._watch is not None:
+            self._watch.starts(task, start)
         for address, data, written in self.guest.calls(task):
             self._allow(written)
             self.emulator.write(address, data)
             yield from self._call(task, address, spent, system)
         elapsed = int(system.env.now) - start - (spent["runtime"] - served)
         self._attribute(spent, elapsed, before)
-        if self._sanitizer is not None:
-            self._sanitizer.ends(task, int(system.env.now))
+        if self._watch is not None:
+            self._watch.ends(task, int(system.env.now))
         self._observe(task)
         return spent
 
@@ -182,25 +172,18 @@ class EmulatedCore:
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
         slower = system.disturb.beat(task) if system.disturb else 0
-        now, watch = int(env.now), self._sanitizer
-        watched = watch.begins(task, now) if watch is not None else (0, 0)
+        now, watching = int(env.now), self._watch
+        watched = watching.begins(task, now) if watching is not None else (0, 0)
         handle = memory.begin_transfer(dma, stream, source, target, size, task.priority, now, slower, watched)
         memory.advance(now)
         while (end := memory.finished(handle)) is None:
-            self._halt()
             yield env.timeout(memory.earliest_end(handle, int(env.now)) - int(env.now))
             memory.advance(int(env.now))
-        self._halt()
         if end > env.now:
             yield env.timeout(end - int(env.now))
-        if watch is not None:
-            watch.ends(task, int(env.now))
-
-    def _halt(self) -> None:
-        """Stop at the first note, if that was asked for."""
-        watch = self._sanitizer
-        if self.options.sanitize == "halt" and watch is not None and (noted := watch.notes):
-            raise SanitizerHalt(self._explainer(watch).explained(noted[0]))
+        if watching is not None:
+            watching.check()
+            watching.ends(task, int(env.now))
 
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""
@@ -246,7 +229,8 @@ class EmulatedCore:
 
     def _check(self, task: Compute, stop: Stop, most: int) -> None:
         returned = self.emulator.registers()["r0"]
-        self._halt()
+        if self._watch is not None:
+            self._watch.check()
         if int(self.memory.state[L.NOW]) >= LAST_TICK or stop.kind != "returned" or returned:
             raise explained(self, task, stop, most, returned)
 

@@ -45,6 +45,14 @@ class Explainer:
         """Every note, in the order they were made."""
         return [self.explained(note) for note in self._sanitizer.notes]
 
+    def unseen(self, finding: Finding) -> Observed:
+        """A finding that no moment of the run showed; its last task is the transfer."""
+        task = next(task for task in self._tasks if task.id == finding.tasks[-1])
+        tiles = self._tiles.get((task.operator, task.tile), 1)
+        type_ = self._types.get(task.operator, "?")
+        at = finding.low // self._line * self._line
+        return Observed(finding, task.operator, type_, task.tile, tiles, finding.buffers[0], finding.low, at)
+
     def explained(self, note: Note) -> Observed:
         """What ``note`` means."""
         cause = self._cause(note)

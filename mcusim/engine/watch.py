@@ -1,0 +1,60 @@
+"""The sanitizer at work in a run: what the engine tells it, and what it has to say.
+
+Left out: what its parts leave out (:mod:`~mcusim.engine.sanitizer`, :mod:`~mcusim.engine.sightings`,
+:mod:`~mcusim.engine.false_sharing`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.image import Image
+from mcusim.engine.false_sharing import shared_edges
+from mcusim.engine.observed import Observed
+from mcusim.engine.sanitizer import Sanitizer
+from mcusim.engine.sightings import Explainer
+from mcusim.errors import SanitizerHalt, UsageError
+from mcusim.plan.program import Program, Span
+from mcusim.plan.proof.findings import Finding
+
+__all__ = ["MODES", "Watch", "watch"]
+
+MODES = ("off", "report", "halt")
+
+
+class Watch(Sanitizer):
+    """A sanitizer that explains itself; ``halt``: :meth:`check` raises SanitizerHalt at the first note."""
+
+    def __init__(
+        self, program: Program, emulator: Emulator, image: Image, stack: Span, inputs: list[Span], halt: bool
+    ) -> None:
+        super().__init__(program, emulator, stack, inputs, halt)
+        self._program, self._machine, self._stops = program, emulator.machine, halt
+        cache = emulator.machine.data_cache
+        self._explainer = Explainer(program, self, image, cache.line if cache is not None and cache.size else 0)
+
+    def check(self) -> None:
+        """Raise SanitizerHalt if there is a note and the run is to stop at it."""
+        if self._stops and (noted := self.notes):
+            raise SanitizerHalt(self._explainer.explained(noted[0]))
+
+    @property
+    def observed(self) -> list[Observed]:
+        """What was seen so far, in order; then lines that are shared at buffer edges and did nothing in this run."""
+        seen = self._explainer.all()
+        lines = {one.line for one in seen if one.finding.rule == "shared-line"}
+        return seen + [self._explainer.unseen(found) for found in self._edges if found.low not in lines]
+
+    @cached_property
+    def _edges(self) -> list[Finding]:
+        return shared_edges(self._program, self._machine)
+
+
+def watch(
+    mode: str, program: Program, emulator: Emulator, image: Image, stack: Span, inputs: list[Span]
+) -> Watch | None:
+    """The sanitizer of ``mode`` (``off``, ``report`` or ``halt``), None for ``off``. Raises UsageError for another."""
+    if mode not in MODES:
+        raise UsageError(f"sanitize = {mode[:80]!r}: must be one of {', '.join(MODES)}")
+    return None if mode == "off" else Watch(program, emulator, image, stack, inputs, mode == "halt")
