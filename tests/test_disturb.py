@@ -69,7 +69,7 @@ def test_draws_are_the_same_on_every_machine() -> None:
         56,
         2770,
         4165,
-        14378,
+        57512,
     )
 
 

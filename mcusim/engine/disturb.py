@@ -21,7 +21,7 @@ from mcusim.plan.program import Task, Transfer
 __all__ = ["Disturbance"]
 
 MICROSECONDS = {"start": 60, "completion": 40, "stall": 60}  # the most that each kind takes
-BEAT_CYCLES = 64  # the most a beat takes longer
+BEAT_CYCLES = 256  # the most a beat takes longer: the others on the bus leave it the rest
 ORDERS = 1 << 16  # of transfers with equal priority
 UNIT = 1 << 32
 STRENGTHS = (0, 1, 4, 16)  # of 16: one for each seed and kind

@@ -1,0 +1,111 @@
+"""The same program under the disturbances of many seeds: every one of them has to give the same outputs.
+
+The seeds are shared out among processes; what comes of each depends on the seed alone, so the number of processes
+changes nothing. Left out: what :mod:`mcusim.engine.disturb` leaves out.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import active_children, get_context
+from typing import Any
+
+from mcusim.engine.disturb import Disturbance
+from mcusim.errors import UsageError
+from mcusim.study.emulation import Emulation, Outputs
+from mcusim.study.equivalence import Difference, first_difference
+
+__all__ = ["SeedOutcome", "fuzz"]
+
+MOST_PROCESSES = 32  # each of them holds an emulator
+
+
+@dataclass(frozen=True, slots=True)
+class SeedOutcome:
+    """What came of ``seed``: the first ``difference`` from the undisturbed run, a kernel's ``fault``, or neither."""
+
+    seed: int
+    difference: Difference | None = None
+    fault: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.difference is not None or self.fault is not None
+
+    def text(self) -> str:
+        """What went wrong, in one line."""
+        found = [self.fault or "", self.difference.text() if self.difference else ""]
+        return "; ".join(filter(None, found))
+
+    def to_json(self) -> dict[str, Any]:
+        difference = None if self.difference is None else self.difference.to_json()
+        return {"seed": self.seed, "difference": difference, "fault": self.fault}
+
+
+def fuzz(
+    emulation: Emulation,
+    seeds: Sequence[int],
+    reference: Outputs,
+    processes: int | None = None,
+    progress: Callable[[object], object] | None = None,
+) -> list[SeedOutcome]:
+    """Run ``emulation`` under each of ``seeds`` and compare its outputs with those of an undisturbed run.
+
+    In ``processes`` processes, by default as many as there are cores; they are started anew (``spawn``), so a script
+    that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is called with each outcome.
+    Returns the outcomes in the order of the seeds. Raises what a run raises, UsageError when a process dies.
+    """
+    count = min(processes or len(os.sched_getaffinity(0)), len(seeds), MOST_PROCESSES)
+    found = []
+    with _outcomes(emulation, seeds, reference, count) as outcomes:
+        for outcome in outcomes:
+            found.append(outcome)
+            if progress is not None:
+                progress(outcome)
+    return found
+
+
+@contextmanager
+def _outcomes(
+    emulation: Emulation, seeds: Sequence[int], reference: Outputs, count: int
+) -> Iterator[Iterator[SeedOutcome]]:
+    """The outcomes as they come; whatever ends this early ends the processes too."""
+    if count <= 1:
+        yield (_outcome(emulation, reference, seed) for seed in seeds)
+        return
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, get_context("spawn"), _prepare, (emulation, reference))
+    try:
+        yield pool.map(_prepared, seeds)
+    except BaseException as reason:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(active_children()) - others:
+            process.terminate()
+        if isinstance(reason, BrokenProcessPool):
+            raise UsageError("a process of the fuzzing was killed, perhaps for want of memory") from None
+        raise
+    pool.shutdown()
+
+
+_shared: list[tuple[Emulation, Outputs]] = []  # of a process that fuzzes: what all of its seeds run
+
+
+def _prepare(emulation: Emulation, reference: Outputs) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    _shared.append((emulation, reference))
+
+
+def _prepared(seed: int) -> SeedOutcome:
+    return _outcome(*_shared[0], seed)
+
+
+def _outcome(emulation: Emulation, reference: Outputs, seed: int) -> SeedOutcome:
+    outcome = emulation.run(Disturbance(seed))
+    difference = first_difference(emulation.program, emulation.graph, outcome.outputs, reference)
+    return SeedOutcome(seed, difference, None if outcome.fault is None else str(outcome.fault))
