@@ -24,7 +24,7 @@ RULES: Mapping[str, str] = {
     "units": "a transfer has more units than a stream counts",
     "reach": "the DMA does not reach the memory",
     "bounds": "bytes lie outside the machine's memory, or in one that cannot be written",
-    "priority": "a transfer that a kernel call waits for gives way to one that is needed later: slower, not wrong",
+    "priority": "an input tile that a kernel call waits for gives way to what is needed later: slow, not wrong",
 }
 
 
