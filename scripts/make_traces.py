@@ -134,6 +134,27 @@ def mobile_block() -> Graph:
     return sketch.graph()
 
 
+def shrinking() -> Graph:
+    sketch = Sketch("sample-shrinking", (1, 64, 32, 16))
+    sketch.depthwise(3, stride=4)
+    return sketch.graph()
+
+
+def large_filter() -> Graph:
+    sketch = Sketch("sample-large-filter", (1, 32, 32, 8))
+    sketch.conv(16, 1, stride=2)
+    sketch.conv(64, 3, stride=4)
+    return sketch.graph()
+
+
+def stem() -> Graph:
+    sketch = Sketch("sample-stem", (1, 96, 48, 16))
+    sketch.depthwise(3, stride=4)
+    sketch.conv(8, 3)
+    sketch.conv(16, 3)
+    return sketch.graph()
+
+
 @dataclass(frozen=True)
 class Sample:
     title: str
@@ -159,6 +180,21 @@ SAMPLES = {
     ),
     "split-transfer": Sample(
         "Tiles of more than 65,535 B: each transfer in two parts", large_conv, F469, "tinyops", PlanOptions(180 * KIB)
+    ),
+    "copy-bound": Sample(
+        "Tiles that take longer to copy than to compute",
+        shrinking,
+        F469,
+        "tinyops",
+        PlanOptions(22 * KIB, overlay=frozenset({"input"})),
+    ),
+    "next-filter": Sample("A large filter copied while the operator before runs", large_filter, F469, "tinyops"),
+    "cached-filters": Sample(
+        "Tiles in DTCM, filters and scratch in SRAM behind the cache",
+        stem,
+        F746,
+        "tinyops",
+        PlanOptions(overlay=frozenset({"input", "filter", "quant"})),
     ),
     "add-second-input": Sample("A residual ADD: both inputs copied", residual, F469, "tinyops"),
     "cache-maintenance": Sample("Clean before, invalidate after each copy", two_convs, F746, "tinyops"),

@@ -37,8 +37,8 @@ def test_what_is_written_is_read_back(tmp_path: Path, program: Program) -> None:
     assert path.read_text(encoding="utf-8").splitlines() == list(program_lines(program))
 
 
-def test_there_are_ten_samples_and_they_are_what_the_script_writes(tmp_path: Path) -> None:
-    assert len(TRACES) == 10
+def test_there_are_thirteen_samples_and_they_are_what_the_script_writes(tmp_path: Path) -> None:
+    assert len(TRACES) == 13
     runpy.run_path(str(REPOSITORY / "scripts" / "make_traces.py"))["main"](tmp_path)
     kept = [*TRACES, *(REPOSITORY / "traces").glob("*.tflite")]
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {p.name: p.read_bytes() for p in kept}
