@@ -6,7 +6,7 @@ Left out: faults that stand behind another one's consequences; each note is expl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcusim.cpu.image import Image
 from mcusim.engine.observed import Observed
@@ -42,8 +42,15 @@ class Explainer:
         self._tiles = {(t.operator, t.tile): t.tiles for t in program.tasks if isinstance(t, Compute)}
 
     def all(self) -> list[Observed]:
-        """Every note, in the order they were made."""
-        return [self.explained(note) for note in self._sanitizer.notes]
+        """Every note, in the order they were made; those that say the same of the same tasks are one."""
+        alike: dict[tuple[object, ...], Note] = {}
+        for note in self._sanitizer.notes:
+            found = self.explained(note)
+            key = note.kind, found.finding.rule, found.finding.tasks
+            one = alike.get(key, note)
+            times = note.times + (one.times if one is not note else 0)
+            alike[key] = replace(one, low=min(one.low, note.low), high=max(one.high, note.high), times=times)
+        return [self.explained(note) for note in alike.values()]
 
     def unseen(self, finding: Finding) -> Observed:
         """A finding that no moment of the run showed; its last task is the transfer."""

@@ -14,6 +14,7 @@ from typing import Any
 from mcusim.memory import host
 from mcusim.memory import layout as L
 from mcusim.memory.cache import find as line_of
+from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
 __all__ = ["CORE_READ", "DIRTY_TARGET", "DMA_READ", "NOTE", "beat", "loaded", "stored"]
@@ -109,23 +110,25 @@ def stored(s: State, q: int, address: int, size: int) -> None:
 
 @native
 def dirty_target(s: State, f: int, n: int, record: int) -> None:
-    """The DMA writes to a dirty line: which of its bytes, in the transfer's way or beside it, the core has written."""
-    c = s[L.DATA_AT]
-    bytes_ = s[c + L.C_LINE]
-    target = s[f + L.D_TARGET]
-    first = s[record] * bytes_
-    seen, memory = s[f + L.D_SEEN_TO] - 2 * (target - first), s[f + L.D_STORED_TO] - 2 * (target - first)
-    other = -1
-    for i in range(bytes_):
-        if host.get16(seen + 2 * i) != host.get16(memory + 2 * i):
-            if target <= first + i < target + s[f + L.D_LEFT]:
-                other = first + i
-                break
-            if other < 0:
-                other = first + i
+    """The DMA writes to a dirty line: which of its bytes, in the transfer's way or beside it, the core has written.
+
+    Bytes that the line has otherwise than memory are the core's stores or, where the DMA wrote behind it, stale.
+    """
+    line, target, code = s[s[L.DATA_AT] + L.C_LINE], s[f + L.D_TARGET], s[f + L.D_CODE]
+    q = find(s, target)
+    other = writer = memory = -1
+    for at in range(s[record] * line, s[record] * line + line):
+        seen, stored = host.get16(s[q + L.SEEN] + 2 * at), host.get16(s[q + L.STORED] + 2 * at)
+        meant = host.get16(s[q + L.MEANT] + 2 * at)
+        if seen == stored or stored == code or meant not in (seen, code):
+            continue
+        inside = target <= at < target + s[f + L.D_LEFT]
+        if inside or other < 0:
+            other, writer, memory = at, seen, stored
+        if inside:
+            break
     if other >= 0:
-        writer = host.get16(seen + 2 * (other - first))
-        note(s, DIRTY_TARGET, s[f + L.D_CODE], target, 0, writer, host.get16(memory + 2 * (other - first)), 2, 0, other)
+        note(s, DIRTY_TARGET, code, target, 0, writer, memory, 2, 0, other)
 
 
 @native
