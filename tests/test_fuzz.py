@@ -13,9 +13,10 @@ from mcusim.errors import ProgramError
 from mcusim.kernels.registry import load_set
 from mcusim.plan import plan
 from mcusim.plan.program import Compute, Transfer
+from mcusim.report.verification import SeedOutcome
 from mcusim.study.emulation import Emulation, Outputs
 from mcusim.study.equivalence import first_difference
-from mcusim.study.fuzz import SeedOutcome, fuzz
+from mcusim.study.fuzz import fuzz
 from mcusim.study.tensors import random_inputs
 
 F746 = DISCOS[1]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "counting", "spinner", "working"]
+__all__ = ["Counter", "bar", "counting", "rated", "spinner", "working"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 
@@ -26,6 +26,30 @@ def bar(what: str, total: int) -> Iterator[Callable[[object], None] | None]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda _: progress.advance(task)
+
+
+@contextmanager
+def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None] | None]:
+    """:func:`bar` with the count, the time left and how many ``unit`` are done a second."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    began = monotonic()
+    found = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
+    rate = TextColumn("{task.fields[rate]}")
+    with Progress(*found, rate, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total, rate="")
+        done = 0
+
+        def step(_: object) -> None:
+            nonlocal done
+            done += 1
+            progress.update(task, completed=done, rate=f"{done / (monotonic() - began):.2g} {unit}/s")
+
+        yield step
 
 
 @contextmanager

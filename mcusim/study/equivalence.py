@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -21,70 +21,13 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph, Tensor
 from mcusim.plan import plan
 from mcusim.plan.program import Compute, Program, Task
+from mcusim.report.verification import Agreement, Difference
 from mcusim.study.emulation import Array, Emulation, Outputs
 from mcusim.units import quoted
 
-__all__ = ["Agreement", "Difference", "first_difference", "litert_outputs", "with_litert", "with_untiled"]
+__all__ = ["first_difference", "litert_outputs", "with_litert", "with_untiled"]
 
 UNTILED = ("internal", "external")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The first value that differs: of output ``tensor`` of ``operator``, in ``tile``; ``row``, ``column`` and
-    ``channel`` of NHWC. ``count`` of the tensor's ``bytes`` differ."""
-
-    operator: int
-    type: str
-    tensor: int
-    tile: int
-    tiles: int
-    row: int
-    column: int
-    channel: int
-    value: float
-    expected: float
-    count: int
-    bytes: int
-
-    def text(self) -> str:
-        """One line."""
-        tile = f", tile {self.tile + 1} of {self.tiles}" if self.tiles > 1 else ""
-        where = f"row {self.row}, column {self.column}, channel {self.channel}"
-        values = f"{self.value:g} instead of {self.expected:g}"
-        return (
-            f"operator {self.operator} {self.type}{tile}: {where}: {values}; {self.count:,} of {self.bytes:,} B differ"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields; values that are no number are texts."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return found | {k: _number(found[k]) for k in ("value", "expected")}
-
-
-def _number(value: float) -> float | int | str:
-    if not np.isfinite(value):
-        return str(value)
-    return int(value) if value == int(value) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """``other``: whose outputs these were compared with, ``difference`` the first one; ``note``: why they were not."""
-
-    other: str
-    difference: Difference | None = None
-    note: str | None = None
-
-    @property
-    def equal(self) -> bool | None:
-        """None when there was nothing to compare with."""
-        return None if self.note is not None else self.difference is None
-
-    def to_json(self) -> dict[str, Any]:
-        """``equal`` (null when not compared), and ``with``, ``difference``, ``note`` as they are."""
-        difference = None if self.difference is None else self.difference.to_json()
-        return {"with": self.other, "equal": self.equal, "difference": difference, "note": self.note}
 
 
 def first_difference(
@@ -136,7 +79,9 @@ def with_untiled(emulation: Emulation, outputs: Outputs, progress: Callable[[Tas
         name = f"the untiled run ({policy} on {where})"
         try:
             program = plan(emulation.graph, machine, policy, kernels=emulation.kernels)
-            outcome = replace(emulation, program=program, machine=machine, code=None).run(progress=progress)
+            outcome = replace(emulation, program=program, machine=machine, code=None, sanitize="off").run(
+                progress=progress
+            )
         except (DoesNotFit, InputError):
             continue
         if outcome.fault is not None:

@@ -12,40 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import active_children, get_context
-from typing import Any
 
 from mcusim.engine.disturb import Disturbance
 from mcusim.errors import UsageError
+from mcusim.report.verification import SeedOutcome
 from mcusim.study.emulation import Emulation, Outputs
-from mcusim.study.equivalence import Difference, first_difference
+from mcusim.study.equivalence import first_difference
 
-__all__ = ["SeedOutcome", "fuzz"]
+__all__ = ["fuzz"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
-
-
-@dataclass(frozen=True, slots=True)
-class SeedOutcome:
-    """What came of ``seed``: the first ``difference`` from the undisturbed run, a kernel's ``fault``, or neither."""
-
-    seed: int
-    difference: Difference | None = None
-    fault: str | None = None
-
-    @property
-    def failed(self) -> bool:
-        return self.difference is not None or self.fault is not None
-
-    def text(self) -> str:
-        """What went wrong, in one line."""
-        found = [self.fault or "", self.difference.text() if self.difference else ""]
-        return "; ".join(filter(None, found))
-
-    def to_json(self) -> dict[str, Any]:
-        difference = None if self.difference is None else self.difference.to_json()
-        return {"seed": self.seed, "difference": difference, "fault": self.fault}
 
 
 def fuzz(
@@ -55,7 +32,8 @@ def fuzz(
     processes: int | None = None,
     progress: Callable[[object], object] | None = None,
 ) -> list[SeedOutcome]:
-    """Run ``emulation`` under each of ``seeds`` and compare its outputs with those of an undisturbed run.
+    """Run ``emulation`` under the disturbances of each of ``seeds``, which also make memory and cache as a second
+    inference finds them, and compare its outputs with those of an undisturbed run.
 
     In ``processes`` processes, by default as many as there are cores; they are started anew (``spawn``), so a script
     that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is called with each outcome.
@@ -106,6 +84,6 @@ def _prepared(seed: int) -> SeedOutcome:
 
 
 def _outcome(emulation: Emulation, reference: Outputs, seed: int) -> SeedOutcome:
-    outcome = emulation.run(Disturbance(seed))
+    outcome = emulation.run(seed, Disturbance(seed))
     difference = first_difference(emulation.program, emulation.graph, outcome.outputs, reference)
-    return SeedOutcome(seed, difference, None if outcome.fault is None else str(outcome.fault))
+    return SeedOutcome(seed, difference, None if outcome.fault is None else str(outcome.fault), outcome.observed)

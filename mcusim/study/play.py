@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.program import Compute, Program, Task
+from mcusim.plan.program import Program
 from mcusim.report import Output, Result, assumptions, energy
+from mcusim.study.emulation import MacProgress
 from mcusim.study.kernel_choice import profile_for, set_for
-from mcusim.study.settings import Execution, Settings
+from mcusim.study.settings import Settings
 from mcusim.study.tensors import SEED, model_inputs
 
 if TYPE_CHECKING:
@@ -63,22 +63,7 @@ def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph)
     check_program(program, machine)
     options = Options(asked.code, asked.overhead, asked.most_instructions, observe=asked.observe)
     core = EmulatedCore(program, machine, graph, kernels, inputs, options)
-    run = play_core(program, machine, core, kernels.name, "emulate", _Progress(program, asked))
+    progress = None if asked.progress is None else MacProgress(program, asked.progress)
+    run = play_core(program, machine, core, kernels.name, "emulate", progress)
     tensors = [(graph.tensors[t], core.tensor(t)) for t in graph.outputs]
     return run, tuple(Output(tensor.name, values) for tensor, values in tensors)
-
-
-@dataclass
-class _Progress:
-    """Turns tasks into MACs done, a tile its share of its operator's."""
-
-    program: Program
-    asked: Execution
-    done: float = 0.0
-
-    def __call__(self, task: Task) -> None:
-        if self.asked.progress is None or not isinstance(task, Compute):
-            return
-        infos = self.program.header.operators
-        self.done += max(1, infos[task.operator].macs) / task.tiles
-        self.asked.progress(round(self.done), sum(max(1, info.macs) for info in infos))

@@ -31,7 +31,7 @@ from mcusim.study.settings import (
 if TYPE_CHECKING:
     from mcusim.plan.program import Program
 
-__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
+__all__ = ["changed", "plan_program", "program_machine", "replay", "shipped_kernels", "simulate", "simulate_row"]
 
 
 def simulate(
@@ -144,7 +144,7 @@ def replay(
     be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the machine
     cannot play, that names other kernels or belongs to another model, UsageError for options that cannot be used.
     """
-    named = _shipped_kernels(program.header.kernels) if kernels is None else kernels
+    named = shipped_kernels(program.header.kernels) if kernels is None else kernels
     chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
     if (model is None) is (fidelity == "emulate"):
         raise UsageError(
@@ -174,7 +174,8 @@ def _negative(program: Program, machine: Machine, chosen: Settings, reason: Does
     )
 
 
-def _shipped_kernels(name: str) -> str:
+def shipped_kernels(name: str) -> str:
+    """``name``, the kernels of a program, if they are shipped. Raises ProgramError."""
     from mcusim.kernels import profile_names
     from mcusim.kernels.registry import set_names
 
