@@ -104,7 +104,7 @@ def test_the_discovery_boards_run_as_tinyops_ran_them() -> None:
         assert (device.width, device.clock, timing) == (width, clock, [latency, 2, 2, 6, 4, 2])
         assert device.timing.refresh == Duration(Fraction(156, 10**7), "s")
         assert (machine.dma["dma2"].beat, machine.dma["dma2"].burst, machine.dma["dma2"].streams) == (1, 1, 2)
-    assert (m4.memory["sdram"].attribute, m7.memory["sdram"].attribute) == ("uncached", "write-back")
+    assert (m4.memory["sdram"].attribute, m7.memory["sdram"].attribute) == ("device", "write-back")
     assert (m4.memory["ccm"].dma, m7.memory["itcm"].dma, m7.memory["dtcm"].dma) == (False, False, True)
 
 

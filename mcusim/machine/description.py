@@ -43,7 +43,7 @@ __all__ = [
 
 Basis = Literal["datasheet", "measured", "calibrated", "assumed"]
 CachePolicy = Literal["write-back", "write-through"]
-Attribute = Literal["write-back", "write-through", "uncached"]
+Attribute = Literal["write-back", "write-through", "uncached", "device"]
 DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 
 
@@ -169,11 +169,18 @@ class Region:
     base: int
     size: int
     aliases: tuple[int, ...]
-    attribute: Attribute  # how the core's data cache treats it
+    attribute: (
+        Attribute  # how the core's data cache treats it; device: uncached, and a Cortex-M7 must access it aligned
+    )
     dma: bool  # can the DMA reach it
     writable: bool
     device: Device
     executable: bool = True  # can the core fetch code from it
+
+    @property
+    def cached(self) -> bool:
+        """May a data cache hold its lines."""
+        return self.attribute in ("write-back", "write-through")
 
     @property
     def alias_port(self) -> bool:

@@ -47,12 +47,12 @@ def _attribute(scope: Scope) -> d.Attribute:
     by_half_gibibyte: tuple[d.Attribute, ...] = (
         "write-through",  # 0x0000_0000 code
         "write-back",  # 0x2000_0000 SRAM
-        "uncached",  # 0x4000_0000 peripherals
+        "device",  # 0x4000_0000 peripherals
         "write-back",  # 0x6000_0000 external RAM
         "write-through",  # 0x8000_0000 external RAM
     )
     index = scope["base"] >> 29
-    return by_half_gibibyte[index] if index < len(by_half_gibibyte) else "uncached"
+    return by_half_gibibyte[index] if index < len(by_half_gibibyte) else "device"
 
 
 def _offset_key(key: str) -> None:
@@ -116,7 +116,7 @@ REGION: dict[str, Field] = {
     "base": address(),
     "size": size(),
     "aliases": addresses(_NO_ALIAS),
-    "attribute": choice("write-back", "write-through", "uncached", default=_ATTRIBUTE),
+    "attribute": choice("write-back", "write-through", "uncached", "device", default=_ATTRIBUTE),
     "dma": flag(_REACHED),
     "writable": flag(_WRITABLE),
     "executable": flag(_FETCHED),

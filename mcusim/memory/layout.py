@@ -109,7 +109,7 @@ CACHE = 8
 LRU, ROUND_ROBIN, RANDOM = range(3)
 
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
-ATTRIBUTES = {"uncached": 0, "write-through": 1, "write-back": 2}
+ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}
 
 # instruction lines of an accelerator: first line of each hash bucket, then per line: number (-1 empty), age, next
 BUCKETS = 256

@@ -102,7 +102,8 @@ def machine_ranges(machine: Machine) -> list[Range]:
             fixed = region.kind == "tcm" or (alias and region.alias_port)
             attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
             access: Access = "rw" if region.writable else "ro"
-            found.append(Range(base, base + region.size, region.name, alias, attribute, access=access))
+            device = region.attribute == "device"
+            found.append(Range(base, base + region.size, region.name, alias, attribute, device=device, access=access))
     return sorted(found, key=lambda one: one.low)
 
 

@@ -50,7 +50,7 @@ def cached_parts(machine: Machine, span: Span) -> Iterator[Span]:
         return
     for region in machine.memory.values():
         start, end = max(span.address, region.base), min(span.end, region.end)
-        if start >= end or region.kind == "tcm" or region.attribute == "uncached":
+        if start >= end or region.kind == "tcm" or not region.cached:
             continue
         first = start // line * line
         yield Span(region.name, first, align_up(end, line) - first)

@@ -17,7 +17,7 @@ class Lines:
         self.bytes = cache.line if cache is not None and cache.size else 0
         self._regions: list[tuple[int, int, bool]] = []
         for region in machine.memory.values():
-            if self.bytes and region.kind != "tcm" and region.attribute != "uncached":
+            if self.bytes and region.kind != "tcm" and region.cached:
                 keeps = cache is not None and cache.policy == "write-back" and region.attribute == "write-back"
                 self._regions.append((region.base, region.end, keeps))
 
