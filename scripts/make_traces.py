@@ -148,9 +148,9 @@ def large_filter() -> Graph:
 
 
 def stem() -> Graph:
-    sketch = Sketch("sample-stem", (1, 96, 48, 16))
-    sketch.depthwise(3, stride=4)
-    sketch.conv(8, 3)
+    sketch = Sketch("sample-stem", (1, 96, 96, 8))
+    sketch.conv(8, 3, stride=4)
+    sketch.conv(8, 1)
     sketch.conv(16, 3)
     return sketch.graph()
 

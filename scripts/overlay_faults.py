@@ -1,4 +1,4 @@
-"""Faults that can be put into sample programs; task ids are those of the sample that make_broken_traces.py names."""
+"""Ways to spoil a program: each returns a changed copy. Task ids are those of the sample it is used on."""
 
 from __future__ import annotations
 
@@ -6,29 +6,71 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mcusim.model.geometry import Tile
 from mcusim.plan import Program
-from mcusim.plan.program import Buffer, Compute, Maintain, Span, Task, Transfer
+from mcusim.plan.program import Buffer, Compute, Span, Task, Transfer
+
+Fault = Callable[[Program], Program]
 
 
-def changed(program: Program, number: int, change: Callable[[Any], Task | None]) -> Program:
+def all_of(*faults: Fault) -> Fault:
+    """One fault that takes several changes."""
+
+    def fault(program: Program) -> Program:
+        for one in faults:
+            program = one(program)
+        return program
+
+    return fault
+
+
+def changed(number: int, change: Callable[[Any], Task | None]) -> Fault:
     """Task ``number`` changed; None drops it and the edges to it."""
-    tasks = [change(task) if task.id == number else task for task in program.tasks]
-    kept = {task.id for task in tasks if task is not None}
-    left = [replace(t, after=tuple(a for a in t.after if a in kept)) for t in tasks if t is not None]
-    return replace(program, tasks=tuple(left))
+
+    def fault(program: Program) -> Program:
+        assert any(task.id == number for task in program.tasks)
+        tasks = [change(task) if task.id == number else task for task in program.tasks]
+        kept = {task.id for task in tasks if task is not None}
+        left = [replace(t, after=tuple(a for a in t.after if a in kept)) for t in tasks if t is not None]
+        return replace(program, tasks=tuple(left))
+
+    return fault
 
 
-def without_edge(program: Program, number: int, to: int) -> Program:
-    """Task ``number`` no longer waits for task ``to``."""
-    return changed(program, number, lambda t: replace(t, after=tuple(a for a in t.after if a != to)))
+def waiting(number: int, *on: int) -> Fault:
+    """Task ``number`` waits for the tasks ``on`` and for no others."""
+    return changed(number, lambda t: replace(t, after=on))
 
 
-def with_edge(program: Program, number: int, to: int) -> Program:
-    return changed(program, number, lambda t: replace(t, after=tuple(sorted({*t.after, to}))))
+def dropped(number: int) -> Fault:
+    """Without task ``number``; what waited for it waits for what it waited for."""
+
+    def fault(program: Program) -> Program:
+        gone = next(task for task in program.tasks if task.id == number)
+        tasks = [t for t in program.tasks if t.id != number]
+        return replace(program, tasks=tuple(_bypassing(t, gone) for t in tasks))
+
+    return fault
 
 
-def placed(program: Program, low: int, high: int, target: int, region: str) -> Program:
+def _bypassing(task: Task, gone: Task) -> Task:
+    if gone.id not in task.after:
+        return task
+    return replace(task, after=tuple(sorted({*task.after, *gone.after} - {gone.id})))
+
+
+def moved(number: int, before: int, *on: int) -> Fault:
+    """Task ``number`` in the list in front of task ``before``, waiting for the tasks ``on``."""
+
+    def fault(program: Program) -> Program:
+        one = next(t for t in program.tasks if t.id == number)
+        rest = [t for t in program.tasks if t.id != number]
+        rest.insert(next(i for i, t in enumerate(rest) if t.id == before), replace(one, after=on))
+        return replace(program, tasks=tuple(rest))
+
+    return fault
+
+
+def placed(low: int, high: int, target: int, region: str) -> Fault:
     """Everything that begins at ``low`` to below ``high`` moved so that ``low`` comes to ``target``."""
 
     def there(span: Span) -> Span:
@@ -44,113 +86,117 @@ def placed(program: Program, low: int, high: int, target: int, region: str) -> P
     def buffer(one: Buffer) -> Buffer:
         return replace(one, span=there(one.span))
 
-    header = replace(program.header, buffers=tuple(buffer(b) for b in program.header.buffers))
-    return Program(header, tuple(task(t) for t in program.tasks))
-
-
-def buffer_span(program: Program, name: str) -> Span:
-    return next(b.span for b in program.header.buffers if b.name == name)
-
-
-def shortened(span: Span, size: int) -> Span:
-    return replace(span, bytes=span.bytes - size)
-
-
-def operand(call: Compute, role: str, change: Callable[[Span], Span]) -> Compute:
-    """``call`` with the span of one operand changed."""
-    found = [replace(o, span=change(o.span)) if o.role == role else o for o in call.operands]
-    return replace(call, operands=tuple(found))
-
-
-def swapped(program: Program) -> Program:
-    """Tile 1's call reads the buffer that holds tile 0."""
-    other = buffer_span(program, "tile0").address
-    return changed(program, 8, lambda t: operand(t, "input0", lambda s: replace(s, address=other)))
-
-
-def no_halo(program: Program) -> Program:
-    """Tile 0 without the last of its rows, which only its lowest windows reach."""
-    row = 32 * 16
-    cut = changed(
-        program,
-        4,
-        lambda t: replace(t, source=shortened(t.source, row), destination=shortened(t.destination, row)),
-    )
-    short = changed(cut, 6, lambda t: operand(t, "input0", lambda s: shortened(s, row)))
-    return changed(short, 6, lambda t: replace(t, rows=replace(t.rows, in_rows=t.rows.in_rows - 1)))
-
-
-def last_tile(program: Program) -> Program:
-    """The last tile's call one output row short, as if all tiles were equally high."""
-    row = 32 * 8
-    short = changed(program, 11, lambda t: operand(t, "output", lambda s: shortened(s, row)))
-    return changed(short, 11, lambda t: replace(t, rows=Tile(49, 14, 48, 16)))
-
-
-def early_invalidate(program: Program) -> Program:
-    return with_edge(changed(program, 14, lambda t: replace(t, after=())), 15, 8)
-
-
-def no_invalidate(program: Program) -> Program:
-    return with_edge(changed(program, 14, lambda t: None), 15, 8)
-
-
-def late_clean(program: Program) -> Program:
-    """The clean comes in front of the call whose output it is meant for."""
-    clean = next(t for t in program.tasks if t.id == 21)
-    rest = [t for t in program.tasks if t.id != 21]
-    at = next(i for i, t in enumerate(rest) if t.id == 15)
-    rest.insert(at, replace(clean, after=()))
-    return with_edge(replace(program, tasks=tuple(rest)), 22, 15)
-
-
-def shared_edge(program: Program) -> Program:
-    """Scratch ends, and the array of shifts begins, inside one line."""
-    scratch, shift = buffer_span(program, "scratch"), buffer_span(program, "shift")
-    down = placed(program, scratch.address, scratch.end, scratch.address + 8, scratch.region)
-    return placed(down, shift.address, shift.end, scratch.end + 16, shift.region)
-
-
-def overlapping(program: Program) -> Program:
-    """Tile buffers of 8 KiB for tiles of 9 KiB."""
-    second = buffer_span(program, "tile1")
-    return placed(program, second.address, second.end, second.address - 1024, second.region)
-
-
-def unsplit(program: Program) -> Program:
-    """Both parts of tile 0 in one transfer."""
-
-    def whole(t: Transfer) -> Transfer:
-        size = t.source.bytes + 8193
-        return replace(t, source=replace(t.source, bytes=size), destination=replace(t.destination, bytes=size), parts=1)
-
-    one = changed(program, 4, whole)
-    waits = [t.id for t in program.tasks if 5 in t.after]
-    for number in waits:
-        one = with_edge(one, number, 4)
-    return changed(one, 5, lambda t: None)
-
-
-def in_region(name: str, region: str, base: int) -> Callable[[Program], Program]:
-    """Overlay buffer ``name`` in another memory."""
-
     def fault(program: Program) -> Program:
-        span = buffer_span(program, name)
-        return placed(program, span.address, span.end, base, region)
+        header = replace(program.header, buffers=tuple(buffer(b) for b in program.header.buffers))
+        return replace(program, header=header, tasks=tuple(task(t) for t in program.tasks))
 
     return fault
 
 
-def short_transfer(program: Program) -> Program:
-    """The second transfer stops one row early."""
-    row = 32 * 16
-    return changed(
-        program,
-        9,
-        lambda t: replace(t, source=shortened(t.source, row), destination=shortened(t.destination, row)),
-    )
+def span_of(program: Program, name: str) -> Span:
+    """The buffer of that name."""
+    return next(b.span for b in program.header.buffers if b.name == name)
 
 
-def no_clean(program: Program) -> Program:
-    assert isinstance(next(t for t in program.tasks if t.id == 7), Maintain)
-    return changed(program, 7, lambda t: None)
+def at(name: str, address: int, region: str | None = None) -> Fault:
+    """Buffer ``name``, and all that uses it, at another address."""
+
+    def fault(program: Program) -> Program:
+        span = span_of(program, name)
+        return placed(span.address, span.end, address, region or span.region)(program)
+
+    return fault
+
+
+def lower(name: str, size: int) -> Fault:
+    """Buffer ``name`` that many bytes lower."""
+    return lambda program: at(name, span_of(program, name).address - size)(program)
+
+
+def operand(number: int, role: str, change: Callable[[Span], Span]) -> Fault:
+    """The operand ``role`` of call ``number`` with another span."""
+
+    def call(task: Compute) -> Compute:
+        found = [replace(o, span=change(o.span)) if o.role == role else o for o in task.operands]
+        return replace(task, operands=tuple(found))
+
+    return changed(number, call)
+
+
+def in_buffer(number: int, role: str, name: str, offset: int = 0) -> Fault:
+    """The operand ``role`` of call ``number`` in buffer ``name``."""
+
+    def fault(program: Program) -> Program:
+        span = span_of(program, name)
+        there = lambda old: Span(span.region, span.address + offset, old.bytes)  # noqa: E731
+        return operand(number, role, there)(program)
+
+    return fault
+
+
+def shorter(number: int, size: int) -> Fault:
+    """Transfer ``number`` without its last ``size`` bytes."""
+
+    def ends(task: Transfer) -> Transfer:
+        less = [replace(span, bytes=span.bytes - size) for span in (task.source, task.destination)]
+        return replace(task, source=less[0], destination=less[1])
+
+    return changed(number, ends)
+
+
+def rows(number: int, **values: int) -> Fault:
+    """Call ``number`` with other rows."""
+    return changed(number, lambda t: replace(t, rows=replace(t.rows, **values)))
+
+
+def less(number: int, role: str, size: int) -> Fault:
+    """The operand ``role`` of call ``number`` without its last ``size`` bytes."""
+    return operand(number, role, lambda s: replace(s, bytes=s.bytes - size))
+
+
+def joined(number: int, second: int) -> Fault:
+    """Two parts of a request as one transfer."""
+
+    def fault(program: Program) -> Program:
+        other = next(t for t in program.tasks if t.id == second)
+        assert isinstance(other, Transfer)
+        more = other.source.bytes
+
+        def whole(t: Transfer) -> Transfer:
+            ends = [replace(span, bytes=span.bytes + more) for span in (t.source, t.destination)]
+            return replace(t, source=ends[0], destination=ends[1], parts=1)
+
+        tasks = [
+            replace(t, after=tuple(sorted({number if a == second else a for a in t.after}))) for t in program.tasks
+        ]
+        return all_of(changed(number, whole), changed(second, lambda t: None))(replace(program, tasks=tuple(tasks)))
+
+    return fault
+
+
+def source(number: int, name: str, offset: int = 0) -> Fault:
+    """Transfer ``number`` copies from buffer ``name``."""
+
+    def fault(program: Program) -> Program:
+        span = span_of(program, name)
+        there = Span(span.region, span.address + offset, 0)
+        return changed(number, lambda t: replace(t, source=replace(there, bytes=t.source.bytes)))(program)
+
+    return fault
+
+
+def destination(number: int, name: str) -> Fault:
+    """Transfer ``number`` copies into buffer ``name``."""
+
+    def fault(program: Program) -> Program:
+        span = span_of(program, name)
+        return changed(number, lambda t: replace(t, destination=replace(span, bytes=t.destination.bytes)))(program)
+
+    return fault
+
+
+def priorities(program: Program) -> Program:
+    """High and low exchanged."""
+    highest = max(t.priority for t in program.tasks if isinstance(t, Transfer))
+    tasks = [replace(t, priority=highest - t.priority) if isinstance(t, Transfer) else t for t in program.tasks]
+    return replace(program, tasks=tuple(tasks))
