@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,14 @@ def test_a_model_is_planned_with_its_options(capsys: pytest.CaptureFixture[str])
     assert "no findings" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("path", sorted(TRACES.glob("broken-*.jsonl")), ids=lambda path: path.stem)
+def broken(by_proof: bool) -> list[Path]:
+    """The broken programs that the static proof refutes, or those that it does not."""
+    cases = runpy.run_path(str(REPOSITORY / "scripts" / "broken_catalogue.py"))["BROKEN"]
+    chosen = [number for number, case in enumerate(cases, 1) if bool(case.static) is by_proof]
+    return [TRACES / f"broken-{number:02d}.jsonl" for number in chosen]
+
+
+@pytest.mark.parametrize("path", broken(by_proof=True), ids=lambda path: path.stem)
 def test_broken_traces_have_status_1_and_whole_findings(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)
     assert status == 1
@@ -55,6 +63,13 @@ def test_broken_traces_have_status_1_and_whole_findings(path: Path, capsys: pyte
     assert all(note.startswith("not run: ") for note in data["notes"])
 
 
+@pytest.mark.parametrize("path", broken(by_proof=False), ids=lambda path: path.stem)
+def test_outputs_tell_what_neither_proof_nor_sanitizer_sees(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = verified([str(path)], capsys)
+    assert (status, data["findings"], data["notes"]) == (1, [], [])
+    assert [data["equivalence"][name]["equal"] for name in ("untiled", "litert")] == [False, False]
+
+
 @pytest.mark.parametrize("path", sorted({*TRACES.glob("*.jsonl")} - {*TRACES.glob("broken-*")}), ids=lambda p: p.stem)
 def test_sample_programs_are_clean(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)
@@ -66,15 +81,15 @@ def test_the_table_says_what_and_how_to_mend_it(capsys: pytest.CaptureFixture[st
     assert main(["verify", str(TRACES / "broken-01.jsonl"), "--static"]) == 1
     shown = capsys.readouterr()
     assert "1. unordered" in shown.out
-    assert "tasks 5, 8; 0x20002400 to 0x200047ff (9 KiB) in tile1" in shown.out
-    assert "fix: add 5 to `after` of task 8" in shown.out
+    assert "tasks 0, 2; 0x20000000 to 0x20001dff (7.5 KiB) in tile0" in shown.out
+    assert "fix: add 0 to `after` of task 2" in shown.out
     assert "\nrun " not in shown.out
     assert shown.err.strip().endswith("broken-01.jsonl: 1 finding")
 
 
 def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) -> None:
     """A buffer that is reused while a call reads it: the outputs differ, in the tile that the call computes."""
-    trace = str(TRACES / "broken-02.jsonl")
+    trace = str(TRACES / "broken-03.jsonl")
     assert main(["verify", trace]) == 1
     shown = capsys.readouterr()
     assert all(len(line) <= 80 for line in shown.out.splitlines())
@@ -84,7 +99,7 @@ def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) 
     assert (
         "differs from the untiled run (internal on stm32f469i-disco), first at operator 0 CONV_2D, tile 1 of 4" in text
     )
-    assert shown.err.strip().endswith("broken-02.jsonl: 2 findings, the outputs differ")
+    assert shown.err.strip().endswith("broken-03.jsonl: 2 findings, the outputs differ")
     status, data = verified([trace], capsys)
     seen = data["findings"][1]
     assert (status, seen["found_by"], seen["rule"], seen["tasks"]) == (1, "sanitizer", "unordered", [6, 7])
@@ -95,7 +110,7 @@ def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_halt_stops_at_the_first_finding_and_off_looks_at_outputs_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    trace = str(TRACES / "broken-02.jsonl")
+    trace = str(TRACES / "broken-03.jsonl")
     status, data = verified([trace, "--sanitize", "halt"], capsys)
     assert (status, [f["found_by"] for f in data["findings"]]) == (1, ["proof", "sanitizer"])
     assert data["run"]["cycles"] is None
@@ -180,7 +195,7 @@ def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Kernels that are nobody's: the good program is refused, of the broken one the findings are told."""
-    for sample, status in (("ping-pong-four-tiles", 2), ("broken-01", 1)):
+    for sample, status in (("ping-pong-four-tiles", 2), ("broken-03", 1)):
         path = tmp_path / f"{sample}.jsonl"
         text = (TRACES / f"{sample}.jsonl").read_text(encoding="utf-8")
         path.write_text(text.replace('"cmsis-gcc12"', '"moon"', 1), encoding="utf-8")
