@@ -22,7 +22,7 @@ from mcusim.study.fuzz import fuzz
 
 __all__ = ["WARM", "Verifier"]
 
-WARM = 0  # what seeds memory and data cache of the run that no seed disturbs
+WARM = 1  # what seeds memory and data cache of the run that no seed disturbs
 
 
 @dataclass
