@@ -168,12 +168,17 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 @native
 def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
     """The sanitizer looks at the access; where it shall stop the core it does so as for a fault."""
-    if s[q + L.SEEN] == 0:
-        return
-    if write:
-        notes.stored(s, q, address, size)
-    else:
-        notes.loaded(s, q, address, size, pc)
+    first, left = address, size
+    while left > 0 and q >= 0:
+        part = min(left, s[q + L.HIGH] - first)
+        if s[q + L.SEEN]:
+            if write:
+                notes.stored(s, q, first, part)
+            else:
+                notes.loaded(s, q, first, part, pc)
+        first, left = first + part, left - part
+        if left > 0:
+            q = core_port.find(s, first)
     if c[C.NOTES_HALT] and notes.count(s):
         fault(c, C.NOTED, address, size, write, pc)
 

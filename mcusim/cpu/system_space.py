@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcusim.cpu import state as C
-from mcusim.memory import core_port
+from mcusim.memory import core_port, in_flight
 from mcusim.memory import layout as L
 from mcusim.memory.native import native
 
@@ -105,6 +105,8 @@ def caches(c: State, s: State, value: int) -> None:
 def maintain(c: State, s: State, at: int, value: int) -> None:
     """Cache maintenance, by address and by set and way, on the modelled caches; charged to the core."""
     ticks = 0
+    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:  # beats due before find the lines as they were
+        in_flight.advance(s, s[L.NOW])
     if at == ICIALLU:
         ticks = core_port.invalidate_instructions(s)
     elif at == ICIMVAU:

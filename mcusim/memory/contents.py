@@ -17,6 +17,7 @@ from typing import Any
 
 from mcusim.memory import cache, host, notes
 from mcusim.memory import layout as L
+from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
 __all__ = ["begin", "drop", "move", "put", "write_back"]
@@ -55,19 +56,24 @@ def put_bytes(s: State, q: int, address: int, size: int, value: int) -> None:
 
 @native
 def put(s: State, q: int, address: int, size: int, value: int) -> None:
-    """A store of the core, already accounted for: what of it goes past the cache reaches memory."""
-    if s[q + L.VIEW] == s[q + L.MEM]:
-        return
+    """A store of the core, already accounted for as one of range record ``q``: what goes past the cache reaches memory.
+
+    Of a store across lines the second may have displaced the first; one may go on into another region.
+    """
     c = s[L.DCACHE]
-    if c == 0 or s[q + L.ATTRIBUTE] != 2 or s[c + L.C_WRITEBACK] == 0:
-        put_bytes(s, q, address, size, value)
-    elif s[q + L.FLAGS] & L.ALLOCATE == 0:
-        shift = s[c + L.C_SHIFT]
-        while size > 0:
-            part = min(size, (((address >> shift) + 1) << shift) - address)
-            if cache.find(s, c, address >> shift) < 0:
-                put_bytes(s, q, address, part, value)
-            address, size, value = address + part, size - part, value >> (8 * part)
+    back = c != 0 and s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1
+    if back and s[q + L.FLAGS] & L.ALLOCATE and (address ^ (address + size - 1)) >> s[c + L.C_SHIFT] == 0:
+        return
+    while size > 0 and q >= 0:
+        part = min(size, s[q + L.HIGH] - address)
+        if back:
+            part = min(part, (((address >> s[c + L.C_SHIFT]) + 1) << s[c + L.C_SHIFT]) - address)
+        held = back and cache.find(s, c, address >> s[c + L.C_SHIFT]) >= 0
+        if not held and s[q + L.VIEW] != s[q + L.MEM]:
+            put_bytes(s, q, address, part, value)
+        address, size, value = address + part, size - part, value >> (8 * part)
+        if size > 0:
+            q = find(s, address)
 
 
 @native

@@ -89,8 +89,6 @@ def evict(s: State, c: int, line: int, start: int) -> None:
     bytes_ = s[c + L.C_LINE]
     q = find(s, line * bytes_)
     r = s[q + L.BLOCK]
-    if s[r + L.SHARED]:
-        arrive(s, r)
     contents.write_back(s, q, line * bytes_, bytes_)
     devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])

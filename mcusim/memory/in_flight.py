@@ -11,7 +11,7 @@ with its write (:mod:`mcusim.memory.contents`).
 
 Left out: contention of two controllers, of the two ports of one flash, on the bus matrix between accesses
 to different memories, beats between the fill and the write-back of one cache miss, and beats while the core writes
-back lines by cache maintenance (they come when it next asks for the memory).
+back a line, or a task the lines of its span, by cache maintenance (they come after it).
 """
 
 from __future__ import annotations

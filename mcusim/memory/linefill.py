@@ -13,6 +13,7 @@ from typing import Any
 
 from mcusim.memory import cache, contents, devices
 from mcusim.memory import layout as L
+from mcusim.memory.in_flight import arrive
 from mcusim.memory.lookup import find
 from mcusim.memory.native import native
 
@@ -76,7 +77,11 @@ def replace(s: State, c: int, tag: int, dirty: int) -> int:
     """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
     record = cache.victim(s, c, tag)
     displaced = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
-    if displaced < 0 and s[record] >= 0 and c == s[L.DATA_AT]:
+    if displaced >= 0:  # beats due before find it still there
+        r = s[find(s, displaced * s[c + L.C_LINE]) + L.BLOCK]
+        if s[r + L.SHARED]:
+            arrive(s, r)
+    elif s[record] >= 0 and c == s[L.DATA_AT]:
         give_up(s, c, s[record])
     s[record], s[record + 1], s[record + 2] = tag, s[c + L.C_CLOCK], dirty
     return displaced
