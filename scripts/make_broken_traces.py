@@ -42,7 +42,8 @@ Each is a sample with one fault; the sample is its repaired twin.
 - *sanitizer*: rule and tasks of what the run of `emulate` sees from a warm start (the second inference after reset:
   memory and data cache full of old bytes, the input just written through the cache; seed 1); "not run" are
   programs that the emulated machine does not take, and why;
-- *output*: whether that run's output differs from the twin's, byte for byte.
+- *output*: whether that run's output differs from the twin's, byte for byte;
+- *with seed N*: under the timing that `mcusim verify FILE --fuzz 1 --seed N` makes.
 
 Where neither proof nor sanitizer finds anything the comparison of the output with that of the untiled network, or of
 LiteRT, is what is left: a program does not say which tensor an operator should read.
@@ -73,6 +74,8 @@ def row(number: int, case: Any) -> str:
     """One row of the table."""
     seen = f"not run: {case.refused}" if case.refused else told(case.observed)
     output = "–" if case.refused else "differs" if case.differs else "same"
+    if case.seed is not None:
+        seen, output = f"– ({told(case.static)} with seed {case.seed})", f"{output} (differs with seed {case.seed})"
     cells = (
         f"broken-{number:02d}.jsonl",
         case.title,

@@ -16,6 +16,7 @@ import pytest
 from conftest import REPOSITORY
 from litert import LiteRT
 
+from mcusim.engine.disturb import Disturbance
 from mcusim.engine.emulated import EmulatedCore, Options
 from mcusim.engine.execute import play
 from mcusim.engine.observed import Observed
@@ -53,14 +54,14 @@ def graph_of(path: Path) -> Graph:
     return graph
 
 
-def run(path: Path, warm: int | None) -> tuple[list[Array], list[Observed]]:
-    """Outputs of the program in that file, and what the sanitizer saw."""
+def run(path: Path, warm: int | None, seed: int | None = None) -> tuple[list[Array], list[Observed]]:
+    """Outputs of the program in that file, and what the sanitizer saw; ``seed`` disturbs the timing."""
     program, graph = read_program(path), graph_of(path)
     machine, kernels = load_machine(program.header.machine), load_set("cmsis")
     check_program(program, machine)
     options = Options(sanitize="report", warm=warm)
     core = EmulatedCore(program, machine, graph, kernels, random_inputs(graph), options)
-    play(program, machine, core, kernels.name, "emulate")
+    play(program, machine, core, kernels.name, "emulate", disturb=None if seed is None else Disturbance(seed))
     return [core.tensor(t) for t in graph.outputs], core.observed
 
 
@@ -77,6 +78,7 @@ def same(one: list[Array], other: list[Array]) -> bool:
 
 def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
     assert len(CASES) >= 17
+    assert any(case.seed is not None for _, case in CASES)
     SCRIPT["main"](tmp_path)
     kept = [*FOLDER.glob("broken-*.jsonl"), FOLDER / "README.md"]
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {p.name: p.read_bytes() for p in kept}
@@ -101,6 +103,16 @@ def test_a_run_shows_what_the_table_says(number: int, case: Any) -> None:
     else:
         assert case.observed in {(o.finding.rule, o.finding.tasks) for o in observed}
         assert {o.finding.rule for o in observed} == {case.observed[0]}, "one fault, one kind of consequence"
+
+
+@pytest.mark.parametrize(("number", "case"), [one for one in EXECUTABLE if one[1].seed is not None], ids=named)
+def test_disturbed_timing_shows_what_the_timing_hides(number: int, case: Any) -> None:
+    outputs, observed = run(FOLDER / f"broken-{number:02d}.jsonl", None, case.seed)
+    assert not same(outputs, right(case.sample))
+    assert case.static in {(o.finding.rule, o.finding.tasks) for o in observed}
+    outputs, observed = run(FOLDER / f"{case.sample}.jsonl", None, case.seed)
+    assert same(outputs, right(case.sample))
+    assert observed == []
 
 
 @pytest.mark.parametrize(("number", "case"), REFUSED, ids=named)
