@@ -107,10 +107,10 @@ def test_a_run_shows_what_the_table_says(number: int, case: Any) -> None:
 
 @pytest.mark.parametrize(("number", "case"), [one for one in EXECUTABLE if one[1].seed is not None], ids=named)
 def test_disturbed_timing_shows_what_the_timing_hides(number: int, case: Any) -> None:
-    outputs, observed = run(FOLDER / f"broken-{number:02d}.jsonl", None, case.seed)
+    outputs, observed = run(FOLDER / f"broken-{number:02d}.jsonl", case.seed, case.seed)
     assert not same(outputs, right(case.sample))
     assert case.static in {(o.finding.rule, o.finding.tasks) for o in observed}
-    outputs, observed = run(FOLDER / f"{case.sample}.jsonl", None, case.seed)
+    outputs, observed = run(FOLDER / f"{case.sample}.jsonl", case.seed, case.seed)
     assert same(outputs, right(case.sample))
     assert observed == []
 
