@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from mcusim.cpu import state as C
@@ -177,3 +178,33 @@ class Rig:
         for at, part in self.emulator.behind.views(address, size):
             found[at : at + len(part)] = part.tobytes()
         return bytes(found)
+
+
+def wide(opcode: int, register: int, value: int) -> bytes:
+    """MOVW or MOVT."""
+    first = opcode | (value >> 11 & 1) << 10 | value >> 12
+    second = (value >> 8 & 7) << 12 | register << 8 | value & 0xFF
+    return struct.pack("<HH", first, second)
+
+
+def straight(steps: list[tuple[str, int, int]]) -> bytes:
+    """Code that takes one step after another, each a block of its own; what is loaded goes to where r3 points.
+
+    A step is a routine's name, the address, and what is stored or loops to wait; ``maintain`` takes a register by its
+    value, ``nop`` only passes time.
+    """
+    code = b""
+    for name, address, value in steps:
+        if name == "nop":
+            code += bytes.fromhex("00bf") * (value % 60) + NEXT
+            continue
+        registers, routine = (address, value), name
+        if name == "maintain":
+            registers, routine = (list(BY_ADDRESS.values())[value % 3], address), "str"
+        for register, word in enumerate(registers):
+            code += wide(0xF240, register, word & 0xFFFF) + wide(0xF2C0, register, word >> 16)
+        code += ROUTINES[routine][:-2] + (bytes.fromhex("43f8040b") if name.startswith("ld") else b"") + NEXT
+    return code + bytes.fromhex("7047")
+
+
+NEXT = bytes.fromhex("ffe7")  # a branch to what follows
