@@ -191,6 +191,22 @@ def test_without_its_model_a_program_is_proven_alone(tmp_path: Path, capsys: pyt
     assert (status, data["notes"], data["equivalence"]["litert"]["equal"]) == (0, [], True)
 
 
+def test_a_program_planned_for_a_cost_profile_is_proven_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ds-cnn.jsonl"
+    assert main(["plan", "ds-cnn", "--policy", "tinyops", "-m", "stm32f746g-disco", "-o", str(path)]) == 0
+    status, data = verified([str(path)], capsys)
+    assert (status, data["findings"], data["run"]) == (0, [], None)
+    assert data["notes"] == [
+        "not run: there is no code of kernels 'cmsis-2021-gcc9'; plan it for a kernel set (--kernels cmsis)"
+    ]
+    assert main(["verify", str(path), "--fuzz", "3"]) == 2
+    assert "--fuzz is for the run, and there is no code of kernels" in capsys.readouterr().err
+    assert main(["verify", str(path), "--kernels", "cmsis"]) == 2
+    assert "plan it for this kernel set or its profile" in capsys.readouterr().err
+
+
 def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -199,19 +199,26 @@ def _read(
     """A program from a file; ``asked`` is an option that needs its model."""
     from mcusim.errors import UsageError
     from mcusim.plan import read_program
-    from mcusim.study.kernel_choice import set_for
+    from mcusim.study.kernel_choice import costs_alone, set_for
     from mcusim.study.model_of import model_of
     from mcusim.study.simulate import program_machine, shipped_kernels
 
     program = read_program(Path(what))
     target = program_machine(program, machine, options.overrides(set_))
     graph = None if static else model_of(program, Path(what), model)
-    name = program.header.model[:80]
-    if graph is None and asked is not None:
-        raise UsageError(f"{asked} is for the run, and the program's model {name!r} is not here: name it with --model")
-    missing = f"not run: the program's model {name!r} is not here; --model names it"
-    notes = () if static or graph is not None else (missing,)
-    return _Case(program, target, graph, lambda: set_for(kernels or shipped_kernels(program.header.kernels)), notes)
+    name, planned_for = program.header.model[:80], program.header.kernels
+    missing = ""
+    if graph is None:
+        missing = f"the program's model {name!r} is not here; --model names it"
+    elif kernels is None and costs_alone(planned_for):
+        missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
+    asked = asked or (model and "--model")
+    if missing and asked:
+        raise UsageError(f"{asked} is for the run, and {missing}")
+    notes = (f"not run: {missing}",) if missing and not static else ()
+    return _Case(
+        program, target, None if missing else graph, lambda: set_for(kernels or shipped_kernels(planned_for)), notes
+    )
 
 
 def _plan(

@@ -11,7 +11,16 @@ from mcusim.errors import UsageError
 from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.registry import KernelSet, load_set, set_names
 
-__all__ = ["DEFAULT_KERNELS", "DEFAULT_SET", "FIDELITIES", "default_kernels", "planned_for", "profile_for", "set_for"]
+__all__ = [
+    "DEFAULT_KERNELS",
+    "DEFAULT_SET",
+    "FIDELITIES",
+    "costs_alone",
+    "default_kernels",
+    "planned_for",
+    "profile_for",
+    "set_for",
+]
 
 DEFAULT_KERNELS = "cmsis-2021-gcc9"
 DEFAULT_SET = "cmsis"
@@ -52,6 +61,11 @@ def planned_for(kernels: str) -> Profile | KernelSet:
 def _is_profile(kernels: str) -> bool:
     """Whether it is the path of a profile rather than of a set."""
     return kernels.endswith(".toml") and Path(kernels).name != "manifest.toml"
+
+
+def costs_alone(kernels: str) -> bool:
+    """Is that the name of a shipped cost profile of code that is not here."""
+    return kernels in profile_names() and load_profile(kernels).set is None
 
 
 def set_for(kernels: str) -> KernelSet:
