@@ -35,6 +35,7 @@ class Model:
         self.memory, self.kinds, self.policy = memory, kinds, policy
         self.sets: list[list[Line | None]] = [[None] * ways for _ in range(size // ways // 32)]
         self.through, self.now, self.register = False, 0, 0xACE1
+        self.evicted: list[int] = []  # addresses of dirty lines that were displaced
 
     def line(self, number: int) -> Line | None:
         return next((one for one in self.sets[number % len(self.sets)] if one and one.number == number), None)
@@ -51,6 +52,7 @@ class Model:
             way = self.register % len(ways)
         if (old := ways[way]) is not None and old.dirty:
             self.written_back(old)
+            self.evicted.append(old.number * 32)
         ways[way] = new = Line(number, bytearray(self.memory[number * 32 + i] for i in range(32)), False, self.now)
         return new
 

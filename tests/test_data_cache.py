@@ -88,6 +88,16 @@ class Both:
         assert self.rig.memory.state[L.NEXT_BEAT] >= now
         self.progress()
 
+    def evicted_in_time(self, now: int) -> None:
+        """So they do before a dirty line is displaced, whatever memory the access is to that displaces it."""
+        in_flight = {self.region(at) for a, b, left in self.flights.values() if left for at in (a, b)}
+        if in_flight & set(map(self.region, self.model.evicted)):
+            assert self.rig.memory.state[L.NEXT_BEAT] >= now
+        self.model.evicted.clear()
+
+    def region(self, address: int) -> str:
+        return max((base, name) for name, base in self.rig.at.items() if base <= address)[1]
+
     def maintain(self, address: int, how: tuple[bool, bool]) -> None:
         self.in_time(lambda: self.rig.maintain(address, how))
         self.model.maintain(self.model.line(address // 32), *how)
@@ -102,13 +112,16 @@ class Both:
                 self.maintain_way(index, way, how)
 
     def load(self, address: int, name: str) -> None:
+        now = int(self.rig.memory.state[L.NOW])
         found = self.rig.load(address, name)
         self.progress()
         step = len(found) if name == "vldr" else min(4, len(found))  # LDRD and LDM are words
         wanted = b"".join(self.model.access(address + at, step) for at in range(0, len(found), step))
         assert found == wanted, (name, hex(address))
+        self.evicted_in_time(now)
 
     def store(self, address: int, data: bytes, name: str) -> None:
+        now = int(self.rig.memory.state[L.NOW])
         self.rig.store(address, data, name)
         self.progress()
         step = len(data) if name == "vstr" else min(4, len(data))
@@ -117,6 +130,7 @@ class Both:
                 self.model.access(address, 4)
                 self.model.access(address, 4)
             self.model.access(address + at, step, data[at : at + step])
+        self.evicted_in_time(now)
 
     def begin(self, source: int, target: int, size: int, priority: int) -> None:
         """A transfer is put in flight, unless its bytes and those of another overlap."""

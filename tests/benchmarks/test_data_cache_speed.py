@@ -1,0 +1,70 @@
+"""What a data cache that holds data costs the emulated core; only the ratio within one run is asserted.
+
+``ratio`` is the speed as a part of that of the same run where view and memory are the same bytes: lines are only tags
+then, and nothing is copied. ``ratio_sanitized`` is the same with every access looked at (``sanitize="report"``). With
+``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_network_speed import BOARD, KERNELS, SMALL, run
+
+from mcusim.cpu import guest_core
+from mcusim.cpu.behind import Behind, behind_the_cache
+from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.engine.emulated import EmulatedCore, Options
+from mcusim.kernels.registry import load_set
+from mcusim.machine import Machine, load_machine
+from mcusim.memory.ranges import Bytes
+from mcusim.model import Graph, load_model
+from mcusim.plan import check_program, plan
+from mcusim.plan.program import Program
+from mcusim.study.tensors import random_inputs
+
+ROUNDS = 5
+Setting = tuple[bool, str]  # whether view and memory are apart; what the sanitizer does
+PLAIN, APART, SANITIZED = (False, "off"), (True, "off"), (True, "report")
+
+
+def one_memory(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], Behind]:
+    """View and memory are the same bytes everywhere."""
+    contents, _ = behind_the_cache(machine, core)
+    return [replace(one, memory=one.view) for one in contents], Behind(())
+
+
+def ready(program: Program, graph: Graph, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> EmulatedCore:
+    apart, sanitize = setting
+    with monkeypatch.context() as patched:
+        if not apart:
+            patched.setattr(guest_core, "behind_the_cache", one_memory)
+        options = Options(sanitize=sanitize)
+        return EmulatedCore(program, load_machine(BOARD), graph, load_set(KERNELS), random_inputs(graph), options)
+
+
+@pytest.mark.parametrize("policy", ["external", "tinyops"])
+def test_a_cache_that_holds_data_costs_little(policy: str, benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, machine, kernels = load_model(SMALL), load_machine(BOARD), load_set(KERNELS)
+    program = plan(graph, machine, policy, kernels)
+    check_program(program, machine)
+    times: dict[Setting, list[float]] = {PLAIN: [], APART: [], SANITIZED: []}
+    left = {}
+    for number in range(1 + ROUNDS):
+        for setting, taken in times.items():
+            core = ready(program, graph, setting, monkeypatch)
+            seconds = run(core)
+            if number:  # the first runs of new code are no measure
+                taken.append(seconds)
+            counters = core.memory.counters()
+            left[setting] = core.emulator.cycles, [core.tensor(t).tobytes() for t in graph.outputs], counters
+    assert left[PLAIN] == left[APART] == left[SANITIZED]  # the same work
+    assert counters["dcache_misses"] > 10_000 and counters["dcache_writebacks"] > 1_000
+    best = {setting: min(taken) for setting, taken in times.items()}
+    ratio = best[PLAIN] / best[APART]
+    benchmark.extra_info["ratio"] = ratio
+    benchmark.extra_info["ratio_sanitized"] = best[PLAIN] / best[SANITIZED]
+    benchmark.pedantic(run, setup=lambda: ((ready(program, graph, APART, monkeypatch),), {}), rounds=3)
+    assert ratio >= 0.8
