@@ -19,10 +19,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from mcusim.engine.observed import Observed
+from typing import Any
 
 __all__ = [
     "DoesNotFit",
@@ -123,9 +120,9 @@ class KernelFault(Verdict):
 
 
 class SanitizerHalt(Verdict):
-    """The sanitizer stopped the run; ``observed`` says where and why."""
+    """The sanitizer stopped the run; ``observed`` (:class:`mcusim.engine.observed.Observed`) says where and why."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Any) -> None:
         at = f", operator {observed.operator} {observed.type}, tile {observed.tile + 1} of {observed.tiles}"
         super().__init__(f"{observed.finding.rule}{at}: {observed.finding.text}; {observed.finding.fix}")
         self.observed = observed

@@ -48,9 +48,10 @@ def drop(s: State, q: int, address: int, size: int) -> None:
 @native
 def put_bytes(s: State, q: int, address: int, size: int, value: int) -> None:
     """``value``, whose first byte is for ``address``, goes to memory."""
+    watched = s[q + L.SEEN] and not s[L.STACK_FROM] <= address < s[L.STACK_TO]
     for i in range(size):
         host.put8(s[q + L.MEM] + address + i, value >> (8 * i))
-        if s[q + L.SEEN]:
+        if watched:
             host.put16(s[q + L.STORED] + 2 * (address + i), s[L.TASK])
 
 
