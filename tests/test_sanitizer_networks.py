@@ -11,10 +11,12 @@ import pytest
 from planned import DISCOS, SWIFTNET, board, model
 from program_faults import Fault, drop_maintenance, faults
 
+from mcusim.engine.disturb import Disturbance
 from mcusim.engine.emulated import EmulatedCore, Options
 from mcusim.engine.execute import play
 from mcusim.errors import DoesNotFit, KernelFault, ProgramError
 from mcusim.kernels.registry import load_set
+from mcusim.machine import load_machine
 from mcusim.plan import check_program, plan
 from mcusim.plan.program import Program
 from mcusim.plan.proof import prove
@@ -56,6 +58,33 @@ def shows_nothing(name: str, machine: str, policy: str) -> None:
 @pytest.mark.parametrize("machine", DISCOS)
 def test_right_programs_show_nothing_however_warm_the_cache_is(machine: str, policy: str) -> None:
     shows_nothing("ds-cnn", machine, policy)
+
+
+CACHES = {
+    "write-through": {"cache.data.policy": "write-through"},
+    "one way": {"cache.data.ways": "1", "cache.data.size": "1 KiB"},
+    "large": {"cache.data.size": "16 KiB", "cache.data.replacement": "lru"},
+    "round-robin": {"cache.data.replacement": "round-robin"},
+    "uncached SDRAM": {"memory.sdram.attribute": "uncached"},
+    "write-through SDRAM": {"memory.sdram.attribute": "write-through"},
+}
+
+
+@pytest.mark.parametrize("settings", CACHES)
+def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
+    """The small DTCM leaves overlays, scratch and stack to the SRAM behind the cache."""
+    machine = load_machine(F746, {"memory.dtcm.size": "4 KiB", **CACHES[settings]})
+    graph, kernels = model("ds-cnn"), load_set("cmsis")
+    made = plan(graph, machine, "tinyops", kernels)
+    assert prove(made, machine) == []
+    found = []
+    for warm in WARM:
+        options = Options(sanitize="report", warm=warm)
+        core = EmulatedCore(made, machine, graph, kernels, random_inputs(graph), options)
+        play(made, machine, core, "cmsis", "emulate", disturb=None if warm is None else Disturbance(warm))
+        assert core.observed == []
+        found.append(outputs(core))
+    assert found == [outputs(run("ds-cnn", F746, program("ds-cnn", F746), None))] * len(WARM)
 
 
 @pytest.mark.slow
