@@ -31,9 +31,11 @@ class Model:
     """Bytes by address in dicts; lines by set and way. Empty ways first, then ``policy``: lru, round-robin (the line
     filled first) or random by the 16-bit Galois register 0xB400. ``kinds``: the attribute of each 32 bytes."""
 
-    def __init__(self, memory: dict[int, int], kinds: dict[int, str], size: int, ways: int, policy: str) -> None:
-        self.memory, self.kinds, self.policy = memory, kinds, policy
-        self.sets: list[list[Line | None]] = [[None] * ways for _ in range(size // ways // 32)]
+    def __init__(
+        self, memory: dict[int, int], kinds: dict[int, str], size: int, ways: int, policy: str, width: int = 32
+    ) -> None:
+        self.memory, self.kinds, self.policy, self.width = memory, kinds, policy, width
+        self.sets: list[list[Line | None]] = [[None] * ways for _ in range(size // ways // width)]
         self.through, self.now, self.register = False, 0, 0xACE1
         self.evicted: list[int] = []  # addresses of dirty lines that were displaced
 
@@ -41,7 +43,7 @@ class Model:
         return next((one for one in self.sets[number % len(self.sets)] if one and one.number == number), None)
 
     def written_back(self, line: Line) -> None:
-        self.memory.update({line.number * 32 + i: byte for i, byte in enumerate(line.data)})
+        self.memory.update({line.number * self.width + i: byte for i, byte in enumerate(line.data)})
         line.dirty = False
 
     def fill(self, number: int) -> Line:
@@ -52,19 +54,21 @@ class Model:
             way = self.register % len(ways)
         if (old := ways[way]) is not None and old.dirty:
             self.written_back(old)
-            self.evicted.append(old.number * 32)
-        ways[way] = new = Line(number, bytearray(self.memory[number * 32 + i] for i in range(32)), False, self.now)
+            self.evicted.append(old.number * self.width)
+        ways[way] = new = Line(
+            number, bytearray(self.memory[number * self.width + i] for i in range(self.width)), False, self.now
+        )
         return new
 
     def part(self, kind: str, address: int, size: int, data: bytes | None) -> bytes:
         """One access inside a line; a line that is held is seen whatever the attribute."""
         self.now += 1
-        line, at = self.line(address // 32), address % 32
+        line, at = self.line(address // self.width), address % self.width
         back = kind in (BACK, NO_ALLOCATE) and not self.through
         if line is not None and kind != UNCACHED and self.policy == "lru":
             line.age = self.now
         if line is None and kind != UNCACHED and (data is None or (back and kind == BACK)):
-            line = self.fill(address // 32)
+            line = self.fill(address // self.width)
         if data is not None and (line is None or not back):
             self.memory.update({address + i: byte for i, byte in enumerate(data)})
         if data is not None and line is not None:
@@ -76,7 +80,7 @@ class Model:
 
     def access(self, address: int, size: int, data: bytes | None = None) -> bytes:
         """A load, or a store of ``data``; across two lines, each is one. The first byte's attribute is that of all."""
-        kind, cut = self.kinds[address & ~31], min(size, 32 - address % 32)
+        kind, cut = self.kinds[address & ~31], min(size, self.width - address % self.width)
         found = self.part(kind, address, cut, data and data[:cut])
         return found + self.part(kind, address + cut, size - cut, data and data[cut:]) if cut < size else found
 
@@ -92,8 +96,8 @@ class Model:
             self.memory[target + i] = self.memory[source + i]
 
     def seen(self, address: int) -> int:
-        line = self.line(address // 32)
-        return self.memory[address] if line is None else line.data[address % 32]
+        line = self.line(address // self.width)
+        return self.memory[address] if line is None else line.data[address % self.width]
 
 
 # r0: address (times to wait), r1 and r2: what is stored; the result in r0 and r1
@@ -148,9 +152,9 @@ class Rig:
     def maintain(self, address: int, how: tuple[bool, bool]) -> None:
         self.call("str", BY_ADDRESS[how], address)
 
-    def maintain_way(self, index: int, way: int, ways: int, how: tuple[bool, bool]) -> None:
+    def maintain_way(self, index: int, way: int, ways: int, how: tuple[bool, bool], line: int = 32) -> None:
         shift = 32 - (ways - 1).bit_length()
-        self.call("str", BY_SET_WAY[how], (way << shift & 0xFFFF_FFFF) | index << 5)
+        self.call("str", BY_SET_WAY[how], (way << shift & 0xFFFF_FFFF) | index * line)
 
     def begin(self, source: int, target: int, size: int, priority: int = 0) -> int:
         return self.memory.begin_transfer(self.dma, 0, source, target, size, priority, self.emulator.cycles)

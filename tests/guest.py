@@ -18,6 +18,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.faults import Stop
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine import Machine, load_machine
+from mcusim.memory import core_port
 
 MACHINES = {"cortex-m4": load_machine("stm32f469i-disco"), "cortex-m7": load_machine("stm32f746g-disco")}
 FLASH, RAM, STACK = 0x0800_0000, 0x2000_0000, 0x2000_8000
@@ -238,6 +239,7 @@ def hooked(program: Program, isa: str) -> Emulator:
     emulator.set_stack(STACK, 0)
     emulator.state[C.FPU] = 1
     prepare(program, emulator.core)
+    emulator.behind.write(RAM, random_bytes(0x12000))
     return emulator
 
 
@@ -261,6 +263,12 @@ def guest_state(core: UnicornCore) -> dict[str, int]:
         state[name] = core.uc.reg_read(arm.UC_ARM_REG_S0 + i)
     state["fpscr"] = core.uc.reg_read(arm.UC_ARM_REG_FPSCR)
     return state
+
+
+def cleaned_memory(emulator: Emulator) -> list[tuple[int, bytes]]:
+    """The first 64 KiB of each memory behind a data cache whose lines have all been written back, by address."""
+    core_port.maintain_all(emulator.memory.state, 1, 0)
+    return [(region.base, data[: 1 << 16].tobytes()) for region, data in emulator.behind.regions]
 
 
 def guest_memory(core: UnicornCore, machine: Machine) -> dict[str, bytes]:

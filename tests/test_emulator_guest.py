@@ -31,6 +31,8 @@ def same_as_bare(program: guest.Program, isa: str) -> guest.Emulator:
     core = guest.bare(program, machine)
     assert guest.guest_state(emulator.core) == guest.guest_state(core)
     assert guest.guest_memory(emulator.core, machine) == guest.guest_memory(core, machine)
+    for base, data in guest.cleaned_memory(emulator):
+        assert data == core.peek(base, len(data)), f"memory behind the cache at {base:#x}"
     return emulator
 
 
