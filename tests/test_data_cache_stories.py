@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import numpy as np
 import pytest
 from coherency import CLEAN, FLUSH, INVALIDATE, Rig
 from core_probe import F469, F746, board
+from test_emulated_caches import POLICIES, PROGRAMS, STACK
+from test_emulated_caches import board as small_cache
+
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.image import load_image
+from mcusim.kernels.programs import program_path
+from mcusim.memory import core_port
+from mcusim.memory import layout as L
 
 LINE = 32
 OLD, NEW, MINE = b"old!", b"new!", b"mine"
@@ -236,3 +247,29 @@ def test_a_store_over_the_end_of_memory_is_a_fault() -> None:
     one = rig(caches=False)
     one.emulator.call(one.entry["str"], (one.at["sram2"] + (16 << 10) - 2, 0))
     assert one.emulator.run(1000).kind == "fault"
+
+
+@pytest.mark.parametrize("replacement", POLICIES)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "dot product"])  # which stores nothing
+def test_a_compiled_programs_bytes_are_all_in_memory_once_it_cleans(name: str, replacement: str) -> None:
+    """Until then memory differs from what the core sees in dirty lines alone. Its data and stack are in SDRAM."""
+    machine = small_cache(replacement)
+    file, function, arguments = PROGRAMS[name]
+    image, emulator = load_image(program_path(file, "cortex-m7")), Emulator(machine)
+    emulator.load(image, as_started=True)
+    emulator.write(0x6000_0000, Random(1).randbytes(0x4000))
+    emulator.set_stack(STACK, 0)
+    emulator.call(image.symbol(function).address, arguments)
+    assert emulator.run().kind == "returned"
+    s = emulator.memory.state
+    cache, count = s[L.DATA_AT] + L.CACHE, machine.data_cache.size // LINE
+    dirty = {int(tag) for tag, _, written in s[cache : cache + 3 * count].reshape(-1, 3) if tag >= 0 and written}
+    apart = {
+        (region.base + int(at)) // LINE
+        for region, data in emulator.behind.regions
+        for at in np.flatnonzero(emulator.core.windows[region.base] != data)
+    }
+    assert apart <= dirty and apart
+    core_port.maintain_all(s, 1, 0)
+    for region, data in emulator.behind.regions:
+        assert np.array_equal(emulator.core.windows[region.base], data), region.name
