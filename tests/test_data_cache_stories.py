@@ -116,6 +116,20 @@ def test_evicting_a_dirty_line_destroys_what_the_dma_wrote_beside_the_store() ->
     assert one.load(at) == OLD
 
 
+def test_a_clean_line_that_is_displaced_is_read_anew() -> None:
+    """A missing invalidation is not seen where the line happens to have gone."""
+    one = rig()
+    at = filled(one, "sdram")
+    one.load(at)
+    by_dma(one, at)
+    for i in range(1, 4):
+        one.load(at + 1024 * i)
+    assert one.load(at) == OLD
+    for i in range(4, 8):
+        one.load(at + 1024 * i)
+    assert one.load(at) == NEW
+
+
 def test_invalidating_a_buffers_edge_destroys_the_neighbours_store() -> None:
     one = rig()
     at = filled(one, "sdram")

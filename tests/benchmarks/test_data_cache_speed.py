@@ -2,11 +2,13 @@
 
 ``ratio`` is the speed as a part of that of the same run where view and memory are the same bytes: lines are only tags
 then, and nothing is copied. ``ratio_sanitized`` is the same with every access looked at (``sanitize="report"``). With
-``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes.
+``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes. The
+worst there can be is a loop whose every access brings in a line, and with stores displaces a dirty one.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from test_network_speed import BOARD, KERNELS, SMALL, run
 
 from mcusim.cpu import guest_core
 from mcusim.cpu.behind import Behind, behind_the_cache
+from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.engine.emulated import EmulatedCore, Options
 from mcusim.kernels.registry import load_set
@@ -68,3 +71,33 @@ def test_a_cache_that_holds_data_costs_little(policy: str, benchmark: Any, monke
     benchmark.extra_info["ratio_sanitized"] = best[PLAIN] / best[SANITIZED]
     benchmark.pedantic(run, setup=lambda: ((ready(program, graph, APART, monkeypatch),), {}), rounds=3)
     assert ratio >= 0.8
+
+
+def sweep(store: bool, apart: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[float, dict[str, int]]:
+    """Processor seconds of 100,000 accesses to SDRAM, a line apart, and the counters."""
+    with monkeypatch.context() as patched:
+        if not apart:
+            patched.setattr(guest_core, "behind_the_cache", one_memory)
+        emulator = Emulator(load_machine(BOARD))
+    access = "0160" if store else "0168"  # 1: STR or LDR r1, [r0]; ADD r0, r3; SUBS r2, #1; BNE 1b; BX lr
+    emulator.write(0x0800_0000, bytes.fromhex(access + "1844013afbd17047"))
+    emulator.set_stack(0x2000_8000, 0)
+    emulator.call(0x0800_0000, (emulator.machine.memory["sdram"].base, 0, 100_000, 32))
+    started = time.process_time()
+    assert emulator.run().kind == "returned"
+    return time.process_time() - started, emulator.memory.counters()
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["loads", "stores"])
+def test_a_miss_at_every_access(store: bool, benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(10):
+        for apart, taken in times.items():
+            seconds, counters = sweep(store, apart, monkeypatch)
+            taken.append(seconds)
+    assert counters["dcache_misses"] == 100_000
+    assert counters["dcache_writebacks"] == (100_000 - 128 if store else 0)
+    ratio = min(times[False]) / min(times[True])
+    benchmark.extra_info["ratio"] = ratio
+    benchmark.pedantic(sweep, args=(store, True, monkeypatch), rounds=3)
+    assert ratio >= 0.7
