@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, resource_tracker
+from threading import current_thread, main_thread
 
 from mcusim.engine.disturb import Disturbance
 from mcusim.errors import UsageError
@@ -23,6 +25,7 @@ from mcusim.study.equivalence import first_difference
 __all__ = ["fuzz"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
+QUEUED = 4  # seeds for each process
 
 
 def fuzz(
@@ -60,7 +63,9 @@ def _outcomes(
     others = set(active_children())
     pool = ProcessPoolExecutor(count, get_context("spawn"), _prepare, (emulation, reference))
     try:
-        yield pool.map(_prepared, seeds)
+        with _deaf():  # the first seeds start the processes
+            first = [pool.submit(_prepared, seed) for seed in seeds[:count]]
+        yield _mapped(pool, first, seeds)
     except BaseException as reason:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in set(active_children()) - others:
@@ -71,11 +76,41 @@ def _outcomes(
     pool.shutdown()
 
 
+def _mapped(
+    pool: ProcessPoolExecutor, first: Sequence[Future[SeedOutcome]], seeds: Sequence[int]
+) -> Iterator[SeedOutcome]:
+    """The outcomes in order, of the ``first`` seeds and of the others, of which only a few are queued at a time."""
+    queued = deque(first)
+    for seed in seeds[len(first) :]:
+        queued.append(pool.submit(_prepared, seed))
+        if len(queued) > QUEUED * len(first):
+            yield queued.popleft().result()
+    while queued:
+        yield queued.popleft().result()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What starts here never hears Ctrl-C, which is for this process: it does when this is over."""
+    resource_tracker.ensure_running()  # which would let it through when it starts
+    heard: list[int] = []
+    ours = current_thread() is main_thread()  # the one that hears it, whichever thread the system tells
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if ours else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt
+
+
 _shared: list[tuple[Emulation, Outputs]] = []  # of a process that fuzzes: what all of its seeds run
 
 
 def _prepare(emulation: Emulation, reference: Outputs) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     _shared.append((emulation, reference))
 
 
