@@ -25,6 +25,7 @@ from mcusim.study.equivalence import first_difference
 __all__ = ["fuzz"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
+SEEDS_EACH = 3  # at least, unless a number of processes is asked for
 QUEUED = 4  # seeds for each process
 
 
@@ -38,11 +39,12 @@ def fuzz(
     """Run ``emulation`` under the disturbances of each of ``seeds``, which also make memory and cache as a second
     inference finds them, and compare its outputs with those of an undisturbed run.
 
-    In ``processes`` processes, by default as many as there are cores; they are started anew (``spawn``), so a script
-    that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is called with each outcome.
+    In ``processes`` processes, by default as many as there are cores and a few seeds for each, as they take time to
+    start; they are started anew (``spawn``), so a script that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is called with each outcome.
     Returns the outcomes in the order of the seeds. Raises what a run raises, UsageError when a process dies.
     """
-    count = min(processes or len(os.sched_getaffinity(0)), len(seeds), MOST_PROCESSES)
+    wanted = processes or min(len(os.sched_getaffinity(0)), len(seeds) // SEEDS_EACH)
+    count = min(wanted, len(seeds), MOST_PROCESSES)
     found = []
     with _outcomes(emulation, seeds, reference, count) as outcomes:
         for outcome in outcomes:
