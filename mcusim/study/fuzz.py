@@ -39,8 +39,9 @@ def fuzz(
     """Run ``emulation`` under the disturbances of each of ``seeds``, which also make memory and cache as a second
     inference finds them, and compare its outputs with those of an undisturbed run.
 
-    In ``processes`` processes, by default as many as there are cores and a few seeds for each, as they take time to
-    start; they are started anew (``spawn``), so a script that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is called with each outcome.
+    In ``processes`` processes, by default as many as there are cores and a few seeds for each; they are started anew
+    (``spawn``), so a script that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is
+    called with each outcome.
     Returns the outcomes in the order of the seeds. Raises what a run raises, UsageError when a process dies.
     """
     wanted = processes or min(len(os.sched_getaffinity(0)), len(seeds) // SEEDS_EACH)
