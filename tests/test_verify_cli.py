@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -245,28 +239,3 @@ def test_seeds_that_fail_are_named_and_replay(capsys: pytest.CaptureFixture[str]
 def test_clean_programs_pass_the_fuzzing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(TRACES / "ping-pong-four-tiles.jsonl"), "--fuzz", "2"]) == 0
     assert "seeds 1 to 2: identical outputs" in capsys.readouterr().out
-
-
-def children(pid: int) -> list[int]:
-    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def eventually(what: Callable[[], object], seconds: float) -> bool:
-    end = monotonic() + seconds
-    while monotonic() < end and not what():
-        sleep(0.1)
-    return bool(what())
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
-def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
-    """As a terminal sends it, to all processes at once."""
-    command = [sys.executable, "-m", "mcusim", "verify", str(TRACES / "ping-pong-four-tiles.jsonl"), "--fuzz", "100000"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    assert eventually(lambda: len(children(process.pid)) >= 2, 100)
-    sleep(1.5)  # they are at work, or about to be
-    started = children(process.pid)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert (process.returncode, out, err) == (130, b"", b"")
-    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)

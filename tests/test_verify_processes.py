@@ -1,0 +1,60 @@
+"""``mcusim verify --fuzz`` as a terminal sees it: its bar, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from conftest import REPOSITORY
+
+COMMAND = [sys.executable, "-m", "mcusim", "verify", str(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")]
+
+
+def children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def eventually(what: Callable[[], object], seconds: float) -> bool:
+    end = monotonic() + seconds
+    while monotonic() < end and not what():
+        sleep(0.1)
+    return bool(what())
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
+def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
+    """As a terminal sends it, to all processes at once."""
+    process = subprocess.Popen(
+        [*COMMAND, "--fuzz", "100000"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+    sleep(1.5)  # they are at work, or about to be
+    started = children(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+
+
+def test_the_bar_has_a_rate_and_leaves_standard_output_alone() -> None:
+    terminal, end = pty.openpty()
+    process = subprocess.Popen([*COMMAND, "--fuzz", "2"], stderr=end, stdout=subprocess.PIPE)
+    os.close(end)
+    shown = b""
+    try:
+        while some := os.read(terminal, 4096):
+            shown += some
+    except OSError:  # the other end is closed
+        pass
+    os.close(terminal)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert b"fuzzing" in shown and b"2/2" in shown and b"seeds/s" in shown
+    assert b"\x1b" not in out and out.rstrip().endswith(b"seeds 1 to 2: identical outputs")
