@@ -34,11 +34,16 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     process = subprocess.Popen(
         [*COMMAND, "--fuzz", "100000"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
-    assert eventually(lambda: len(children(process.pid)) >= 2, 100)
-    sleep(1.5)  # they are at work, or about to be
-    started = children(process.pid)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        sleep(1.5)  # they are at work, or about to be
+        started = children(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=100)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
 
