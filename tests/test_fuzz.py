@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from multiprocessing import active_children
 
 import pytest
 from planned import DISCOS, board, model
 from program_faults import with_tasks
 
-from mcusim.errors import ProgramError
+from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels.registry import load_set
 from mcusim.plan import plan
 from mcusim.plan.program import Compute, Transfer
@@ -25,9 +26,8 @@ F746 = DISCOS[1]
 @cache
 def emulation(name: str, machine: str) -> Emulation:
     graph, kernels = model(name), load_set("cmsis")
-    return Emulation(
-        plan(graph, board(machine), "tinyops", kernels), board(machine), graph, kernels, random_inputs(graph)
-    )
+    program = plan(graph, board(machine), "tinyops", kernels)
+    return Emulation(program, board(machine), graph, kernels, random_inputs(graph), sanitize="report")
 
 
 @cache
@@ -46,8 +46,8 @@ def test_every_seed_gives_the_same_outputs(machine: str) -> None:
 @pytest.mark.parametrize("name", ["ds-cnn", "vww_96_int8", "kws_ref_model"])
 def test_two_hundred_seeds_give_the_same_outputs(name: str, machine: str) -> None:
     outcomes = fuzz(emulation(name, machine), range(1, 201), undisturbed(name, machine))
-    assert [o.seed for o in outcomes] == list(range(1, 201))
     assert not [o.text() for o in outcomes if o.failed]
+    assert outcomes == [SeedOutcome(seed) for seed in range(1, 201)]  # the sanitizer saw nothing either
 
 
 def broken() -> Emulation:
@@ -89,3 +89,13 @@ def test_a_fault_under_a_seed_is_a_failure() -> None:
 def test_an_error_of_a_process_is_raised_here() -> None:
     with pytest.raises(ProgramError, match="another model"):
         fuzz(replace(emulation("ds-cnn", F746), graph=model("figure-1")), [1, 2], {}, processes=2)
+
+
+def test_a_process_that_dies_is_an_error_and_no_hang() -> None:
+    def kill(_: object) -> None:
+        for process in active_children():
+            process.kill()
+
+    program, good = emulation("ds-cnn", F746), undisturbed("ds-cnn", F746)
+    with pytest.raises(UsageError, match="a process of the fuzzing was killed"):
+        fuzz(program, range(1, 40), good, processes=2, progress=kill)

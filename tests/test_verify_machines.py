@@ -90,7 +90,7 @@ def test_a_machine_without_a_cache_has_no_findings_of_caches() -> None:
     program = plan(model("ds-cnn"), board(F469), "tinyops", load_set("cmsis"))
     assert maintained(program) == []
     rules: dict[str, set[str]] = {"proof": set(), "sanitizer": set()}
-    for fault in faults(program, 18, "no cache"):
+    for fault in faults(program, 9, "no cache"):
         if not (proven := prove(fault.program, board(F469))):
             continue
         rules["proof"] |= {finding.rule for finding in proven}
