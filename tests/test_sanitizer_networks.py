@@ -107,7 +107,9 @@ class Tally:
         for warm in WARM:
             try:
                 core = run(name, machine, fault.program, warm)
-            except (ProgramError, KernelFault):  # refused before it runs, or stopped by its own wrong bytes
+            except ProgramError:  # refused before it runs
+                continue
+            except KernelFault:  # its own wrong bytes stop it
                 differs = True
                 continue
             differs |= outputs(core) != good
@@ -134,10 +136,10 @@ def test_faults_that_change_an_output_are_diagnosed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", ["ds-cnn", "figure-1", "mobilenet-v1-w0.25-r096"])
-def test_faults_in_networks_that_change_an_output_are_diagnosed(name: str, machine: str) -> None:
-    tally = tallied(name, machine, faults(program(name, machine), 60, f"{name} {machine} emulated"))
-    assert tally.differ >= 25 and tally.both >= 8
+@pytest.mark.parametrize(("name", "count"), [("ds-cnn", 30), ("figure-1", 40), ("mobilenet-v1-w0.25-r096", 12)])
+def test_faults_in_networks_that_change_an_output_are_diagnosed(name: str, count: int, machine: str) -> None:
+    tally = tallied(name, machine, faults(program(name, machine), count, f"{name} {machine} emulated"))
+    assert tally.differ >= count // 3 and tally.both >= count // 10
 
 
 def test_cleans_that_are_missed_are_seen_where_they_do_harm() -> None:
