@@ -67,7 +67,8 @@ def _fuzzed(fuzzed: Fuzzed) -> list[str]:
     seeds = f"seeds {first} to {last}" if last != first else f"seed {first}"
     if not failed:
         return _row("fuzz", f"{seeds}: identical outputs")
-    lines = _row("fuzz", f"{seeds}: {len(failed)} failed; --fuzz 1 --seed {failed[0].seed} replays the first")
+    first_one = f"--fuzz 1 --seed {failed[0].seed} replays the first"
+    lines = _row("fuzz", f"{seeds}: {len(failed)} failed, beside the undisturbed run; {first_one}")
     for outcome in failed[:FAILED_SHOWN]:
         lines += _row(f"  seed {outcome.seed}", outcome.text())
     rest = len(failed) - FAILED_SHOWN
