@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, resource_tracker
 from threading import current_thread, main_thread
+from typing import Any
 
 from mcusim.engine.disturb import Disturbance
 from mcusim.errors import UsageError
@@ -44,7 +45,7 @@ def fuzz(
     called with each outcome.
     Returns the outcomes in the order of the seeds. Raises what a run raises, UsageError when a process dies.
     """
-    wanted = processes or min(len(os.sched_getaffinity(0)), len(seeds) // SEEDS_EACH)
+    wanted = processes or min(_cores(), len(seeds) // SEEDS_EACH)
     count = min(wanted, len(seeds), MOST_PROCESSES)
     found = []
     with _outcomes(emulation, seeds, reference, count) as outcomes:
@@ -53,6 +54,12 @@ def fuzz(
             if progress is not None:
                 progress(outcome)
     return found
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says."""
+    allowed: Any = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 @contextmanager
