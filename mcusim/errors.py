@@ -123,6 +123,10 @@ class SanitizerHalt(Verdict):
     """The sanitizer stopped the run; ``observed`` (:class:`mcusim.engine.observed.Observed`) says where and why."""
 
     def __init__(self, observed: Any) -> None:
-        at = f", operator {observed.operator} {observed.type}, tile {observed.tile + 1} of {observed.tiles}"
-        super().__init__(f"{observed.finding.rule}{at}: {observed.finding.text}; {observed.finding.fix}")
+        super().__init__(observed)  # SimPy makes a failed process's exception anew from its arguments
         self.observed = observed
+
+    def __str__(self) -> str:
+        seen = self.observed
+        at = f"operator {seen.operator} {seen.type}, tile {seen.tile + 1} of {seen.tiles}"
+        return f"{seen.finding.rule}, {at}: {seen.finding.text}; {seen.finding.fix}"

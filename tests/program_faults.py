@@ -12,7 +12,7 @@ from plan_proof import happens_before, overlap
 from mcusim.plan.program import Compute, Maintain, Operand, Program, Span, Task, Transfer
 from mcusim.plan.proof import Finding
 
-ORDER = {"unordered", "missing-clean", "missing-invalidate", "dirty-target", "shared-line"}
+ORDER = {"unordered", "missing-clean", "missing-invalidate", "dirty-target", "shared-line", "lost-store"}
 DATA = {"wrong-data", "unwritten"}
 CLEANED, STALE = {"missing-clean"}, {"missing-invalidate"}
 Right = Callable[[Finding], bool]

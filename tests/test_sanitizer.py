@@ -18,8 +18,9 @@ from mcusim.errors import SanitizerHalt, UsageError
 from mcusim.kernels.registry import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
-from mcusim.plan import read_program
-from mcusim.plan.program import Compute, Program, Task, Transfer
+from mcusim.plan import PlanOptions, plan, read_program
+from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
+from mcusim.plan.proof import prove
 from mcusim.study.tensors import random_inputs
 
 TRACES = REPOSITORY / "traces"
@@ -135,3 +136,42 @@ def test_its_json_has_the_finding_and_the_place() -> None:
     assert {"rule", "tasks", "buffers", "bytes", "text", "fix", "operator", "tile", "address", "line", "pc", "source",
             "cycle"} <= set(found)  # fmt: skip
     assert found["bytes"][0] == found["address"] < found["bytes"][1]
+
+
+def test_an_invalidate_where_the_clean_belongs_loses_the_stores() -> None:
+    """Named with the task that destroys them, by the proof and by the run."""
+    name = "cached-filters"
+    program = sample(name)[0]
+    writers = {one.id for one in calls_and_transfers(program)[0]}
+    lost = []
+    for clean in [one for one in program.tasks if isinstance(one, Maintain) and one.action == "clean"][2:]:
+        wrong = spoiled(name, clean.id, lambda one: replace(one, action="invalidate"))
+        proven = [found for found in prove(wrong, load_machine(wrong.header.machine)) if found.rule == "lost-store"]
+        assert any(clean.id in found.tasks for found in proven)
+        seen = [one.finding for one in run(name, wrong, warm=1)[0].observed if one.finding.rule == "lost-store"]
+        for found in seen:
+            assert found.tasks[0] in writers and found.tasks[1] == clean.id
+            assert found.tasks in {one.tasks for one in proven}
+            assert found.fix == f"clean them before task {clean.id}, or leave that out"
+        lost += seen
+    assert lost
+
+
+@pytest.mark.parametrize("weights", ["flash", "qspi"])
+@pytest.mark.parametrize("machine", ["stm32f469i-disco", "stm32f746g-disco"])
+def test_the_dma_reads_memory_that_nobody_writes(machine: str, weights: str) -> None:
+    graph, board, kernels = load_model(TRACES / "sample-mobile-block.tflite"), load_machine(machine), load_set("cmsis")
+    program = plan(graph, board, "tinyops", kernels, PlanOptions(weights=weights))
+    sources = {one.source.region for one in program.tasks if isinstance(one, Transfer)}
+    assert weights in sources
+    core = EmulatedCore(program, board, graph, kernels, random_inputs(graph), Options(sanitize="report", warm=1))
+    play(program, board, core, "cmsis", "emulate")
+    assert core.observed == []
+
+
+def test_halt_inside_a_transfer_is_the_same_error() -> None:
+    """What a process of the simulation raises is made anew on its way out."""
+    program = read_program(TRACES / "broken-16.jsonl")
+    with pytest.raises(SanitizerHalt, match=r"^missing-clean, operator 0 ") as halt:
+        run("cached-filters", program, "halt", warm=1)
+    assert halt.value.observed.pc is None

@@ -239,3 +239,11 @@ def test_seeds_that_fail_are_named_and_replay(capsys: pytest.CaptureFixture[str]
 def test_clean_programs_pass_the_fuzzing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(TRACES / "ping-pong-four-tiles.jsonl"), "--fuzz", "2"]) == 0
     assert "seeds 1 to 2: identical outputs" in capsys.readouterr().out
+
+
+def test_the_program_itself_is_never_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = Path(without_model(tmp_path))
+    before = trace.read_bytes()
+    assert main(["verify", str(trace), "--json", str(trace), "--force"]) == 2
+    assert f"cannot write {trace}: it is what is read" in capsys.readouterr().err
+    assert trace.read_bytes() == before

@@ -48,6 +48,19 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
+def test_processes_of_the_fuzzing_do_not_outlive_one_that_is_killed() -> None:
+    process = subprocess.Popen([*COMMAND, "--fuzz", "100000"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        sleep(1.5)
+        started = children(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 60)
+
+
 def test_the_bar_has_a_rate_and_leaves_standard_output_alone() -> None:
     terminal, end = pty.openpty()
     process = subprocess.Popen([*COMMAND, "--fuzz", "2"], stderr=end, stdout=subprocess.PIPE)

@@ -54,7 +54,7 @@ def compare(
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --json rows.json
     """
-    output = Output(json, force)
+    output = Output(json, force, models or ())
     from mcusim.plan import require_effect
     from mcusim.study.compare import compare_cases
     from mcusim.study.settings import base_settings

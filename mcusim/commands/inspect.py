@@ -23,7 +23,7 @@ def machines(
       mcusim machines
       mcusim machines stm32f746g-disco
     """
-    output = Output(json, force)
+    output = Output(json, force, [name])
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
     from mcusim.report.machine_table import machine_json, machine_table, machines_table
@@ -66,7 +66,7 @@ def inspect(
     Example:
       mcusim inspect vww_96_int8.tflite --json -
     """
-    output = Output(json, force)
+    output = Output(json, force, [model])
     from mcusim.model import load_model
     from mcusim.report.model_table import model_json, model_table
 

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,13 +26,14 @@ def fail(message: str) -> None:
 class Output:
     """Text to standard output, JSON to ``path``; with the path ``-`` JSON is all that standard output gets.
 
-    An existing file is refused at once, before the work, unless ``force``.
+    An existing file is refused at once, before the work, unless ``force``; one of the ``inputs`` always.
     """
 
-    def __init__(self, path: Path | None, force: bool) -> None:
+    def __init__(self, path: Path | None, force: bool, inputs: Iterable[str | Path | None] = ()) -> None:
         self.path, self.force = path, force
         self.to_stdout = path is not None and str(path) == "-"
         if path is not None and not self.to_stdout:
+            check_apart(path, inputs)
             check_writable(path, force)
 
     def emit(self, text: Callable[[], str] | None, data: Callable[[], Mapping[str, Any]]) -> None:
@@ -45,6 +47,14 @@ class Output:
             sys.stdout.write(document)
         else:
             write_file(self.path, lambda file: file.write(document), self.force)
+
+
+def check_apart(path: Path, inputs: Iterable[str | Path | None]) -> None:
+    """Raise UsageError when ``path`` is one of the files that are read."""
+    for given in inputs:
+        with suppress(OSError, ValueError):
+            if given is not None and path.exists() and path.samefile(given):
+                raise UsageError(f"cannot write {path}: it is what is read")
 
 
 def check_writable(path: Path, force: bool) -> None:

@@ -78,7 +78,7 @@ def run(
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --fidelity both
     """
-    files = _Files(Output(json, force), input, output, force).checked(fidelity, [model, json])
+    files = _Files(Output(json, force, [model]), input, output, force).checked(fidelity, [model, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     copied = options.comma_list(overlay, "--overlay")
     planned = partial(_settings, policy, kernels, sram_budget, weights, copied, fidelity, execution)
@@ -186,7 +186,7 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    files = _Files(Output(json, force), input, output, force).checked(fidelity, [trace, model, json])
+    files = _Files(Output(json, force, [trace, model]), input, output, force).checked(fidelity, [trace, model, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))

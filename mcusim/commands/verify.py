@@ -94,7 +94,7 @@ def verify(
     """
     plan = Planning(policy, set_, sram_budget, weights, overlay)
     asked = Running(model, kernels, input, static, sanitize, fuzz, seed)
-    return _verified(what, machine, plan, asked, Output(json, force))
+    return _verified(what, machine, plan, asked, Output(json, force, [what, machine, model, *(input or ())]))
 
 
 def _verified(what: str, machine: str | None, plan: Planning, asked: Running, out: Output) -> int:

@@ -12,7 +12,7 @@ from mcusim.cpu.image import Image
 from mcusim.engine.observed import Observed
 from mcusim.engine.sanitizer import APPLICATION, Note, Sanitizer
 from mcusim.memory import notes as N
-from mcusim.plan.program import Compute, Program, Task, Transfer
+from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.plan.proof.accesses import called
 from mcusim.plan.proof.findings import Finding, buffers_at
 
@@ -147,9 +147,23 @@ class Explainer:
                 fix = self._apart()
             return Cause(rule, (note.seen, note.wanted), (), text, fix)
         text += " in the data cache before they reached memory"
-        return Cause(
-            "shared-line", (note.wanted,), (), text, f"clean the line before it is invalidated; {self._apart()}"
-        )
+        by = self._invalidated(note)
+        if by is None:
+            fix = f"clean the line before it is invalidated; {self._apart()}"
+            return Cause("shared-line", (note.wanted,), (), text, fix)
+        fix = f"clean them before {self._short(by)}, or leave that out"
+        return Cause("lost-store", (note.wanted, by), (), f"{text} by {called(self._tasks[by - 1])}", fix)
+
+    def _invalidated(self, note: Note) -> int | None:
+        """The last invalidate of these very bytes between who wrote them and who read them, by number."""
+        first = note.wanted if note.wanted < APPLICATION else 0
+        for place in range(note.code - 2, first - 1, -1):
+            task = self._tasks[place]
+            if not isinstance(task, Maintain) or "invalidate" not in task.action:
+                continue
+            if task.span.address <= note.low < task.span.end:
+                return place + 1
+        return None
 
     def _dirty_rule(self, code: int) -> str:
         """As the beats of transfer ``code`` found the line, if they did."""

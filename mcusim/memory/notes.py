@@ -147,7 +147,8 @@ def beat(s: State, f: int, n: int, record: int) -> None:
         if record < 0:
             host.put16(s[f + L.D_SEEN_TO] + 2 * i, code)
     s[f + L.D_MEANT] = meant + 2 * n
-    s[f + L.D_STORED_FROM] = memory + 2 * n
-    s[f + L.D_SEEN_FROM] += 2 * n
+    if memory:  # 0 where nobody writes: flash
+        s[f + L.D_STORED_FROM] = memory + 2 * n
+        s[f + L.D_SEEN_FROM] += 2 * n
     s[f + L.D_STORED_TO] += 2 * n
     s[f + L.D_SEEN_TO] += 2 * n

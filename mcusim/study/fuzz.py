@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, resource_tracker
-from threading import current_thread, main_thread
+from multiprocessing import active_children, get_context, parent_process, resource_tracker
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from mcusim.engine.disturb import Disturbance
@@ -121,7 +121,16 @@ _shared: list[tuple[Emulation, Outputs]] = []  # of a process that fuzzes: what 
 
 
 def _prepare(emulation: Emulation, reference: Outputs) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
     _shared.append((emulation, reference))
+
+
+def _end_with_parent() -> None:
+    """A process of the fuzzing does not outlive who started it, however that ended."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _prepared(seed: int) -> SeedOutcome:

@@ -177,8 +177,12 @@ class Coherency:
             f"{called(task)} reads bytes where {self._wrote(lost[0])} and that {called(maintain)} may have destroyed"
             " in the data cache before they reached memory"
         )
-        fix = f"clean before task {maintain.id}, or invalidate only lines that hold no bytes of the core"
-        self._findings.add("shared-line", (*lost, place), low, high, text, fix)
+        assert isinstance(maintain, Maintain)
+        meant = maintain.span.address < high and low < maintain.span.end
+        fix = f"clean them before task {maintain.id}, or leave that out"
+        if not meant:  # only the line is theirs
+            fix = f"clean before task {maintain.id}, or invalidate only lines that hold no bytes of the core"
+        self._findings.add("lost-store" if meant else "shared-line", (*lost, place), low, high, text, fix)
 
     def _wrote(self, place: int) -> str:
         return f"{called(self._tasks[place])} wrote" if place >= 0 else "the application wrote the graph's input"
