@@ -184,6 +184,27 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
 
 
 @native
+def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
+    """Fault what the ranges do not allow; a store's last byte may lie in the next one."""
+    allowed = s[q + L.FLAGS]
+    if allowed & (L.WRITE if write else L.READ) == 0:
+        fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
+    if write and address + size > s[q + L.HIGH]:
+        beyond = core_port.find(s, address + size - 1)
+        if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
+            fault(c, C.READ_ONLY, address, size, write, pc)
+
+
+@native
+def near_code(c: State, marks: State, address: int, size: int) -> None:
+    """Note a store where code has been translated: it is looked at again before the next block."""
+    if marks[address >> 12] >> ((address >> 6) & 63) & 1:
+        c[C.WRITTEN_LOW] = min(c[C.WRITTEN_LOW], address)
+        c[C.WRITTEN_HIGH] = max(c[C.WRITTEN_HIGH], address + size)
+        c[C.STOP] = C.FLUSH
+
+
+@native
 def ordinary(
     c: State,
     s: State,
@@ -207,19 +228,10 @@ def ordinary(
     c[C.LAST_UNALIGNED] = unaligned
     if flags & C.EVEN and address & 4:
         extra += L.TICK
-    allowed = s[q + L.FLAGS]
-    if allowed & (L.WRITE if write else L.READ) == 0:
-        fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
+    permitted(c, s, q, address, size, write, pc)
     if write:
-        if address + size > s[q + L.HIGH]:
-            beyond = core_port.find(s, address + size - 1)
-            if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
-                fault(c, C.READ_ONLY, address, size, write, pc)
         stack(c, flags, address, size, pc)
-        if marks[address >> 12] >> ((address >> 6) & 63) & 1:  # there is code near it
-            c[C.WRITTEN_LOW] = min(c[C.WRITTEN_LOW], address)
-            c[C.WRITTEN_HIGH] = max(c[C.WRITTEN_HIGH], address + size)
-            c[C.STOP] = C.FLUSH
+        near_code(c, marks, address, size)
         if c[C.ISA] == 7:
             extra += store_stall(b, s[L.NOW], address, size)
     s[L.NOW] += extra

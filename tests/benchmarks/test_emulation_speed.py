@@ -124,7 +124,7 @@ class PythonHooks:
         write = int(kind == UC_MEM_WRITE)
         r = accesses.reach(c, s, self.a, size, write)
         q = core_port.find(s, address)
-        accesses.ordinary(c, s, self.a, self.b, self.marks, q, r, address, size, write)
+        accesses.ordinary(c, s, self.a, self.b, self.marks, q, r, address, size, write, value)
 
 
 def best(count: int, *actions: Callable[[], object]) -> list[float]:
