@@ -6,8 +6,7 @@ from mcusim import simulate
 from mcusim.machine import load_machine
 
 BOARD = "stm32f746g-disco"
-MOVED = {"memory.sdram.base": "0xC0000000"}
-AS_DEVICE = {**MOVED, "memory.sdram.attribute": "device"}
+AS_DEVICE = {"memory.sdram.base": "0xC0000000"}  # the attribute follows the address
 
 
 def test_an_unaligned_load_from_device_memory_faults_as_on_the_board() -> None:
@@ -15,7 +14,7 @@ def test_an_unaligned_load_from_device_memory_faults_as_on_the_board() -> None:
     fault = simulate("cifar10-arm", BOARD, "external", fidelity="emulate", overrides=AS_DEVICE).fault
     assert fault is not None and (fault.operator, fault.kind) == (0, "unaligned access")
     assert "the address is Device memory" in fault.text and fault.address is not None and fault.address >> 28 == 0xC
-    normal = {**MOVED, "memory.sdram.attribute": "uncached"}  # as an MPU region makes it
+    normal = {**AS_DEVICE, "memory.sdram.attribute": "uncached"}  # as an MPU region makes it
     assert simulate("cifar10-arm", BOARD, "external", fidelity="emulate", overrides=normal).fault is None
 
 

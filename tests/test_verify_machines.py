@@ -20,7 +20,7 @@ from mcusim.study.tensors import random_inputs
 from mcusim.study.verify import Verifier
 
 F469, F746 = DISCOS
-DEVICE = {"memory.sdram.base": "0xC0000000", "memory.sdram.attribute": "uncached"}
+DEVICE = {"memory.sdram.base": "0xC0000000"}  # the default map makes it Device
 OF_CACHES = {"missing-clean", "missing-invalidate", "dirty-target", "shared-line"}
 KINDS = ("device", "write-back")
 
