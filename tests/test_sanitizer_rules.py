@@ -47,7 +47,7 @@ class Probe:
         self.memory = self.emulator.memory
         self.sanitizer = Sanitizer(self.program, self.emulator, Span("", 0, 0), list(inputs), False)
         self.memory.install_ranges(machine_ranges(self.machine))
-        no_lines = SimpleNamespace(line_at=lambda pc: None)
+        no_lines = SimpleNamespace(line_at=lambda pc: None, function_at=lambda pc: None)
         self.explainer = Explainer(self.program, self.sanitizer, no_lines, LINE)  # type: ignore[arg-type]
         self.now = 0
 

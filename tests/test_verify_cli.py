@@ -16,7 +16,20 @@ from mcusim.report.verification import RULE_TEXTS
 
 TRACES = REPOSITORY / "traces"
 PROOF = {"found_by", "rule", "tasks", "buffers", "bytes", "text", "fix"}
-RUN = PROOF | {"operator", "type", "tile", "tiles", "buffer", "address", "line", "pc", "source", "cycle", "times"}
+RUN = PROOF | {
+    "operator",
+    "type",
+    "tile",
+    "tiles",
+    "buffer",
+    "address",
+    "line",
+    "pc",
+    "source",
+    "function",
+    "cycle",
+    "times",
+}
 
 
 def verified(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:

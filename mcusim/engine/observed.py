@@ -12,14 +12,18 @@ from mcusim.plan.proof.findings import Finding
 
 __all__ = ["Observed"]
 
+_PLACE = (
+    "operator", "type", "tile", "tiles", "buffer", "address", "line", "pc", "source", "function", "cycle", "times"
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """``finding`` at byte ``address`` of ``buffer``, while operator ``operator`` computed ``tile`` of ``tiles``.
 
-    ``line``: first address of the cache line, None where none is concerned. ``pc`` and ``source`` (``conv.c:120``) are
-    the core's load; None where the DMA read or wrote, as ``cycle`` is for what no moment showed (false sharing that
-    did nothing in this run). ``times``: bytes or accesses that showed the same.
+    ``line``: first address of the cache line, None where none is concerned. ``pc``, ``function`` and ``source``
+    (``conv.c:120``) are the core's load; None where the DMA read or wrote, as ``cycle`` is for what no moment showed
+    (false sharing that did nothing in this run). ``times``: bytes or accesses that showed the same.
     """
 
     finding: Finding
@@ -32,10 +36,11 @@ class Observed:
     line: int | None = None
     pc: int | None = None
     source: str | None = None
+    function: str | None = None
     cycle: int | None = None
     times: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """The finding's JSON and the rest beside it."""
-        rest = ("operator", "type", "tile", "tiles", "buffer", "address", "line", "pc", "source", "cycle", "times")
-        return {**self.finding.to_json(), **{name: getattr(self, name) for name in rest}}
+        rest = {name: getattr(self, name) for name in _PLACE}
+        return {**self.finding.to_json(), **rest}

@@ -76,6 +76,7 @@ class Explainer:
     def _observed(self, finding: Finding, note: Note, task: Task) -> Observed:
         by_core = note.kind == N.CORE_READ
         found = self._image.line_at(note.pc) if by_core else None
+        function = self._image.function_at(note.pc) if by_core else None
         return Observed(
             finding,
             task.operator,
@@ -87,6 +88,7 @@ class Explainer:
             note.low // self._line * self._line if self._line and (note.held or not by_core) else None,
             note.pc if by_core else None,
             f"{found[0].rpartition('/')[2]}:{found[1]}" if found else None,
+            function[0] if function else None,
             note.now,
             note.times,
         )

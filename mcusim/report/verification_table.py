@@ -106,7 +106,8 @@ def _seen(one: Observed) -> str:
     """Where and when a run showed it."""
     tile = f", tile {one.tile + 1} of {one.tiles}" if one.tiles > 1 else ""
     line = "" if one.line is None else f", cache line {one.line:#010x}"
-    pc = "" if one.pc is None else f", PC {one.pc:#010x}" + (f" ({one.source})" if one.source else "")
+    where = [text for text in (one.function, one.source) if text]
+    pc = "" if one.pc is None else f", PC {one.pc:#010x}" + (f" ({', '.join(where)})" if where else "")
     when = "not in this run" if one.cycle is None else f"cycle {one.cycle:,}"
     times = f", {one.times:,} times" if one.times > 1 else ""
     return (
