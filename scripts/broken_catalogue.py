@@ -287,4 +287,13 @@ BROKEN = [
         True,
         "scores that look like scores, and an accuracy of guessing",
     ),
+    Broken(
+        "Invalidate where the clean belongs: the core's last stores are thrown away instead of written back",
+        CACHED,
+        F.invalidating(30),
+        ("lost-store", (25, 30, 31)),
+        ("lost-store", (25, 30, 31)),
+        True,
+        "as without clean, always, and for the core's own reads of these bytes too",
+    ),
 ]

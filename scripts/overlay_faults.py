@@ -52,6 +52,11 @@ def dropped(number: int) -> Fault:
     return fault
 
 
+def invalidating(number: int) -> Fault:
+    """Maintenance ``number`` an invalidate."""
+    return changed(number, lambda t: replace(t, action="invalidate"))
+
+
 def _bypassing(task: Task, gone: Task) -> Task:
     if gone.id not in task.after:
         return task

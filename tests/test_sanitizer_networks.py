@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 
 import pytest
-from planned import DISCOS, SWIFTNET, board, model
+from planned import DISCOS, board, model
 from program_faults import Fault, drop_maintenance, faults
 
 from mcusim.engine.disturb import Disturbance
@@ -90,7 +90,7 @@ def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["tinyops", "external", "internal"])
 @pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", ["figure-1", "cifar10-arm", "vww_96_int8", "mobilenet-v1-w0.25-r096", SWIFTNET])
+@pytest.mark.parametrize("name", ["figure-1", "cifar10-arm", "vww_96_int8", "mobilenet-v1-w0.25-r096", "kws_ref_model"])
 def test_no_network_shows_anything(name: str, machine: str, policy: str) -> None:
     shows_nothing(name, machine, policy)
 

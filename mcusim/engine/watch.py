@@ -30,21 +30,25 @@ class Watch(Sanitizer):
         self, program: Program, emulator: Emulator, image: Image, stack: Span, inputs: list[Span], halt: bool
     ) -> None:
         super().__init__(program, emulator, stack, inputs, halt)
-        self._program, self._machine, self._stops = program, emulator.machine, halt
-        cache = emulator.machine.data_cache
-        self._explainer = Explainer(program, self, image, cache.line if cache is not None and cache.size else 0)
+        self._program, self._machine, self._image, self._stops = program, emulator.machine, image, halt
 
     def check(self) -> None:
         """Raise SanitizerHalt if there is a note and the run is to stop at it."""
         if self._stops and (noted := self.notes):
-            raise SanitizerHalt(self._explainer.explained(noted[0]))
+            raise SanitizerHalt(self._explainer().explained(noted[0]))
+
+    def _explainer(self) -> Explainer:
+        """Made when it is asked for: one that was kept would keep the emulator's memory until the next collection."""
+        cache = self._machine.data_cache
+        return Explainer(self._program, self, self._image, cache.line if cache is not None and cache.size else 0)
 
     @property
     def observed(self) -> list[Observed]:
         """What was seen so far, in order; then lines that are shared at buffer edges and did nothing in this run."""
-        seen = self._explainer.all()
+        explainer = self._explainer()
+        seen = explainer.all()
         lines = {one.line for one in seen if one.finding.rule == "shared-line"}
-        return seen + [self._explainer.unseen(found) for found in self._edges if found.low not in lines]
+        return seen + [explainer.unseen(found) for found in self._edges if found.low not in lines]
 
     @cached_property
     def _edges(self) -> list[Finding]:
