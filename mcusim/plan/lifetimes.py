@@ -59,7 +59,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None) -> tuple[Lifetim
 
 def usage_bytes(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:
     """Bytes of live activations at each step of ``order``, without alignment or fragmentation."""
-    change = [0] * (len(graph.operators) + 1)
+    change = [0] * (len(graph.operators) + 2)
     for life in lifetimes(graph, order):
         change[life.first] += life.bytes
         change[life.last + 1] -= life.bytes

@@ -1,0 +1,68 @@
+"""The same network with its operators in another order: as a graph, and as the bytes of its file.
+
+Left out: whatever a runtime knows of the old order by itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import tflite
+
+from mcusim.errors import ModelError, UsageError
+from mcusim.model.graph import Graph
+from mcusim.model.tflite_file import File
+
+__all__ = ["reordered", "with_order"]
+
+# metadata that speaks of the order of operators
+_OF_THE_ORDER = {
+    "OfflineMemoryAllocation": "an offline memory plan (its offsets hold for the old order)",
+    "model_control_dependencies": "control dependencies (they name operators by number)",
+}
+
+
+def reordered(graph: Graph, order: Sequence[int]) -> Graph:
+    """``graph`` with its operators in ``order``, numbered anew. Raises UsageError unless it names each once."""
+    if sorted(order) != list(range(len(graph.operators))):
+        raise UsageError(f"the order must name each of the {len(graph.operators)} operators once")
+    operators = (replace(graph.operators[old], index=new) for new, old in enumerate(order))
+    return replace(graph, operators=tuple(operators))
+
+
+def with_order(path: Path, order: Sequence[int]) -> bytes:
+    """The file at ``path`` with its operators in ``order``: the vector of their offsets is permuted, and every other
+    byte stays as it is.
+
+    Raises ModelError for a file that cannot be read, or whose metadata speaks of the old order.
+    """
+    file = File(path)
+    with file.reading("the operators' offsets"):
+        model = file.table(tflite.Model.GetRootAs(file.data, 0))
+        _refuse_metadata(path, model)
+        graph = file.table(model.Subgraphs(0))
+        field = graph._tab.Offset(10)  # subgraph.operators in the schema
+        count = graph.OperatorsLength()
+        if count != len(order):
+            raise file.error(f"it has {count} operators, the order {len(order)}")
+        first = graph._tab.Vector(field) if count else 0
+        places = range(first, first + 4 * count, 4)
+        targets = [place + struct.unpack_from("<I", file.data, place)[0] for place in places]
+        data = bytearray(file.data)
+        for place, old in zip(places, order, strict=True):
+            if targets[old] <= place:  # no writer does so: offsets count upwards
+                raise file.error("an operator stands before the vector that points to it")
+            struct.pack_into("<I", data, place, targets[old] - place)
+    return bytes(data)
+
+
+def _refuse_metadata(path: Path, model: tflite.Model) -> None:
+    for i in range(min(model.MetadataLength(), 1000)):
+        name = (model.Metadata(i).Name() or b"").decode("utf-8", "replace")
+        if name in _OF_THE_ORDER:
+            raise ModelError(
+                f"{path}: its metadata has {_OF_THE_ORDER[name]}; write it without (mcusim export) before reordering"
+            )

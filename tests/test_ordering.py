@@ -1,0 +1,99 @@
+"""The order of least peak, against enumeration, a recursion of its own and published figures."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from conftest import shared_model
+from random_dags import Sketch, cell_network, least_by_enumeration, least_by_subsets, random_dag
+
+from mcusim.model import load_model
+from mcusim.plan.lifetimes import peak_bytes, usage_bytes
+from mcusim.plan.ordering import Ordering, optimal_order
+
+FILES = ("swiftnet_vwwc19_uint8", "kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8",
+         "person_detect", "hello_world_int8")  # fmt: skip
+
+
+def least(graph: object) -> Ordering:
+    found = optimal_order(graph, 20)  # type: ignore[arg-type]
+    assert found.peak == peak_bytes(graph, found.order) <= peak_bytes(graph)  # type: ignore[arg-type]
+    assert found.bound <= found.peak
+    return found
+
+
+def test_figure_1_and_appendix_a() -> None:
+    """Liberis and Lane 2019: 5216 and 4960 B, and the bytes at every operator of both orders."""
+    graph = load_model("figure-1")
+    found = least(graph)
+    assert (peak_bytes(graph), found.peak, found.optimal) == (5216, 4960, True)
+    assert usage_bytes(graph) == (4704, 4704, 5216, 4160, 1280, 1024, 1024)
+    papers = (0, 3, 5, 1, 2, 4, 6)
+    assert usage_bytes(graph, papers) == (4704, 3648, 3904, 4960, 2336, 1024, 1024)
+    assert peak_bytes(graph, papers) == found.peak
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_model_has_a_proven_order(name: str) -> None:
+    found = least(load_model(shared_model(f"{name}.tflite")))
+    assert found.optimal
+    if name == "swiftnet_vwwc19_uint8":  # 351 and 301 KB in the paper's Table 1
+        assert found.peak == 301_056
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_graphs_against_all_orders(block: int) -> None:
+    for seed in range(50 * block, 50 * block + 50):
+        graph = random_dag(random.Random(seed).randint(1, 6), seed)
+        found = least(graph)
+        assert (found.peak, found.optimal) == (least_by_enumeration(graph), True), seed
+
+
+@pytest.mark.slow
+def test_larger_random_graphs_against_all_orders() -> None:
+    for seed in range(1000, 1030):
+        graph = random_dag(8, seed)
+        assert least(graph).peak == least_by_enumeration(graph), seed
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
+    for seed in range(2000 + 20 * block, 2020 + 20 * block):
+        graph = random_dag(random.Random(seed).randint(7, 11), seed)
+        found = least(graph)
+        assert (found.peak, found.optimal) == (least_by_subsets(graph), True), seed
+
+
+@pytest.mark.parametrize("count", [270, 560])
+def test_large_cell_networks_are_ordered_in_seconds(count: int) -> None:
+    for seed in range(3):
+        found = least(cell_network(count, seed))
+        assert found.optimal
+
+
+def test_no_time_gives_the_best_so_far_and_a_bound() -> None:
+    graph = cell_network(120, 2)
+    hurried, proven = optimal_order(graph, 0), least(graph)
+    assert hurried.peak <= peak_bytes(graph)
+    assert hurried.bound <= proven.peak <= hurried.peak
+
+
+def test_equal_peaks_keep_the_order_as_stored() -> None:
+    sketch = Sketch(10)
+    sketch.op([sketch.op([0], 10)], 10)
+    assert optimal_order(sketch.graph()).order == (0, 1)
+
+
+def test_odd_graphs() -> None:
+    alone = Sketch(5, 7)
+    first, second = alone.op([0], 100), alone.op([1], 3)
+    assert least(alone.graph((first, second))).peak == 5 + 7 + 3 + 100 - 7  # the small one first
+    assert least(Sketch(4).graph()).order == ()
+    unread = Sketch(9)
+    unread.op([0], 50, 0)
+    unread.op([0], 20)
+    assert least(unread.graph((3,))).peak == 59  # a result that nobody reads lives while it is made
+    twice = Sketch(8)
+    out = twice.op([0, 0], 8)
+    assert least(twice.graph((out, 0))).peak == 16  # an input that is an output stays
