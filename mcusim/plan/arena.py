@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Arena", "Block", "align_up", "greedy_by_size", "live_bytes", "plan_arena"]
+__all__ = ["Arena", "Block", "align_up", "gap", "greedy_by_size", "live_bytes", "plan_arena"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,21 @@ def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
             if best.bytes == bound:
                 return best
     return best if best is not None else Arena((), 0)
+
+
+def gap(alive: Sequence[tuple[int, int]], needed: int, best_fit: bool = False) -> int:
+    """Offset of the first (or the smallest) gap of at least ``needed`` bytes between the ``alive`` ranges.
+
+    ``alive`` holds (start, end) pairs sorted by start; behind the last of them there is always room.
+    """
+    free, choice, size = 0, -1, -1
+    for start, end in alive:
+        if start - free >= needed and (choice < 0 or start - free < size):
+            if not best_fit:
+                return free
+            choice, size = free, start - free
+        free = max(free, end)
+    return choice if choice >= 0 else free
 
 
 def live_bytes(blocks: Sequence[Block]) -> list[int]:
@@ -120,18 +135,6 @@ def _place(blocks: Sequence[Block], order: Sequence[int], best_fit: bool) -> Are
     for i in order:
         b = blocks[i]
         alive = sorted((s, e) for s, e, first, last in placed if first <= b.last and b.first <= last)
-        offsets[i] = _gap(alive, b.bytes, best_fit)
+        offsets[i] = gap(alive, b.bytes, best_fit)
         placed.append((offsets[i], offsets[i] + b.bytes, b.first, b.last))
     return Arena(tuple(offsets), max((end for _, end, _, _ in placed), default=0))
-
-
-def _gap(alive: Sequence[tuple[int, int]], needed: int, best_fit: bool) -> int:
-    """Offset of a gap of at least ``needed`` bytes between the ``alive`` ranges (sorted by start)."""
-    free, choice, size = 0, -1, -1
-    for start, end in alive:
-        if start - free >= needed and (choice < 0 or start - free < size):
-            if not best_fit:
-                return free
-            choice, size = free, start - free
-        free = max(free, end)
-    return choice if choice >= 0 else free

@@ -1,0 +1,7 @@
+"""Ways to place buffers in memory, compared on the same lifetimes (TFLM's greedy planner is in mcusim.plan.arena)."""
+
+from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
+from mcusim.plan.allocators.linear import linear
+from mcusim.plan.allocators.optimal import Optimum, optimal
+
+__all__ = ["Move", "Moves", "Optimum", "dynamic", "linear", "optimal"]
