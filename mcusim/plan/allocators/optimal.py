@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
 from time import monotonic
 
@@ -14,7 +15,7 @@ from mcusim.plan.arena import Arena, Block, align_up, live_bytes, plan_arena
 __all__ = ["Optimum", "optimal"]
 
 FIRST_STATES = 2_000  # of one question in the first round; four times as many in each later one
-MOST_SUMS = 10_000_000  # bits of the set of subset sums
+MOST_SUMS = 1_000_000  # bits of the set of subset sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def _cuts(blocks: Sequence[Block]) -> list[tuple[int, int]]:
         if b.first > last:
             cuts.append(i)
         last = max(last, b.last)
-    return list(zip(cuts, [*cuts[1:], len(blocks)], strict=True))
+    return list(pairwise([*cuts, len(blocks)]))
 
 
 class _Part:

@@ -20,7 +20,7 @@ from mcusim.plan.arena import Block
 
 __all__ = ["Fit", "Limit", "fit"]
 
-REMEMBERED = 4_000_000  # integers in the keys of remembered failures: about 100 MB
+REMEMBERED = 4_000_000  # integers in the keys of remembered failures, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,6 @@ class _Sections:
     first: tuple[int, ...]
     last: tuple[int, ...]
     twin: tuple[int, ...]
-
-    def area(self, i: int) -> int:
-        """Bytes times sections of block ``i``."""
-        return self.sizes[i] * (self.last[i] - self.first[i] + 1)
 
     @staticmethod
     def of(blocks: Sequence[Block]) -> _Sections:
@@ -206,13 +202,16 @@ class _Search:
         return tuple(raised)
 
     def _candidates(self, state: _State, lowest: dict[int, int]) -> list[int]:
-        """Blocks that may come next: none that leaves room below itself for another one, and twins in order."""
+        """Blocks that may come next: none that leaves room below itself for another one, and twins in order.
+
+        Of equal offsets the earliest life is first, so that what is tried again stays close in time to what failed.
+        """
         sections, left = self.sections, set(state.left)
         roof = min(lowest[i] + sections.sizes[i] for i in state.left)
         able = [
             i for i in state.left if lowest[i] < roof and (lowest[i], i) > state.latest and sections.twin[i] not in left
         ]
-        return sorted(able, key=lambda i: (lowest[i], -sections.area(i), i))
+        return sorted(able, key=lambda i: (lowest[i], sections.first[i], -sections.sizes[i], i))
 
     def _placed(self, state: _State, skyline: tuple[int, ...], i: int, offset: int) -> _State:
         first, end = self.sections.first[i] - state.low, self.sections.last[i] + 1 - state.low
