@@ -25,6 +25,11 @@ FRAGMENTED = [
     (5, [(2, 0, 0), (2, 0, 1), (1, 1, 2), (1, 1, 5), (1, 2, 2), (1, 2, 5), (2, 4, 6), (2, 6, 7)]),
     (7, [(2, 0, 0), (2, 0, 1), (2, 0, 5), (1, 1, 2), (1, 1, 4), (1, 2, 2), (1, 2, 4), (2, 3, 5), (2, 5, 5)]),
     (7, [(3, 0, 1), (3, 0, 2), (2, 2, 3), (1, 2, 4), (2, 3, 3), (1, 3, 4), (3, 4, 6), (1, 4, 6), (2, 5, 5), (2, 6, 6)]),
+    (9, [(4, 0, 1), (3, 0, 2), (1, 0, 3), (3, 2, 2), (1, 2, 4), (4, 3, 3), (2, 3, 5), (2, 4, 4), (3, 4, 6), (3, 5, 5)]),
+    (
+        10,
+        [(3, 0, 0), (4, 0, 1), (2, 0, 2), (1, 1, 1), (2, 1, 3), (2, 2, 2), (3, 2, 7), (3, 3, 5), (3, 4, 7), (2, 6, 7)],
+    ),
 ]
 blocks_of_any_kind = st.lists(
     st.builds(
@@ -163,6 +168,13 @@ def test_the_bound_is_lifted_where_the_peak_of_live_bytes_cannot_be_had(
     assert (best.arena.bytes, best.bound, best.gap) == (expected * scale, expected * scale, 0)
     assert peak(blocks, 1) == (expected - 1) * scale and best.states > 0
     assert brute_force(blocks_of(rows)) == expected
+
+
+def test_bound_and_arena_meet_between_the_peak_and_the_start() -> None:
+    """Nine bytes need both a proof that eight are too few and a better placement than the ten of the start."""
+    blocks = blocks_of(FRAGMENTED[4][1])
+    best = optimal(blocks, 1, 30)
+    assert (peak(blocks, 1), best.bound, best.arena.bytes, plan_arena(blocks, 1).bytes) == (8, 9, 9, 10)
 
 
 def test_easy_blocks_need_no_search() -> None:
