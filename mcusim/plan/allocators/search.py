@@ -112,7 +112,7 @@ def _run(search: _Search, limit: Limit) -> bool | None:
     answer: bool | None = None
     while stack:
         try:
-            below = stack[-1].send(answer)  # type: ignore[arg-type]  # None starts a generator
+            below = next(stack[-1]) if answer is None else stack[-1].send(answer)
         except StopIteration as done:
             stack.pop()
             answer = done.value
