@@ -61,9 +61,17 @@ def test_processes_of_the_fuzzing_do_not_outlive_one_that_is_killed() -> None:
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 60)
 
 
-def test_the_bar_has_a_rate_and_leaves_standard_output_alone() -> None:
+@pytest.mark.parametrize(
+    "folder", ["", "a-folder-whose-name-alone-is-longer-than-what-a-terminal-of-80-columns-has-left"]
+)
+def test_the_bar_has_a_rate_and_leaves_standard_output_alone(folder: str, tmp_path: Path) -> None:
+    trace = tmp_path / folder / "a-program.jsonl"
+    trace.parent.mkdir(exist_ok=True)
+    trace.write_bytes(Path(COMMAND[-1]).read_bytes())
+    model = REPOSITORY / "traces" / "sample-tall-conv.tflite"
     terminal, end = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "--fuzz", "2"], stderr=end, stdout=subprocess.PIPE)
+    command = [*COMMAND[:-1], str(trace), "--model", str(model), "--fuzz", "2"]
+    process = subprocess.Popen(command, stderr=end, stdout=subprocess.PIPE)
     os.close(end)
     shown = b""
     try:
@@ -74,5 +82,5 @@ def test_the_bar_has_a_rate_and_leaves_standard_output_alone() -> None:
     os.close(terminal)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert b"fuzzing" in shown and b"2/2" in shown and b"seeds/s" in shown
+    assert b"fuzzing" in shown and b"2/2" in shown and b"seeds/s" in shown and b"a-program.jsonl" in shown
     assert b"\x1b" not in out and out.rstrip().endswith(b"seeds 1 to 2: identical outputs")

@@ -12,6 +12,15 @@ from typing import Any
 __all__ = ["Counter", "bar", "counting", "rated", "spinner", "working"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
+BESIDE = 50  # columns that a bar, its numbers and the time left take
+
+
+def _short(what: str) -> str:
+    """``what`` with its middle left out where a terminal has no room for all of it beside a bar."""
+    from rich.console import Console
+
+    room = max(Console(stderr=True).width - BESIDE, 20)
+    return what if len(what) <= room else f"{what[:9]}…{what[len(what) + 10 - room :]}"
 
 
 @contextmanager
@@ -24,7 +33,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[object], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(_short(what), total=total)
         yield lambda _: progress.advance(task)
 
 
@@ -41,7 +50,7 @@ def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None]
     found = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
     rate = TextColumn("{task.fields[rate]}")
     with Progress(*found, rate, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total, rate="")
+        task = progress.add_task(_short(what), total=total, rate="")
         done = 0
 
         def step(_: object) -> None:
@@ -73,7 +82,7 @@ def working(what: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    named = what.replace("[", "\\[")
+    named = _short(what).replace("[", "\\[")
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(named, total=None)
 
@@ -153,7 +162,7 @@ class Counter:
             console=Console(stderr=True),
             transient=True,
         )
-        bars.add_task(self._what, total=self._total, time="0.000 s")
+        bars.add_task(_short(self._what), total=self._total, time="0.000 s")
         return bars
 
 
