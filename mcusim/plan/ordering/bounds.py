@@ -14,7 +14,8 @@ def needed_at(p: Precedence, i: int) -> int:
     """Bytes alive while operator ``i`` runs in any order: its own tensors, and those that are made before it at any
     rate and read after it at any rate."""
     own = set(p.reads[i])
-    total = p.results[i] + sum(p.size[t] for t in own)
+    in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.hosts[i])  # some order lets it die here
+    total = p.resident + p.extra[i] + sum(p.size[t] for t in own) + (0 if in_place else p.results[i])
     made, later = p.ancestors[i], p.descendants[i]
     for t, who in p.readers.items():
         if t in own or p.producer.get(t, -1) == i:

@@ -1,6 +1,7 @@
 """A graph's operators as bit sets: who comes before whom, and which tensors each lets live and die.
 
-Sets of operators are integers with a bit for each. Left out: constants (they stay where the weights are).
+Sets of operators are integers with a bit for each; tensors that share bytes count as the one that is made first. Left
+out: kernels' scratch buffers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcusim.model.graph import Graph
+from mcusim.plan.accounting import Accounting, sharing, weights_bytes
 
 __all__ = ["Precedence", "members"]
 
@@ -26,9 +28,12 @@ def members(bits: int) -> Iterator[int]:
 class Precedence:
     """For operator ``i``: ``before[i]`` and ``after[i]`` the operators that directly come before and after it,
     ``results[i]`` bytes of its outputs, ``reads[i]`` the tensors it may be the last to read, ``waste[i]`` bytes of
-    outputs that nobody reads. For tensor ``t``: ``size[t]``, ``readers[t]``, ``kept[t]`` (a graph output).
+    outputs that nobody reads, ``hosts[i]`` the tensors whose place its output takes when one of them dies at it,
+    ``extra[i]`` bytes that are needed while it runs. For tensor ``t``: ``size[t]``, ``readers[t]``, ``kept[t]`` (a
+    graph output).
 
-    ``start`` bytes are alive before the first operator, ``unread`` more of them only until it has run.
+    ``start`` bytes are alive before the first operator, ``resident`` of them all the time, ``unread`` more of them only
+    until it has run.
     """
 
     before: tuple[int, ...]
@@ -36,11 +41,14 @@ class Precedence:
     results: tuple[int, ...]
     reads: tuple[tuple[int, ...], ...]
     waste: tuple[int, ...]
+    hosts: tuple[tuple[int, ...], ...]
+    extra: tuple[int, ...]
     size: dict[int, int]
     readers: dict[int, int]
     producer: dict[int, int]
     kept: frozenset[int]
     start: int
+    resident: int
     unread: int
 
     @property
@@ -68,39 +76,50 @@ class Precedence:
         return tuple(found)
 
 
-def precedence(graph: Graph) -> Precedence:
+def precedence(graph: Graph, accounting: Accounting) -> Precedence:
     """The precedence of ``graph``, whose operators stand in an order that works."""
-    n = len(graph.operators)
+    shares = sharing(graph, accounting.in_place)
+    root = shares.root
+    made = {root[t]: op.index for op in graph.operators for t in op.outputs if root[t] == t}
     live = {t for t in graph.inputs if not graph.tensors[t].constant}
-    producer: dict[int, int] = {}
+    readers = dict.fromkeys([*live, *made], 0)
+    reads = []
     for op in graph.operators:
-        producer |= dict.fromkeys(op.outputs, op.index)
-    readers = dict.fromkeys([*live, *producer], 0)
-    reads: list[tuple[int, ...]] = []
-    for op in graph.operators:
-        mine = tuple(dict.fromkeys(t for t in op.inputs if t in readers))
+        mine = tuple(dict.fromkeys(root[t] for t in op.inputs if t >= 0 and root[t] in readers))
         reads.append(mine)
         for t in mine:
             readers[t] |= 1 << op.index
     size = {t: graph.tensors[t].bytes for t in readers}
-    kept = frozenset(t for t in graph.outputs if t in readers)
-    before, after = [0] * n, [0] * n
-    for t, who in readers.items():
-        if t in producer:
-            after[producer[t]] |= who
-            for i in members(who):
-                before[i] |= 1 << producer[t]
-    unread = {t for t in live if not readers[t] and t not in kept}
+    kept = frozenset(root[t] for t in graph.outputs if root[t] in readers)
+    before, after = _neighbours(graph)
+    results = [[t for t in dict.fromkeys(op.outputs) if root[t] == t] for op in graph.operators]
+    streamed = accounting.weights == "streamed"
+    always = weights_bytes(graph) if accounting.weights == "resident" else 0
     return Precedence(
-        tuple(before),
-        tuple(after),
-        tuple(sum(size[t] for t in set(op.outputs)) for op in graph.operators),
+        before,
+        after,
+        tuple(sum(size[t] for t in ts) for ts in results),
         tuple(reads),
-        tuple(sum(size[t] for t in set(op.outputs) if not readers[t] and t not in kept) for op in graph.operators),
+        tuple(sum(size[t] for t in ts if not readers[t] and t not in kept) for ts in results),
+        shares.hosts,
+        tuple(weights_bytes(graph, op) if streamed else 0 for op in graph.operators),
         size,
         readers,
-        producer,
+        made,
         kept,
-        sum(size[t] for t in live),
-        sum(size[t] for t in unread),
+        sum(size[t] for t in live) + always,
+        always,
+        sum(size[t] for t in live if not readers[t] and t not in kept),
     )
+
+
+def _neighbours(graph: Graph) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The operators that directly come before and after each one, by the tensors themselves."""
+    before, after = [0] * len(graph.operators), [0] * len(graph.operators)
+    producer = {t: op.index for op in graph.operators for t in op.outputs}
+    for op in graph.operators:
+        for t in op.inputs:
+            if t in producer:
+                before[op.index] |= 1 << producer[t]
+                after[producer[t]] |= 1 << op.index
+    return tuple(before), tuple(after)

@@ -5,7 +5,8 @@ tensors take that place), so each set is visited once, with the least peak by wh
 frees at least what it makes, and runs within the peak reached so far, is run at once: running it later could not make
 anything smaller. Parts that every order runs one after the other are searched one by one.
 
-Left out: operators that run twice, tensors that share bytes (:func:`optimal_order` takes them as they are).
+Both hold where results take the place of what dies and where weights are streamed: what an operator adds depends on the
+set as well, and never grows with it. Left out: operators that run twice.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcusim.model.graph import Graph
-from mcusim.plan.lifetimes import peak_bytes
+from mcusim.plan.accounting import Accounting
 from mcusim.plan.ordering.bounds import needed_at, parts
 from mcusim.plan.ordering.precedence import Precedence, members, precedence
+from mcusim.plan.timeline import timeline
 
 __all__ = ["Ordering", "optimal_order"]
 
@@ -42,23 +44,25 @@ class Ordering:
         return self.peak == self.bound
 
 
-def optimal_order(graph: Graph, seconds: float = 60.0) -> Ordering:
-    """The order of ``graph``'s operators with the least peak of live activations, never worse than the file's.
+def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | None = None) -> Ordering:
+    """The order of ``graph``'s operators with the least peak of bytes in use, never worse than the file's.
 
-    After ``seconds`` the best order found is returned with the bound proven until then. Equal peaks: the file's order.
+    ``accounting`` says what counts (default: activations, each in its own bytes). After ``seconds`` the best order found
+    is returned with the bound proven until then. Equal peaks: the file's order.
     """
     started = time.monotonic()
-    p = precedence(graph)
+    counted = accounting or Accounting()
+    p = precedence(graph, counted)
     search, order = Search(p, started + seconds), []
     peak = bound = 0
     for part in parts(p):
         reached, proven, found = search.part(part, bound)
         order += found
         peak, bound = max(peak, reached), max(bound, proven)
-    own = peak_bytes(graph)
+    own = timeline(graph, None, counted).peak
     if own <= peak:
         order, peak = list(range(p.count)), own
-    assert peak_bytes(graph, order) == peak
+    assert timeline(graph, order, counted).peak == peak
     return Ordering(tuple(order), peak, min(bound, peak), search.states, time.monotonic() - started)
 
 
@@ -98,8 +102,9 @@ class Search:
     def _after(self, state: State, i: int, part: int) -> State:
         """``state`` when operator ``i`` has run."""
         p = self.p
-        working = state.live + p.results[i]
         done = state.done | 1 << i
+        in_place = any(p.readers[t] & ~done == 0 for t in p.hosts[i])
+        working = state.live + p.extra[i] + (0 if in_place else p.results[i])
         freed = p.waste[i] + (p.unread if not state.done else 0)
         for t in p.reads[i]:
             if t not in p.kept and p.readers[t] & ~done == 0:
@@ -108,7 +113,7 @@ class Search:
         for j in members(p.after[i] & part):
             if p.before[j] & ~done == 0:
                 ready |= 1 << j
-        return State(done, ready, working - freed, max(state.peak, working), state, (i,))
+        return State(done, ready, state.live + p.results[i] - freed, max(state.peak, working), state, (i,))
 
     def _settled(self, state: State, part: int) -> State:
         """``state`` after all operators that can only help: within its peak, and freeing what they make."""

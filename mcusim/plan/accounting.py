@@ -1,0 +1,99 @@
+"""What counts as memory while a network runs: whose bytes two tensors share, and whether weights need RAM.
+
+The extensions that Liberis and Lane 2019 name in their conclusion. Left out: kernels' scratch buffers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from mcusim.errors import UsageError
+from mcusim.model.graph import Graph, Operator
+
+__all__ = ["ELEMENTWISE", "VIEWS", "WEIGHTS", "Accounting", "Sharing", "Weights", "sharing", "weights_bytes"]
+
+Weights = Literal["flash", "streamed", "resident"]
+WEIGHTS: tuple[Weights, ...] = get_args(Weights)
+
+# each element of the output comes from the elements at the same place of the inputs
+ELEMENTWISE = frozenset((
+    "ABS", "ADD", "CAST", "CEIL", "COS", "DEQUANTIZE", "DIV", "ELU", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
+    "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "PRELU", "QUANTIZE",
+    "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
+    "SUB", "TANH",
+))  # fmt: skip
+# the output is the input's bytes under another shape
+VIEWS = frozenset(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """``in_place``: an element-wise operator writes over an input that dies at it, a RESHAPE is a view of its input.
+
+    ``weights``: constants need no RAM (``flash``), are in RAM while an operator that reads them runs (``streamed``), or
+    all the time (``resident``). Raises UsageError for another word.
+    """
+
+    in_place: bool = False
+    weights: Weights = "flash"
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise UsageError(f"weights {self.weights!r}: must be one of {', '.join(WEIGHTS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """``root[t]``: the tensor whose bytes tensor ``t`` is a view of, itself for most.
+
+    ``hosts[i]``: the roots whose bytes the output of operator ``i`` may take, each if it dies there.
+    """
+
+    root: tuple[int, ...]
+    hosts: tuple[tuple[int, ...], ...]
+
+
+def sharing(graph: Graph, in_place: bool) -> Sharing:
+    """Which tensors of ``graph`` can share bytes; none unless ``in_place``.
+
+    A view has its input's type and bytes; neither is a constant. A host is an input of an element-wise operator with
+    the output's shape and size of an element, no graph output (nor a view of one), and no other input reads its bytes
+    in another shape. Leaves out: outputs that are smaller than the bytes they could take.
+    """
+    root = list(range(len(graph.tensors)))
+    none: tuple[int, ...] = ()
+    if not in_place:
+        return Sharing(tuple(root), (none,) * len(graph.operators))
+    for op in graph.operators:
+        if op.type in VIEWS and op.inputs and op.inputs[0] >= 0 and _is_view(graph, op):
+            root[op.outputs[0]] = root[op.inputs[0]]
+    kept = {root[t] for t in graph.outputs}
+    return Sharing(tuple(root), tuple(_hosts(graph, op, root, kept) for op in graph.operators))
+
+
+def weights_bytes(graph: Graph, op: Operator | None = None) -> int:
+    """Bytes of the constants that ``op`` reads, or any operator, each once."""
+    operators = graph.operators if op is None else (op,)
+    read = {t for one in operators for t in one.inputs if t >= 0 and graph.tensors[t].constant}
+    return sum(graph.tensors[t].bytes for t in read)
+
+
+def _is_view(graph: Graph, op: Operator) -> bool:
+    source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    same = source.dtype == target.dtype and source.bytes == target.bytes
+    return len(op.outputs) == 1 and not source.constant and same
+
+
+def _hosts(graph: Graph, op: Operator, root: list[int], kept: set[int]) -> tuple[int, ...]:
+    if op.type not in ELEMENTWISE or len(op.outputs) != 1:
+        return ()
+    target = graph.tensors[op.outputs[0]]
+    read = [graph.tensors[t] for t in op.inputs if t >= 0]
+    found: dict[int, None] = {}
+    for tensor in read:
+        own = root[tensor.index]
+        fits = tensor.shape == target.shape and tensor.bytes == target.bytes and not tensor.constant
+        if fits and own not in kept and all(t.shape == target.shape for t in read if root[t.index] == own):
+            found[own] = None
+    return tuple(found)

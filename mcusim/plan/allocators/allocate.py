@@ -1,0 +1,103 @@
+"""The allocators by name, on the same residents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from mcusim.errors import UsageError
+from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
+from mcusim.plan.allocators.linear import linear
+from mcusim.plan.allocators.optimal import optimal
+from mcusim.plan.arena import Arena, Block, align_up, greedy_by_size, live_bytes
+
+__all__ = ["ALLOCATORS", "Placed", "allocate"]
+
+Places = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where an allocator puts each block, and what that needs.
+
+    ``places[i]``: (step, offset) pairs by rising step; block ``i`` is at that offset from that step on. ``bytes``: the
+    first byte behind all blocks. ``bound``: no placement needs less. ``moves``: what is copied in between.
+    """
+
+    allocator: str
+    align: int
+    bytes: int
+    bound: int
+    places: Places
+    moves: tuple[Move, ...]
+    seconds: float
+
+    @property
+    def gap(self) -> int:
+        """Bytes above the proven bound; 0 when no allocator needs less."""
+        return self.bytes - self.bound
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes copied by all moves together."""
+        return sum(move.bytes for move in self.moves)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The offset of each block; UsageError for an allocator that moves them."""
+        if any(len(places) != 1 for places in self.places):
+            raise UsageError(f"the {self.allocator} allocator moves tensors: they have no fixed offsets")
+        return tuple(places[0][1] for places in self.places)
+
+
+def allocate(blocks: Sequence[Block], allocator: str, align: int = 16, seconds: float = 10.0) -> Placed:
+    """Place ``blocks`` with one of :data:`ALLOCATORS`; ``seconds`` limits the search of ``optimal``.
+
+    The bound is the peak of live aligned bytes, or what ``optimal`` proves on top of it for blocks that do not move.
+    Raises UsageError for another name or an alignment that is no power of two. Leaves out: headers between blocks.
+    """
+    if allocator not in ALLOCATORS:
+        raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")
+    if align < 1 or align & (align - 1):
+        raise UsageError(f"an alignment of {align} B: must be a power of two")
+    began = monotonic()
+    bytes_, bound, places, moves = ALLOCATORS[allocator](blocks, align, seconds)
+    return Placed(allocator, align, bytes_, bound, places, moves, monotonic() - began)
+
+
+_Result = tuple[int, int, Places, tuple[Move, ...]]
+
+
+def _linear(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    return _fixed(blocks, linear(blocks, align), _floor(blocks, align))
+
+
+def _greedy(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    return _fixed(blocks, greedy_by_size(blocks, align), _floor(blocks, align))
+
+
+def _optimal(blocks: Sequence[Block], align: int, seconds: float) -> _Result:
+    found = optimal(blocks, align, seconds)
+    return _fixed(blocks, found.arena, found.bound)
+
+
+def _dynamic(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    found: Moves = dynamic(blocks, align)
+    return found.bytes, _floor(blocks, align), found.places, found.moves
+
+
+def _fixed(blocks: Sequence[Block], arena: Arena, bound: int) -> _Result:
+    return arena.bytes, bound, tuple(((b.first, at),) for b, at in zip(blocks, arena.offsets, strict=True)), ()
+
+
+def _floor(blocks: Sequence[Block], align: int) -> int:
+    return max(live_bytes([Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
+
+
+ALLOCATORS: dict[str, Callable[[Sequence[Block], int, float], _Result]] = {
+    "linear": _linear,
+    "greedy": _greedy,
+    "dynamic": _dynamic,
+    "optimal": _optimal,
+}
