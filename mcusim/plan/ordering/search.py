@@ -47,8 +47,8 @@ class Ordering:
 def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | None = None) -> Ordering:
     """The order of ``graph``'s operators with the least peak of bytes in use, never worse than the file's.
 
-    ``accounting`` says what counts (default: activations, each in its own bytes). After ``seconds`` the best order found
-    is returned with the bound proven until then. Equal peaks: the file's order.
+    ``accounting`` says what counts (default: activations, each in its own bytes). After ``seconds`` the best order
+    found is returned with the bound proven until then. Equal peaks: the file's order.
     """
     started = time.monotonic()
     counted = accounting or Accounting()

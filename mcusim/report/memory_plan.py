@@ -1,0 +1,51 @@
+"""What ``mcusim memory`` found out, for its table, its JSON and its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan.accounting import Accounting
+from mcusim.plan.allocators import Placed
+from mcusim.plan.ordering import Ordering
+from mcusim.plan.timeline import Timeline
+
+__all__ = ["MemoryPlan", "Planned"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One order of a graph's operators: who lives when, and where each allocator puts it.
+
+    ``placed``: by the name of the allocator, all on the blocks of ``timeline`` in its order of residents.
+    """
+
+    timeline: Timeline
+    accounting: Accounting
+    placed: dict[str, Placed]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """``before``: the operators as stored, each tensor in bytes of its own; ``after``: as asked for.
+
+    ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored.
+    """
+
+    graph: Graph
+    before: Planned
+    after: Planned
+    allocator: str
+    ordering: Ordering | None
+    machine: Machine | None
+
+    @property
+    def placed(self) -> Placed:
+        """What the chosen allocator made of the order asked for."""
+        return self.after.placed[self.allocator]
+
+    @property
+    def changed(self) -> bool:
+        """Is ``after`` another picture than ``before``."""
+        return self.before.timeline != self.after.timeline
