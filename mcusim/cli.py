@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mcusim.commands import compare, emulate, export, inspect, kernels, reorder, simulate, verify
+from mcusim.commands import compare, emulate, export, inspect, kernels, memory, reorder, simulate, verify
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -71,6 +71,7 @@ app.command("models")(inspect.models)
 app.command("inspect")(inspect.inspect)
 app.command("export")(export.export)
 app.command("reorder")(reorder.reorder)
+app.command("memory")(memory.memory)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
 app.command("verify")(verify.verify)

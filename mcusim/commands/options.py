@@ -15,6 +15,7 @@ __all__ = [
     "Code",
     "Fidelity",
     "Force",
+    "InPlace",
     "Input",
     "Instructions",
     "Json",
@@ -24,9 +25,11 @@ __all__ = [
     "OutputFile",
     "Overhead",
     "Overlay",
+    "Seconds",
     "Set",
     "SramBudget",
     "Weights",
+    "WeightsIn",
     "comma_list",
     "overrides",
 ]
@@ -87,6 +90,18 @@ OutputFile = Annotated[
 Instructions = Annotated[
     int | None,
     typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
+]
+WeightsIn = Annotated[
+    str,
+    typer.Option(
+        "--weights", metavar="WHERE", help="flash, streamed (in RAM while their operator runs) or resident in RAM."
+    ),
+]
+Seconds = Annotated[
+    float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search; then the best found.")
 ]
 AllowUnknown = Annotated[
     bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")

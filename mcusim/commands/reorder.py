@@ -13,16 +13,15 @@ from mcusim.commands.progress import spinner
 from mcusim.errors import UsageError
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite in the new order.")]
-Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search; then the best found.")
-]
 Operators = Annotated[bool, typer.Option("--operators", help="Show the bytes alive at every step of both orders.")]
 
 
 def reorder(
     model: options.Model,
     out: Out,
-    seconds: Seconds = 60.0,
+    in_place: options.InPlace = False,
+    weights: options.WeightsIn = "flash",
+    seconds: options.Seconds = 60.0,
     operators: Operators = False,
     json: options.Json = None,
     force: options.Force = False,
@@ -45,9 +44,10 @@ def reorder(
     if json is not None and json.absolute() == out.absolute():
         raise UsageError(f"{out} is named for two outputs")
     with spinner(f"ordering {model}"):
+        from mcusim.plan.accounting import Accounting
         from mcusim.study.reorder import reorder as find
 
-        result = find(model, seconds)
+        result = find(model, seconds, Accounting(in_place, weights))
     write_bytes(out, result.data, force)
     from mcusim.report.reorder_table import reorder_json, reorder_table
 

@@ -36,7 +36,7 @@ class Accounting:
     """
 
     in_place: bool = False
-    weights: Weights = "flash"
+    weights: Weights | str = "flash"
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHTS:

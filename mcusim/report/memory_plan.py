@@ -8,6 +8,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.accounting import Accounting
 from mcusim.plan.allocators import Placed
+from mcusim.plan.layout import Pool
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.timeline import Timeline
 
@@ -30,7 +31,8 @@ class Planned:
 class MemoryPlan:
     """``before``: the operators as stored, each tensor in bytes of its own; ``after``: as asked for.
 
-    ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored.
+    ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored. ``room`` is where the
+    arena goes in ``machine``.
     """
 
     graph: Graph
@@ -38,7 +40,8 @@ class MemoryPlan:
     after: Planned
     allocator: str
     ordering: Ordering | None
-    machine: Machine | None
+    machine: Machine | None = None
+    room: Pool | None = None
 
     @property
     def placed(self) -> Placed:
@@ -49,3 +52,8 @@ class MemoryPlan:
     def changed(self) -> bool:
         """Is ``after`` another picture than ``before``."""
         return self.before.timeline != self.after.timeline
+
+    @property
+    def fits(self) -> bool:
+        """Does the chosen allocator's arena fit into the machine's memory; True without a machine."""
+        return self.room is None or self.placed.bytes <= self.room.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -42,6 +43,19 @@ class Placed:
     def moved_bytes(self) -> int:
         """Bytes copied by all moves together."""
         return sum(move.bytes for move in self.moves)
+
+    def offset(self, block: int, step: int) -> int:
+        """Offset of ``block`` while step ``step`` runs; the step must lie in the block's life."""
+        places = self.places[block]
+        return places[bisect_right(places, step, key=lambda place: place[0]) - 1][1]
+
+    def tops(self, blocks: Sequence[Block], steps: int) -> tuple[int, ...]:
+        """The first byte behind the ``blocks`` in use at each step; 0 where there is none."""
+        found = [0] * steps
+        for i, b in enumerate(blocks):
+            for step in range(b.first, min(b.last + 1, steps)):
+                found[step] = max(found[step], self.offset(i, step) + b.bytes)
+        return tuple(found)
 
     @property
     def offsets(self) -> tuple[int, ...]:

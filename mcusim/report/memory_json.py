@@ -1,0 +1,80 @@
+"""``mcusim memory`` as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.plan.allocators import Move, Placed
+from mcusim.report.memory_plan import MemoryPlan
+
+__all__ = ["memory_json"]
+
+
+def memory_json(plan: MemoryPlan) -> dict[str, Any]:
+    """``model order in_place weights peak_before peak_after bottleneck steps residents allocators`` and, of a machine,
+    whether the arena fits."""
+    found, ordering = plan.after.timeline, plan.ordering
+    return {
+        "model": plan.graph.name,
+        "sha256": plan.graph.sha256,
+        "order": list(found.order),
+        "in_place": plan.after.accounting.in_place,
+        "weights": plan.after.accounting.weights,
+        "allocator": plan.allocator,
+        "align": plan.placed.align,
+        "peak_before": plan.before.timeline.peak,
+        "peak_after": found.peak,
+        "lower_bound": None if ordering is None else ordering.bound,
+        "optimal": None if ordering is None else ordering.optimal,
+        "seconds": None if ordering is None else round(ordering.seconds, 3),
+        "bottleneck": found.bottleneck,
+        "arena_bytes": plan.placed.bytes,
+        "steps": _steps(plan),
+        "residents": _residents(plan),
+        "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
+        "machine": None if plan.machine is None else plan.machine.name,
+        "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
+        "warnings": list(plan.graph.warnings),
+    }
+
+
+def _steps(plan: MemoryPlan) -> list[dict[str, Any]]:
+    found = plan.after.timeline
+    tops = plan.placed.tops(found.blocks, len(found.order))
+    rows = zip(found.order, found.usage, tops, strict=True)
+    return [{"operator": i, "type": plan.graph.operators[i].type, "bytes": used, "top": top} for i, used, top in rows]
+
+
+def _residents(plan: MemoryPlan) -> list[dict[str, Any]]:
+    rows = zip(plan.after.timeline.residents, plan.placed.places, strict=True)
+    return [
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "tensors": list(one.tensors),
+            "operator": one.operator,
+            "bytes": one.bytes,
+            "first": one.first,
+            "last": one.last,
+            "places": [{"step": step, "offset": offset} for step, offset in places],
+        }
+        for one, places in rows
+    ]
+
+
+def _allocator(placed: Placed) -> dict[str, Any]:
+    return {
+        "allocator": placed.allocator,
+        "bytes": placed.bytes,
+        "lower_bound": placed.bound,
+        "gap": placed.gap,
+        "seconds": round(placed.seconds, 3),
+        "moved_bytes": placed.moved_bytes,
+        "moves": [_move(move) for move in placed.moves],
+    }
+
+
+def _move(move: Move) -> dict[str, int]:
+    return {
+        "step": move.step, "resident": move.block, "source": move.source, "target": move.target, "bytes": move.bytes,
+    }  # fmt: skip
