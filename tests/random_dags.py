@@ -1,51 +1,92 @@
-"""Graphs with random connections and sizes, cell networks, and their least peak by other means than the search."""
+"""Graphs with random connections, sizes and types, and networks of cells."""
 
 from __future__ import annotations
 
 import random
-from functools import cache
-from itertools import permutations
 
-from mcusim.errors import UsageError
+import numpy as np
+
 from mcusim.model import Graph, Operator, Tensor
-from mcusim.plan.lifetimes import peak_bytes
+
+FORMS = ("mixed", "chain", "fan", "branches", "parts", "layers")
 
 
 class Sketch:
     """Tensors and operators, one after the other."""
 
     def __init__(self, *inputs: int) -> None:
-        self.tensors = [Tensor(i, f"input{i}", (size,), "int8") for i, size in enumerate(inputs)]
-        self.inputs = tuple(range(len(inputs)))
+        self.tensors: list[Tensor] = []
+        self.inputs = tuple(self._tensor((size,)) for size in inputs)
         self.operators: list[Operator] = []
 
-    def op(self, sources: list[int], *sizes: int) -> int:
-        """An operator; the index of its last output."""
-        outputs = []
-        for size in sizes:
-            self.tensors.append(Tensor(len(self.tensors), f"t{len(self.tensors)}", (size,), "int8"))
-            outputs.append(self.tensors[-1].index)
-        self.operators.append(Operator(len(self.operators), "ADD", tuple(sources), tuple(outputs)))
+    def _tensor(self, shape: tuple[int, ...], constant: bool = False) -> int:
+        data = np.zeros(shape, np.int8) if constant else None
+        self.tensors.append(Tensor(len(self.tensors), f"t{len(self.tensors)}", shape, "int8", data=data))
+        return len(self.tensors) - 1
+
+    @property
+    def activations(self) -> list[int]:
+        return [t.index for t in self.tensors if not t.constant]
+
+    def op(
+        self, sources: list[int], *sizes: int, kind: str = "CONV_2D", weights: int = 0, shape: tuple[int, ...] = ()
+    ) -> int:
+        """An operator with outputs of ``sizes``, or one of ``shape``; the index of its last output."""
+        constants = [self._tensor((weights,), constant=True)] if weights else []
+        outputs = [self._tensor(one) for one in ([shape] if shape else [(size,) for size in sizes])]
+        self.operators.append(Operator(len(self.operators), kind, (*sources, *constants), tuple(outputs)))
         return outputs[-1]
+
+    def any_op(self, rng: random.Random, sources: list[int], pool: list[int]) -> int:
+        """An operator of any type on ``sources``, half of them of a type that can share bytes; an ADD takes its second
+        input from ``pool``."""
+        shape = self.tensors[sources[0]].shape
+        other = (1, *shape) if len(shape) == 1 else shape[1:]
+        choice = rng.random()
+        if choice < 0.15:
+            return self.op(sources[:1], kind="RESHAPE", shape=other)
+        if choice < 0.3:
+            return self.op(sources[:1], kind=rng.choice(("RELU", "TANH")), shape=shape)
+        if choice < 0.5:
+            same = [t for t in pool if self.tensors[t].shape == shape] or sources
+            return self.op([sources[0], rng.choice(same)], kind="ADD", shape=shape)
+        if choice < 0.65:
+            return self.op(sources, *(rng.randint(0, 60) for _ in range(rng.randint(2, 3))), kind="SPLIT")
+        size = rng.choice((0, self.tensors[sources[0]].bytes, rng.randint(1, 60), rng.randint(1, 60)))
+        return self.op(sources, size, weights=rng.choice((0, rng.randint(1, 40))))
 
     def graph(self, outputs: tuple[int, ...] | None = None) -> Graph:
         read = {t for op in self.operators for t in op.inputs}
-        ends = outputs if outputs is not None else tuple(t.index for t in self.tensors if t.index not in read)
+        ends = outputs if outputs is not None else tuple(t for t in self.activations if t not in read)
         return Graph("sketch", tuple(self.tensors), tuple(self.operators), self.inputs, ends, "")
 
 
 def random_dag(count: int, seed: int) -> Graph:
-    """``count`` operators; some tensors are empty, some results nobody reads, some inputs too."""
+    """``count`` operators in one of the forms; some tensors are empty, some results and inputs nobody reads, some
+    outputs are read as well, some inputs are outputs."""
     rng = random.Random(seed)
-    sketch = Sketch(*(rng.randint(1, 50) for _ in range(rng.randint(1, 2))))
-    for _ in range(count):
-        n = len(sketch.tensors)
-        sources = rng.sample(range(n), min(n, rng.choice((1, 1, 2, 3))))
-        if rng.random() < 0.5:
-            sources = [t for t in sources if t >= n - 4] or [n - 1]
-        sketch.op(sources, *(rng.randint(0, 60) for _ in range(rng.choice((1, 1, 1, 2)))))
+    form = FORMS[seed % len(FORMS)]
+    sketch = Sketch(*(rng.randint(1, 50) for _ in range(3 if form == "parts" else rng.randint(1, 2))))
+    parts = [[t] for t in sketch.inputs]
+    for i in range(count):
+        known = parts[i % 3] if form == "parts" else sketch.activations
+        before = len(sketch.tensors)
+        sketch.any_op(rng, _sources(rng, form, known, i), known)
+        if form == "parts":  # they share nothing
+            known += [t for t in sketch.activations if t >= before]
     ends = sketch.graph().outputs
-    return sketch.graph(tuple(t for t in ends if rng.random() < 0.8) or ends[-1:])
+    more = [t for t in sketch.activations if rng.random() < 0.08]
+    return sketch.graph(tuple(dict.fromkeys([*(t for t in ends if rng.random() < 0.8), *more])) or ends[-1:])
+
+
+def _sources(rng: random.Random, form: str, known: list[int], i: int) -> list[int]:
+    """What operator ``i`` of a graph of that form reads, of the tensors ``known``."""
+    if form == "chain":  # one after the other, now and then with one from before
+        return list(dict.fromkeys([known[-1], *rng.sample(known, rng.choice((0, 0, 1)))]))
+    if form == "fan":  # all read one result, every fifth joins what there is
+        return known[1:2] or known[:1] if i % 5 < 4 else rng.sample(known, min(4, len(known)))
+    near = {"branches": 3, "layers": 5}.get(form, len(known))
+    return rng.sample(known[-near:], min(near, len(known), rng.choice((1, 1, 2, 3))))
 
 
 def cell_network(count: int, seed: int) -> Graph:
@@ -56,8 +97,8 @@ def cell_network(count: int, seed: int) -> Graph:
     while len(sketch.operators) < count:
         if rng.random() < 0.2 and side > 4:
             side, channels = side // 2, channels * 2
-        size = side * side * channels
-        hidden = [sketch.op([last], size), sketch.op([older], size)]
+        size, weights = side * side * channels, channels * channels
+        hidden = [sketch.op([one], size, weights=weights) for one in (last, older)]
         used: set[int] = set()
         for _ in range(5):
             pair = [rng.choice(hidden), rng.choice(hidden)]
@@ -66,50 +107,8 @@ def cell_network(count: int, seed: int) -> Graph:
             for branch in pair:
                 ends.append(branch)
                 for _ in range(rng.choice((0, 1, 2, 4))):
-                    ends[-1] = sketch.op([ends[-1]], size)
-            hidden.append(sketch.op(ends, size))
+                    ends[-1] = sketch.op([ends[-1]], size, weights=weights)
+            hidden.append(sketch.op(ends, size, kind="ADD"))
         rest = [t for t in hidden if t not in used]
-        last, older = sketch.op(rest, size * len(rest)), last
+        last, older = sketch.op(rest, size * len(rest), kind="CONCATENATION"), last
     return sketch.graph()
-
-
-def least_by_enumeration(graph: Graph) -> int:
-    """The least peak of all orders that work."""
-    peaks = []
-    for order in permutations(range(len(graph.operators))):
-        try:
-            peaks.append(peak_bytes(graph, order))
-        except UsageError:  # reads before it is produced
-            continue
-    return min(peaks)
-
-
-def least_by_subsets(graph: Graph) -> int:
-    """The least peak by the paper's recursion, on sets of operators: which one runs last."""
-    n = len(graph.operators)
-    inputs = set(graph.inputs)
-    readers = {t.index: [op.index for op in graph.operators if t.index in op.inputs] for t in graph.tensors}
-    producer = {t: op.index for op in graph.operators for t in op.outputs}
-
-    def alive(done: frozenset[int], now: int | None = None) -> int:
-        total = 0
-        for t in graph.tensors:
-            made = t.index in inputs or producer[t.index] in done or producer[t.index] == now
-            later = any(i not in done for i in readers[t.index]) or t.index in graph.outputs
-            own = now is not None and (producer.get(t.index) == now or now in readers[t.index])
-            first = now is not None and not done and t.index in inputs
-            total += t.bytes if made and (later or own or first) else 0
-        return total
-
-    @cache
-    def least(done: frozenset[int]) -> float:
-        best = float("inf") if done else 0.0
-        for i in done:
-            before = done - {i}
-            op = graph.operators[i]
-            fed = all(producer[t] in before for t in op.inputs if t in producer)
-            if fed and not any(j in before for t in op.outputs for j in readers[t]):
-                best = min(best, max(least(before), alive(before, i)))
-        return best
-
-    return int(least(frozenset(range(n))))

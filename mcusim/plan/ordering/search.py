@@ -123,7 +123,8 @@ class Search:
             again = False
             for i in members(one.ready):
                 after = self._after(one, i, part)
-                if after.peak == one.peak and after.live <= one.live:
+                unread = 0 if one.done else self.p.unread  # any first operator ends these
+                if after.peak == one.peak and after.live + unread <= one.live:
                     run.append(i)
                     one, again = after, True
                     break
