@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from conftest import shared_model
 from litert import LiteRT
 from planned import FILES, SWIFTNET
+from tflm import runtime as tflm_runtime
 
 import mcusim
 from mcusim.model import Graph, load_model
@@ -68,9 +68,7 @@ def litert_outputs(graph: Graph, data: bytes, inputs: Sequence[Array]) -> Output
 
 def tflm_outputs(graph: Graph, data: bytes, inputs: Sequence[Array]) -> Outputs:
     """Every operator's outputs from TFLite Micro's reference kernels."""
-    runtime = pytest.importorskip(
-        "tflite_micro.python.tflite_micro.runtime", reason="TFLite Micro is not installed (pip install tflite-micro)"
-    )
+    runtime = tflm_runtime()
     keep = runtime.InterpreterConfig.kPreserveAllTensors
     interpreter = runtime.Interpreter.from_bytes(data, arena_size=TFLM_ARENA, intrepreter_config=keep)
     for i, values in enumerate(inputs):

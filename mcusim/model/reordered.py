@@ -15,12 +15,13 @@ import tflite
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.graph import Graph
 from mcusim.model.tflite_file import File
+from mcusim.model.tflite_patch import OFFLINE_PLAN, metadata
 
 __all__ = ["reordered", "with_order"]
 
 # metadata that speaks of the order of operators
 _OF_THE_ORDER = {
-    "OfflineMemoryAllocation": "an offline memory plan (its offsets hold for the old order)",
+    OFFLINE_PLAN: "an offline memory plan (its offsets hold for the old order)",
     "model_control_dependencies": "control dependencies (they name operators by number)",
 }
 
@@ -33,16 +34,17 @@ def reordered(graph: Graph, order: Sequence[int]) -> Graph:
     return replace(graph, operators=tuple(operators))
 
 
-def with_order(path: Path, order: Sequence[int]) -> bytes:
-    """The file at ``path`` with its operators in ``order``: the vector of their offsets is permuted, and every other
-    byte stays as it is.
+def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
+    """The ``.tflite`` file ``data`` with its operators in ``order``: the vector of their offsets is permuted, and every
+    other byte stays as it is. ``source`` names the file in messages.
 
-    Raises ModelError for a file that cannot be read, or whose metadata speaks of the old order.
+    Raises ModelError for a file that cannot be read, or whose metadata speaks of the old order; without its offline
+    memory plan (:func:`mcusim.model.tflite_patch.without_offline_plan`) a file can be reordered.
     """
-    file = File(path)
+    file = File(data, source)
     with file.reading("the operators' offsets"):
-        model = file.table(tflite.Model.GetRootAs(file.data, 0))
-        _refuse_metadata(path, model)
+        model = file.table(tflite.Model.GetRootAs(data, 0))
+        _refuse_metadata(file, model)
         graph = file.table(model.Subgraphs(0))
         field = graph._tab.Offset(10)  # subgraph.operators in the schema
         count = graph.OperatorsLength()
@@ -50,19 +52,19 @@ def with_order(path: Path, order: Sequence[int]) -> bytes:
             raise file.error(f"it has {count} operators, the order {len(order)}")
         first = graph._tab.Vector(field) if count else 0
         places = range(first, first + 4 * count, 4)
-        targets = [place + struct.unpack_from("<I", file.data, place)[0] for place in places]
-        data = bytearray(file.data)
+        targets = [place + struct.unpack_from("<I", data, place)[0] for place in places]
+        patched = bytearray(data)
         for place, old in zip(places, order, strict=True):
             if targets[old] <= place:  # no writer does so: offsets count upwards
                 raise file.error("an operator stands before the vector that points to it")
-            struct.pack_into("<I", data, place, targets[old] - place)
-    return bytes(data)
+            struct.pack_into("<I", patched, place, targets[old] - place)
+    return bytes(patched)
 
 
-def _refuse_metadata(path: Path, model: tflite.Model) -> None:
-    for i in range(min(model.MetadataLength(), 1000)):
-        name = (model.Metadata(i).Name() or b"").decode("utf-8", "replace")
+def _refuse_metadata(file: File, model: tflite.Model) -> None:
+    for name, _ in metadata(file, model):
         if name in _OF_THE_ORDER:
             raise ModelError(
-                f"{path}: its metadata has {_OF_THE_ORDER[name]}; write it without (mcusim export) before reordering"
+                f"{file.source}: its metadata has {_OF_THE_ORDER[name]}; write it without (mcusim export) before"
+                " reordering"
             )

@@ -27,17 +27,23 @@ _DAMAGE = (
 
 
 class File:
-    """The bytes of a ``.tflite`` file and the place that is being read, for messages."""
+    """The bytes of a ``.tflite`` file, ``source`` (where they come from) and the place being read, for messages.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.data = _read(path)
+    Raises ModelError for bytes without a ``.tflite``'s identifier.
+    """
+
+    def __init__(self, data: bytes, source: str | Path) -> None:
+        if not data:
+            raise ModelError(f"{source}: is empty")
+        if data[4:8] != b"TFL3":
+            raise ModelError(f"{source}: is not a .tflite file (bytes 4 to 7 are {data[4:8]!r}, a .tflite has b'TFL3')")
+        self.data, self.source = data, source
         self.what = "the root table"
         self.position = 0
         self._left = MOST_ELEMENTS
 
     def error(self, reason: str) -> ModelError:
-        return ModelError(f"{self.path}: cannot read {self.what}: {reason}")
+        return ModelError(f"{self.source}: cannot read {self.what}: {reason}")
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
@@ -94,7 +100,8 @@ def shown(name: str) -> str:
     return name if len(name) <= SHOWN_NAME else name[:SHOWN_NAME] + "..."
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of the file at ``path``. Raises ModelError for what is no regular file, too large or not readable."""
     try:
         size = path.stat().st_size
         if path.is_dir():
@@ -103,11 +110,6 @@ def _read(path: Path) -> bytes:
             raise ModelError(f"{path}: is not a regular file")
         if size > LARGEST_FILE:
             raise ModelError(f"{path}: has {size:,} B; files up to {LARGEST_FILE:,} B are read")
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
-    if not data:
-        raise ModelError(f"{path}: is empty")
-    if data[4:8] != b"TFL3":
-        raise ModelError(f"{path}: is not a .tflite file (bytes 4 to 7 are {data[4:8]!r}, a .tflite has b'TFL3')")
-    return data

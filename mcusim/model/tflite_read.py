@@ -13,7 +13,7 @@ from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_graph
 from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, Spec
-from mcusim.model.tflite_file import RANDOM_WEIGHTS, File
+from mcusim.model.tflite_file import RANDOM_WEIGHTS, File, read_bytes
 from mcusim.model.tflite_tensors import TensorReader
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
@@ -37,7 +37,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
 
     Leaves out: metadata, signatures, and the min/max fields of the quantisation.
     """
-    file = File(path)
+    file = File(read_bytes(path), path)
     with file.reading("the root table"):
         model = file.table(tflite.Model.GetRootAs(file.data, 0))
         subgraph = _subgraph(file, model)
@@ -74,7 +74,7 @@ def _subgraph(file: File, model: Any) -> Any:
         raise file.error("it has no subgraph")
     if count > 1:
         raise UnsupportedError(
-            f"{file.path}: has {count} subgraphs (control flow or several entry points); one is read"
+            f"{file.source}: has {count} subgraphs (control flow or several entry points); one is read"
         )
     return file.table(model.Subgraphs(0))
 

@@ -37,9 +37,9 @@ class TensorReader:
             shape = self._shape(table)
             dtype = TYPE_NAMES.get(table.Type(), f"type {table.Type()}")
             if dtype not in ITEM_BYTES:
-                raise UnsupportedError(f"{file.path}: {file.what} is of type {dtype}, which is not supported")
+                raise UnsupportedError(f"{file.source}: {file.what} is of type {dtype}, which is not supported")
             if table.IsVariable() or table.Sparsity() is not None:
-                raise UnsupportedError(f"{file.path}: {file.what} is variable (state) or sparse")
+                raise UnsupportedError(f"{file.source}: {file.what} is variable (state) or sparse")
             data = self._constant(table, shape, dtype)
             return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data)
 
@@ -55,7 +55,7 @@ class TensorReader:
         shape = tuple(self.file.numbers(table, "Shape", 4, MOST_DIMENSIONS))
         if -1 in shape:
             raise UnsupportedError(
-                f"{self.file.path}: {self.file.what} has the dynamic shape {list(shape)}; convert with fixed shapes"
+                f"{self.file.source}: {self.file.what} has the dynamic shape {list(shape)}; convert with fixed shapes"
             )
         if any(d < 0 for d in shape) or math.prod(shape) > MOST_TENSOR_ELEMENTS:
             raise self.file.error(f"shape {list(shape)} is negative or too large")
@@ -68,7 +68,9 @@ class TensorReader:
             raise self.file.error(f"buffer {index} does not exist, the file has {self.buffers}")
         buffer = self.file.table(self.model.Buffers(index))
         if buffer.Offset() > 1 or buffer.Size() > 1:
-            raise UnsupportedError(f"{self.file.path}: {self.file.what} is stored outside the flatbuffer (large model)")
+            raise UnsupportedError(
+                f"{self.file.source}: {self.file.what} is stored outside the flatbuffer (large model)"
+            )
         length = buffer.DataLength()
         if length == 0:
             return None
