@@ -55,7 +55,7 @@ def memory(
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")
     if machine is None and overrides:
-        raise UsageError("machine keys are changed without a machine")
+        raise UsageError("--set changes a machine: name it with --machine")
     accounting = Accounting(in_place, weights)
     board = None if machine is None else changed(machine, overrides)
     graph = load_model(model, allow_unknown=True)

@@ -1,0 +1,101 @@
+"""``mcusim memory``: what it prints and writes, its verdict, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import shared_model
+
+from mcusim.cli import main
+
+PERSON = "person_detect.tflite"
+SWIFTNET = "swiftnet_vwwc19_uint8.tflite"
+
+
+def planned(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> dict[str, Any]:
+    assert main(["memory", *arguments, "--json", "-"]) == status
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def arenas(found: dict[str, Any]) -> dict[str, int]:
+    return {one["allocator"]: one["bytes"] for one in found["allocators"]}
+
+
+def test_figure_1_in_both_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    """Appendix A of Liberis and Lane 2019."""
+    stored, least = planned(capsys, "figure-1"), planned(capsys, "figure-1", "--order", "optimal")
+    assert [step["bytes"] for step in stored["steps"]] == [4704, 4704, 5216, 4160, 1280, 1024, 1024]
+    assert (stored["peak_before"], stored["peak_after"], stored["lower_bound"]) == (5216, 5216, None)
+    assert (least["peak_before"], least["peak_after"], least["lower_bound"], least["optimal"]) == (
+        5216,
+        4960,
+        4960,
+        True,
+    )
+    assert max(step["bytes"] for step in least["steps"]) == 4960 == least["steps"][least["bottleneck"]]["bytes"]
+
+
+def test_person_detection_static_and_dynamic(capsys: pytest.CaptureFixture[str]) -> None:
+    """Liberis and Lane 2019, Table 1: 241 KB static, 55 KB dynamic."""
+    found = planned(capsys, str(shared_model(PERSON)), "--allocator", "dynamic")
+    assert arenas(found) == {"linear": 241_072, "greedy": 55_296, "dynamic": 55_296, "optimal": 55_296}
+    dynamic = next(one for one in found["allocators"] if one["allocator"] == "dynamic")
+    assert (len(dynamic["moves"]), dynamic["moved_bytes"]) == (29, 213_380)
+    assert sum(len(one["places"]) for one in found["residents"]) == 29 + len(found["residents"])
+
+
+def test_swiftnet_in_order_and_in_place(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(shared_model(SWIFTNET))
+    found = planned(capsys, path, "--order", "optimal", "--in-place", "--allocator", "optimal")
+    assert (found["peak_before"], found["peak_after"], found["arena_bytes"]) == (351_232, 301_056, 301_056)
+    assert arenas(found)["greedy"] == 326_144
+    assert any(len(one["tensors"]) > 1 for one in found["residents"])
+    streamed = planned(capsys, path, "--weights", "streamed")
+    assert streamed["peak_after"] > 351_232
+    assert {one["kind"] for one in streamed["residents"]} == {"activation", "weights"}
+
+
+def test_the_table_says_who_lives_when_and_where(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "figure-1", "--order", "optimal", "--allocator", "dynamic"]) == 0
+    out = capsys.readouterr().out
+    assert "peak as stored  at operator 2 CONV_2D" in out and "no order needs less" in out
+    assert "4,960    4,960  bottleneck" in out and "dynamic *    4,960" in out
+    assert ["18", "conv_2d_5", "256", "2-6", "3,648", ">", "3,136", ">", "0"] in [x.split() for x in out.splitlines()]
+
+
+@pytest.mark.parametrize(("size", "status", "words"), [("64 KiB", 0, "fits into"), ("63 KiB", 1, "does not fit into")])
+def test_the_verdict_of_a_machine(size: str, status: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """256 KiB of activations in 160 + 32 KiB and those of the last region."""
+    arguments = ["mnasnet-w1.00-r128", "-m", "stm32f469i-disco", "--set", f"memory.sram3.size={size}"]
+    found = planned(capsys, *arguments, status=status)
+    assert found["arena_bytes"] == 256 * 1024 and found["memory"]["fits"] is (status == 0)
+    assert main(["memory", *arguments]) == status
+    assert f"the arena of the greedy allocator {words} sram1+sram2+sram3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--order", "best"], "order 'best': must be one of default, optimal"),
+        (["--allocator", "first"], "allocator 'first': must be one of linear, greedy, dynamic, optimal"),
+        (["--weights", "sram"], "weights 'sram': must be one of flash, streamed, resident"),
+        (["--align", "24"], "an alignment of 24 B: must be a power of two"),
+        (["--set", "core.clock=1 MHz"], "--set changes a machine: name it with --machine"),
+        (["--machine", "no-such-board"], "no-such-board"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "figure-1", *arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == "" and message in found.err and len(found.err.splitlines()) == 1
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "there.json"
+    path.write_text("mine")
+    assert main(["memory", "figure-1", "--json", str(path)]) == 2
+    assert path.read_text() == "mine" and "exists" in capsys.readouterr().err
