@@ -7,7 +7,7 @@ gap rules, that one included, and keeps the smallest arena, so it is never worse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Arena", "Block", "align_up", "gap", "greedy_by_size", "live_bytes", "plan_arena"]
@@ -35,13 +35,15 @@ def align_up(value: int, align: int) -> int:
     return -(-value // align) * align
 
 
-def greedy_by_size(blocks: Sequence[Block], align: int = 16) -> Arena:
+def greedy_by_size(blocks: Sequence[Block], align: int = 16, fixed: Mapping[int, int] | None = None) -> Arena:
     """TFLM's GreedyMemoryPlanner: by falling aligned size (equal sizes: last first), first gap large enough.
 
     The TFLM planner fills its list from the tail before a stable sort, hence the order of equal sizes; give the blocks
-    in tensor order to get its result.
+    in tensor order to get its result. ``fixed``: offsets by block, as an offline memory plan has them; those blocks
+    stay there, overlapping or not, and the others are put around them.
     """
-    return _place(_aligned(blocks, align), _by_size(_aligned(blocks, align)), best_fit=False)
+    sized = _aligned(blocks, align)
+    return _place(sized, _by_size(sized), best_fit=False, fixed=fixed)
 
 
 def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
@@ -128,11 +130,17 @@ def _by_breadth(blocks: Sequence[Block]) -> list[int]:
     return list(order)
 
 
-def _place(blocks: Sequence[Block], order: Sequence[int], best_fit: bool) -> Arena:
+def _place(
+    blocks: Sequence[Block], order: Sequence[int], best_fit: bool, fixed: Mapping[int, int] | None = None
+) -> Arena:
     """Each block of ``order`` into the first (or the smallest) gap among the placed blocks alive with it."""
-    offsets = [0] * len(blocks)
-    placed: list[tuple[int, int, int, int]] = []  # (start, end, first, last)
+    held = fixed or {}
+    offsets = [held.get(i, 0) for i in range(len(blocks))]
+    # (start, end, first, last)
+    placed = [(at, at + blocks[i].bytes, blocks[i].first, blocks[i].last) for i, at in held.items()]
     for i in order:
+        if i in held:
+            continue
         b = blocks[i]
         alive = sorted((s, e) for s, e, first, last in placed if first <= b.last and b.first <= last)
         offsets[i] = gap(alive, b.bytes, best_fit)
