@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from conftest import shared_model
+from tflm import TFLM
 
 from mcusim.cli import main
+from mcusim.model import load_model
+from mcusim.study.tensors import random_inputs
 
 PERSON = "person_detect.tflite"
 SWIFTNET = "swiftnet_vwwc19_uint8.tflite"
@@ -99,3 +102,50 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text("mine")
     assert main(["memory", "figure-1", "--json", str(path)]) == 2
     assert path.read_text() == "mine" and "exists" in capsys.readouterr().err
+
+
+def test_the_plan_goes_into_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """TFLM's own planner takes 73,728 B for this network."""
+    model, out = shared_model("vww_96_int8.tflite"), tmp_path / "planned.tflite"
+    stored = model.read_bytes()
+    assert main(["memory", str(model), "--allocator", "optimal", "-o", str(out)]) == 0
+    assert f"wrote {out}" in capsys.readouterr().out
+    assert model.read_bytes() == stored and stored in out.read_bytes()
+    inputs = random_inputs(load_model(model))
+    both = [TFLM(stored), TFLM(out.read_bytes())]
+    assert [one.head for one in both] == [73_728, 55_296]
+    results = [one.run(*inputs) for one in both]
+    assert all((a == b).all() for a, b in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--allocator", "dynamic"], "the dynamic allocator moves tensors: they have no fixed offsets"),
+        (["--weights", "streamed"], "no place for weights in RAM"),
+        (["--align", "4"], "needs offsets at multiples of 16 B, not 4"),
+        (["--json", "planned.tflite"], "planned.tflite is named for two outputs"),
+    ],
+)
+def test_plans_that_cannot_be_written(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["memory", "figure-1", "-o", "planned.tflite", *arguments]) == 2
+    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_the_model_is_never_its_own_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.tflite"
+    assert main(["export", "figure-1", "-o", str(path)]) == 0
+    before = path.read_bytes()
+    assert main(["memory", str(path), "-o", str(path)]) == 2
+    assert path.read_bytes() == before and "it is what is read" in capsys.readouterr().err
+    assert main(["memory", str(path), "--order", "optimal", "-o", str(path), "--force"]) == 0
+    capsys.readouterr()
+    assert planned(capsys, str(path))["peak_before"] == 4960
+    assert main(["memory", str(path), "-o", str(path), "--force"]) == 0  # a plan that is there is replaced

@@ -12,8 +12,7 @@ from conftest import shared_model
 from litert import LiteRT
 
 from mcusim.cli import main
-from mcusim.model import load_model
-from mcusim.model import reordered as reordered_model
+from mcusim.model import load_model, tflite_patch
 from mcusim.plan.lifetimes import peak_bytes
 from mcusim.study.tensors import random_inputs
 
@@ -84,16 +83,32 @@ def test_the_input_is_never_touched_without_force(tmp_path: Path, capsys: pytest
     assert path.read_bytes() != before and peak_bytes(load_model(path)) == 301_056
 
 
-def test_metadata_that_speaks_of_the_old_order_is_refused(
+def test_a_memory_plan_for_the_old_order_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, out = tmp_path / "planned.tflite", tmp_path / "out.tflite"
+    assert main(["memory", str(shared_model(SWIFTNET)), "-o", str(plan)]) == 0
+    assert main(["reorder", str(plan), "-o", str(out)]) == 2
+    assert "its metadata has an offline memory plan" in capsys.readouterr().err and not out.exists()
+    assert main(["memory", str(plan), "--order", "optimal", "-o", str(out)]) == 0
+    assert peak_bytes(load_model(out)) == 301_056
+
+
+def test_a_memory_plan_for_an_order_that_stays_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, out = tmp_path / "planned.tflite", tmp_path / "out.tflite"
+    assert main(["memory", "ds-cnn", "--allocator", "optimal", "-o", str(plan)]) == 0
+    capsys.readouterr()
+    reordered(str(plan), out, capsys)
+    assert out.read_bytes() == plan.read_bytes()
+
+
+def test_control_dependencies_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that the file has stands for that of an offline memory plan."""
-    assert set(reordered_model._OF_THE_ORDER) == {"OfflineMemoryAllocation", "model_control_dependencies"}
-    out = tmp_path / "out.tflite"
-    monkeypatch.setitem(reordered_model._OF_THE_ORDER, "min_runtime_version", "an offline memory plan")
-    assert main(["reorder", str(shared_model("vww_96_int8.tflite")), "-o", str(out)]) == 2
-    assert "its metadata has an offline memory plan; write it without" in capsys.readouterr().err
-    assert not out.exists()
+    path, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
+    with monkeypatch.context() as other:
+        other.setattr(tflite_patch, "OFFLINE_PLAN", "model_control_dependencies")
+        assert main(["memory", str(shared_model(SWIFTNET)), "-o", str(path)]) == 0
+    assert main(["reorder", str(path), "-o", str(out)]) == 2
+    assert "its metadata has control dependencies" in capsys.readouterr().err and not out.exists()
 
 
 @pytest.mark.parametrize("cut", [0, 3, 100, 5_000, 100_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from mcusim.report.memory_plan import MemoryPlan, Planned
 from mcusim.report.text import columns, wrapped
@@ -13,7 +14,7 @@ LONGEST_NAME = 44
 BAR = 24  # characters of the peak
 
 
-def memory_table(plan: MemoryPlan, written: str | None = None) -> str:
+def memory_table(plan: MemoryPlan, written: Path | None = None) -> str:
     """The text that ``mcusim memory`` prints; ``written`` is the file that the plan went into."""
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
@@ -22,7 +23,7 @@ def memory_table(plan: MemoryPlan, written: str | None = None) -> str:
     lines += columns(_steps(plan), left=3)
     lines += ["", f"who lives when, and where ({plan.allocator}: offsets in the arena)", ""]
     lines += columns(_residents(plan), left=2)
-    lines += [f"wrote {written}"] if written else []
+    lines += ["", f"wrote {written}"] if written else []
     lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]
     lines += [f"warning: {warning}" for warning in plan.graph.warnings]
     return "\n".join(lines)

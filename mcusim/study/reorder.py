@@ -5,13 +5,12 @@ Left out: what :mod:`mcusim.plan.ordering` leaves out.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mcusim.model import load_model
 from mcusim.plan.accounting import Accounting
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.timeline import timeline
 from mcusim.report.reorder_table import Reordered
+from mcusim.study.planned_file import ordered_file
 
 __all__ = ["reorder"]
 
@@ -24,16 +23,8 @@ def reorder(model: str, seconds: float = 60.0, accounting: Accounting | None = N
     gives the file's own bytes. Raises what :func:`mcusim.model.load_model` raises, and ModelError for a file whose
     metadata speaks of the old order.
     """
-    from mcusim.model.reordered import reordered, with_order
-    from mcusim.model.tflite_file import read_bytes
-    from mcusim.model.tflite_write import write_tflite
-
     graph = load_model(model, allow_unknown=True)
     found = optimal_order(graph, seconds, accounting)
-    path = Path(model)
-    if path.is_file():
-        data = with_order(read_bytes(path), path, found.order)
-    else:
-        data = write_tflite(reordered(graph, found.order))
+    data = ordered_file(model, graph, found.order)
     before, after = (timeline(graph, order, accounting).usage for order in (None, found.order))
     return Reordered(graph, found, data, before, after)
