@@ -65,6 +65,6 @@ def _refuse_metadata(file: File, model: tflite.Model) -> None:
     for name, _ in metadata(file, model):
         if name in _OF_THE_ORDER:
             raise ModelError(
-                f"{file.source}: its metadata has {_OF_THE_ORDER[name]}; `mcusim export` writes it without, `mcusim memory"
-                " --order optimal -o FILE` with a new plan"
+                f"{file.source}: its metadata has {_OF_THE_ORDER[name]}; `mcusim export` writes it without, `mcusim"
+                " memory --order optimal -o FILE` with a new plan"
             )

@@ -18,8 +18,8 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     """``graph``, read from ``model``, as a ``.tflite`` with its operators in ``order``.
 
     A file keeps every byte but its operators' order, and all of them when that is its own already; with ``replan`` an
-    offline memory plan in it is dropped. A zoo network is written as ``export`` does. Raises ModelError for a file whose
-    metadata speaks of another order.
+    offline memory plan in it is dropped. A zoo network is written as ``export`` does. Raises ModelError for a file
+    whose metadata speaks of another order.
     """
     from mcusim.model.reordered import reordered, with_order
     from mcusim.model.tflite_file import read_bytes
