@@ -48,8 +48,9 @@ class Sketch:
         if choice < 0.3:
             return self.op(sources[:1], kind=rng.choice(("RELU", "TANH")), shape=shape)
         if choice < 0.5:
-            same = [t for t in pool if self.tensors[t].shape == shape] or sources
-            return self.op([sources[0], rng.choice(same)], kind="ADD", shape=shape)
+            same = [t for t in pool if self.tensors[t].shape in (shape, other)] or sources[:1]
+            second = rng.choice(same)
+            return self.op([sources[0], second], kind="ADD", shape=max(shape, self.tensors[second].shape, key=len))
         if choice < 0.65:
             return self.op(sources, *(rng.randint(0, 60) for _ in range(rng.randint(2, 3))), kind="SPLIT")
         size = rng.choice((0, self.tensors[sources[0]].bytes, rng.randint(1, 60), rng.randint(1, 60)))
