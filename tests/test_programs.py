@@ -19,7 +19,7 @@ from mcusim.errors import UsageError
 from mcusim.kernels.programs import CORES, FOLDER, program_names, program_path
 
 ROOT = FOLDER.parents[2]
-PROGRAMS = ("conv", "faults", "integer", "memory", "pipeline", "system")
+PROGRAMS = ("conv", "faults", "integer", "memory", "moves", "pipeline", "system")
 ELFS = sorted(FOLDER.glob("*.elf"))
 needs_sources = pytest.mark.skipif(not (ROOT / "scripts" / "build_kernels").exists(), reason="no source tree")
 needs_compiler = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")

@@ -187,9 +187,7 @@ class EmulatedCore:
 
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""
-        names = ("read_bytes", "write_bytes", "dma_read_bytes", "dma_write_bytes")
-        moved = {name: Traffic(*(count[n] for n in names)) for name, count in self.memory.by_region().items()}
-        return {name: traffic for name, traffic in sorted(moved.items()) if traffic.total}
+        return Traffic.by_region(self.memory.by_region())
 
     def counted(self) -> dict[str, int]:
         """Instructions issued; branches, those taken, and on a Cortex-M7 those mispredicted."""

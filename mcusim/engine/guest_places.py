@@ -5,13 +5,15 @@ Left out: room for the rest of a firmware.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.plan.layout import Pool, span_at, sram_pool
 from mcusim.plan.program import Compute, Program, Span, Transfer
 
-__all__ = ["STACK_BYTES", "code_place", "stack_place"]
+__all__ = ["STACK_BYTES", "code_place", "free_place", "stack_place"]
 
 STACK_BYTES = 4096
 _ALIGN = 64
@@ -34,22 +36,28 @@ def code_place(program: Program, machine: Machine, name: str | None, size: int) 
 
 def stack_place(program: Program, machine: Machine, code: Span) -> Span:
     """The highest free 4 KiB of the data memory that policies use, else of another on-chip RAM. Raises DoesNotFit."""
+    return free_place(machine, [*_taken(program), (code.address, code.end)], STACK_BYTES, "the kernels' stack")
+
+
+def free_place(machine: Machine, taken: Iterable[tuple[int, int]], size: int, what: str) -> Span:
+    """The highest ``size`` bytes that the ranges ``taken`` leave of the data memory that policies use, else of another
+    on-chip RAM. Raises DoesNotFit, which says that it is for ``what``."""
     pool = sram_pool(machine)
     others = [
         Pool(r.name, r.base, r.size)
         for r in machine.memory.values()
         if r.writable and r.kind in ("tcm", "sram") and not pool.base <= r.base < pool.end
     ]
-    taken = sorted({*_taken(program), (code.address, code.end)})
+    ranges = sorted(set(taken))
     for one in (pool, *others):
         top = one.end
-        while top - STACK_BYTES >= one.base:
-            low = top - STACK_BYTES
-            hit = [start for start, end in taken if start < top and low < end]
+        while top - size >= one.base:
+            low = top - size
+            hit = [start for start, end in ranges if start < top and low < end]
             if not hit:
-                return span_at(machine, low, STACK_BYTES)
+                return span_at(machine, low, size)
             top = min(hit) // _ALIGN * _ALIGN
-    raise DoesNotFit(pool.name, STACK_BYTES, _room(taken, pool), "the kernels' stack")
+    raise DoesNotFit(pool.name, size, _room(ranges, pool), what)
 
 
 def _taken(program: Program) -> list[tuple[int, int]]:

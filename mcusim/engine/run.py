@@ -48,6 +48,13 @@ class Traffic:
     def total(self) -> int:
         return self.core_read + self.core_write + self.dma_read + self.dma_write
 
+    @classmethod
+    def by_region(cls, counters: Mapping[str, Mapping[str, int]]) -> dict[str, Traffic]:
+        """What :meth:`mcusim.memory.system.MemorySystem.by_region` counted, by name, for regions with any bytes."""
+        names = ("read_bytes", "write_bytes", "dma_read_bytes", "dma_write_bytes")
+        found = {region: cls(*(count[name] for name in names)) for region, count in counters.items()}
+        return {region: traffic for region, traffic in sorted(found.items()) if traffic.total}
+
 
 @dataclass(frozen=True)
 class Run:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from mcusim.machine.description import Figure, Machine
+from mcusim.machine.description import DeviceKind, Figure, Machine
 from mcusim.report.energy import uses
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
 __all__ = ["assumptions", "machine_assumptions"]
+
+_EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
 def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
@@ -26,7 +28,7 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
     Leaves out figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
     lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
-    lines += _no_energy(run, machine)
+    lines += _no_energy(set(_regions(run)), machine)
     lines += run.assumptions
     if run.header.random_weights:
         lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
@@ -34,22 +36,29 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def machine_assumptions(machine: Machine, regions: Collection[str], maintained: bool) -> tuple[str, ...]:
+def machine_assumptions(
+    machine: Machine, regions: Collection[str], maintained: bool, energy: bool = False
+) -> tuple[str, ...]:
     """Every figure with basis ``assumed`` or ``calibrated`` that the cycles of a program on the core rest on.
 
-    ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. Leaves out DMA and
-    power, which such a run does not have, and the words that peripherals read, which cost nothing.
+    ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. ``energy`` adds what
+    its :func:`~mcusim.report.energy.delivered` energy rests on, and the external memories whose energy is not in it.
+    Leaves out DMA, which such a run does not have, and the words that peripherals read, which cost nothing.
     """
+    kinds = {machine.memory[name].kind for name in regions}
 
     def counts(figure: Figure) -> bool:
         table, _, rest = figure.key.partition(".")
-        if figure.basis not in ("assumed", "calibrated") or table in ("dma", "power", "peripherals"):
+        if figure.basis not in ("assumed", "calibrated") or table in ("dma", "peripherals"):
             return False
         if table == "memory":
             return rest.partition(".")[0] in regions
+        if table == "power":
+            return energy and _power_counts(rest, regions, kinds, dma=False)
         return maintained or not figure.key.endswith(".maintenance")
 
-    return tuple(_line(figure) for figure in machine.figures.values() if counts(figure))
+    lines = [_line(figure) for figure in machine.figures.values() if counts(figure)]
+    return (*lines, *(_no_energy(regions, machine) if energy else ()))
 
 
 def _line(figure: Figure) -> str:
@@ -70,25 +79,26 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
     if table == "dma":
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
-        return _power_counts(name, rest, run, machine)
+        kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}
+        return _power_counts(rest, set(_regions(run)), kinds, any(event.kind == "transfer" for event in run.events))
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
 
 
-def _power_counts(name: str, rest: str, run: Run, machine: Machine) -> bool:
+def _power_counts(key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:
+    """Whether ``power.<key>`` is in the energy of what uses ``regions`` and memories of these ``kinds``."""
+    name, _, region = key.partition(".")
     if name == "energy_per_byte":
-        return rest.partition(".")[2] in set(_regions(run))
+        return region in regions
     if name in ("sdram_active", "qspi_active"):
-        return uses(run, machine, "sdram" if name == "sdram_active" else "qspi")
-    if name == "dma_active":
-        return any(event.kind == "transfer" for event in run.events)
-    return True
+        return name.removesuffix("_active") in kinds
+    return name != "dma_active" or dma
 
 
-def _no_energy(run: Run, machine: Machine) -> Iterator[str]:
-    """External memories that the run uses and whose current or energy of accesses the power table leaves at nothing."""
+def _no_energy(regions: Collection[str], machine: Machine) -> Iterator[str]:
+    """External memories among ``regions`` whose current or energy of accesses the power table leaves at nothing."""
     power = machine.power
     currents = {"sdram": power.sdram_active, "qspi": power.qspi_active}
-    used = [region for name, region in machine.memory.items() if name in set(_regions(run)) and region.kind in currents]
+    used = [region for name, region in machine.memory.items() if name in regions and region.kind in currents]
     for kind in dict.fromkeys(region.kind for region in used):
         if not currents[kind]:
             yield f"power.{kind}_active = 0 A: the memory's current is not in the energy"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from mcusim.machine.description import DeviceKind, Machine
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["Energy", "dma_busy_cycles", "energy", "uses"]
+__all__ = ["Energy", "delivered", "dma_busy_cycles", "energy", "uses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,24 @@ def energy(run: Run, machine: Machine) -> Energy:
     Leaves out: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the core's
     current on its instruction mix, and the difference between reads and writes of a region.
     """
+    kinds: tuple[DeviceKind, ...] = ("sdram", "qspi")
+    external = [kind for kind in kinds if uses(run, machine, kind)]
+    moved = {region: traffic.total for region, traffic in run.traffic.items()}
+    return delivered(machine, run.cycles / run.clock, external, moved, dma_busy_cycles(run.events) / run.clock)
+
+
+def delivered(
+    machine: Machine, seconds: float, external: Collection[str], moved: Mapping[str, int], dma_seconds: float = 0.0
+) -> Energy:
+    """The formula of :func:`energy` for anything of ``seconds``: ``external`` are the kinds of external memory that it
+    uses (``sdram``, ``qspi``), ``moved`` bytes by region, ``dma_seconds`` t_dma."""
     power = machine.power
-    seconds = run.cycles / run.clock
     current = power.run
-    current += power.sdram_active if uses(run, machine, "sdram") else 0.0
-    current += power.qspi_active if uses(run, machine, "qspi") else 0.0
+    current += power.sdram_active if "sdram" in external else 0.0
+    current += power.qspi_active if "qspi" in external else 0.0
     joules = power.supply * seconds * current
-    joules += power.supply * power.dma_active * dma_busy_cycles(run.events) / run.clock
-    joules += sum(t.total * power.energy_per_byte.get(region, 0.0) for region, t in run.traffic.items())
+    joules += power.supply * power.dma_active * dma_seconds
+    joules += sum(bytes * power.energy_per_byte.get(region, 0.0) for region, bytes in moved.items())
     mean = joules / (power.supply * seconds) if seconds else 0.0
     return Energy(latency_ms=1e3 * seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
 
