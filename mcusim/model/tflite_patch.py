@@ -44,7 +44,7 @@ def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -
 
     ``offsets`` has one entry per tensor of the subgraph: its first byte in the arena's head, a multiple of 16, or -1
     where TFLM's own planner shall find a place (and for constants, where it reads none). Tensors may overlap. Format:
-    TFLM's docs/memory_management.md, "Offline planned tensor allocations"; TFLM ignores version and number of subgraphs.
+    TFLM's docs/memory_management.md, "Offline planned tensor allocations"; TFLM ignores version and subgraphs.
     ``source`` names the file in messages.
 
     Raises UsageError for an offset that TFLM's kernels could not work at, ModelError for a file that cannot be read
