@@ -1,0 +1,158 @@
+"""One order of a memory plan as a plot: bytes in use over addresses, on one axis of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcusim.plan.allocators import Placed
+from mcusim.plan.layout import Pool
+from mcusim.report.memory_bars import bars
+from mcusim.report.memory_hover import Told
+from mcusim.report.memory_map import address_map
+from mcusim.report.page import Figure
+
+__all__ = ["Scale", "order_figure"]
+
+_MARK, _BOUND, _POOL, _BEFORE = "#e11d48", "#0284c7", "#a16207", "#7c8794"
+_PLOTS, _LETTER = 640, 5.9  # pixels: both plots without labels, a letter of a label
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the plots of both orders have in common, in bytes; ``per_unit`` of them are one unit of the y axes."""
+
+    usage: int
+    arena: int
+    pool: Pool | None
+
+    @property
+    def per_unit(self) -> int:
+        return 1024 if max(self.usage, self.arena) >= 8192 else 1
+
+    @property
+    def pool_drawn(self) -> bool:
+        """Is the memory's end near enough to the arena's to stand in the same plot."""
+        return self.pool is not None and self.pool.size <= 1.6 * self.arena
+
+    @property
+    def address_top(self) -> int:
+        return max(self.arena, self.pool.size if self.pool and self.pool_drawn else 0)
+
+
+def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before: int | None = None) -> Figure:
+    """The stacked bars over the address map; ``before``: the peak of another order, to compare with."""
+    steps, unit = len(told.labels), scale.per_unit
+    name = "KiB" if unit == 1024 else "B"
+    longest = max(map(len, told.labels), default=0)
+    bottom = round(_LETTER * longest) + 24
+    shapes, notes = _usage_lines(told, scale, before)
+    for more, texts in (_address_lines(placed, scale), _pool_lines(scale)):
+        shapes += more
+        notes += texts
+    if not steps:
+        notes.append(_note("no operators", 0, 0.5 * _top(scale.usage, unit), "y", xanchor="center"))
+    layout: dict[str, Any] = {
+        "barmode": "overlay",
+        "showlegend": False,
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
+        "margin": {"l": 58, "r": 12, "t": 12, "b": bottom},
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
+        "separators": ".,",
+        "uniformtext": {"mode": "hide", "minsize": 9},
+        "xaxis": {
+            "anchor": "y2",
+            "range": [-0.6, max(steps, 1) - 0.4],
+            "showgrid": False,
+            "zeroline": False,
+            "tickfont": {"size": 10},
+        },
+        "yaxis": _y_axis(f"in use ({name})", [0.53, 1], _top(scale.usage, unit)),
+        "yaxis2": _y_axis(f"address ({name})", [0, 0.47], _top(scale.address_top, unit)),
+        "shapes": shapes,
+        "annotations": notes,
+        "meta": {"labels": told.labels},
+    }
+    return Figure(caption, [*bars(told, unit), *address_map(told, placed, unit)], layout, height=_PLOTS + bottom)
+
+
+def _top(bytes_: int, unit: int) -> float:
+    return 1.14 * bytes_ / unit or 1.0
+
+
+def _y_axis(title: str, domain: list[float], top: float) -> dict[str, Any]:
+    return {
+        "title": {"text": title, "font": {"size": 12}, "standoff": 8},
+        "domain": domain,
+        "range": [0, top],
+        "separatethousands": True,
+        "exponentformat": "none",
+        "nticks": 7,
+        "gridcolor": "#dde2e7",
+        "zerolinecolor": "#dde2e7",
+        "tickfont": {"size": 11},
+    }
+
+
+_Drawn = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+
+def _usage_lines(told: Told, scale: Scale, before: int | None) -> _Drawn:
+    """The peak as a line, its step outlined."""
+    timeline, unit = told.timeline, scale.per_unit
+    step, peak = timeline.bottleneck, timeline.peak
+    if step is None:
+        return [], []
+    shapes = [_line(peak / unit, "y", _MARK, 1)]
+    half = 0.5 if len(told.labels) <= 150 else 0.6
+    outline = {"type": "rect", "xref": "x", "yref": "y", "x0": step - half, "x1": step + half, "y0": 0}
+    shapes.append({**outline, "y1": peak / unit, "line": {"color": _MARK, "width": 2}})
+    side = 2 * step >= len(told.labels)
+    notes = [_note(f"peak {peak:,} B at step {step}", 0.995 if side else 0.005, peak / unit, "y", colour=_MARK)]
+    if before is not None and before != peak:
+        shapes.append(_line(before / unit, "y", _BEFORE, 1, "dot"))
+        notes.append(_note(f"before: {before:,} B", 0.005 if side else 0.995, before / unit, "y", colour=_BEFORE))
+    return shapes, notes
+
+
+def _address_lines(placed: Placed, scale: Scale) -> _Drawn:
+    """The arena as a shade, so that free space shows, its end and the least that any placement needs as lines."""
+    unit, proven = scale.per_unit, placed.gap == 0
+    arena = {"type": "rect", "xref": "x domain", "yref": "y2", "x0": 0, "x1": 1, "y0": 0, "y1": placed.bytes / unit}
+    shapes = [{**arena, "layer": "below", "fillcolor": "rgba(128,136,146,0.16)", "line": {"width": 0}}]
+    shapes.append(_line(placed.bytes / unit, "y2", _MARK, 1))
+    text = f"arena {placed.bytes:,} B" + (", the least possible" if proven else "")
+    notes = [_note(text, 0.995, placed.bytes / unit, "y2", colour=_MARK)]
+    if not proven:
+        shapes.append(_line(placed.bound / unit, "y2", _BOUND, 1, "dash"))
+        notes.append(_note(f"bound {placed.bound:,} B", 0.995, placed.bound / unit, "y2", colour=_BOUND, below=True))
+    return shapes, notes
+
+
+def _pool_lines(scale: Scale) -> _Drawn:
+    """The end of the machine's memory, and what lies behind it."""
+    if scale.pool is None or not scale.pool_drawn:
+        return [], []
+    end = scale.pool.size / scale.per_unit
+    behind = {"type": "rect", "xref": "x domain", "yref": "y2", "x0": 0, "x1": 1, "y0": end, "layer": "below"}
+    behind |= {"y1": _top(scale.address_top, scale.per_unit), "fillcolor": "rgba(161,98,7,0.14)", "line": {"width": 0}}
+    text = f"end of SRAM, {scale.pool.size:,} B"
+    return [behind, _line(end, "y2", _POOL, 2)], [_note(text, 0.005, end, "y2", colour=_POOL)]
+
+
+def _line(y: float, axis: str, colour: str, width: float, dash: str = "solid") -> dict[str, Any]:
+    line = {"color": colour, "width": width, "dash": dash}
+    return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": axis, "y0": y, "y1": y, "line": line}
+
+
+def _note(
+    text: str, x: float, y: float, axis: str, xanchor: str = "auto", colour: str = _BEFORE, below: bool = False
+) -> dict[str, Any]:
+    """A text above (or below) a line, at the left or the right end of the plot."""
+    sideways = xanchor if xanchor != "auto" else ("right" if x > 0.5 else "left")
+    place = {"xref": "x domain" if xanchor == "auto" else "x", "x": x, "yref": axis, "y": y}
+    anchor = {"xanchor": sideways, "yanchor": "top" if below else "bottom", "yshift": -2 if below else 2}
+    look = {"font": {"size": 11, "color": colour}, "bgcolor": "rgba(255,255,255,0.8)", "borderpad": 1}
+    return {"text": text, "showarrow": False, **place, **anchor, **look}
