@@ -2,6 +2,9 @@
 
 Left out: the operators between the moves (what they leave in the caches), and the allocator's own work: finding the
 buffers, the call itself, and correcting the pointers to what has moved.
+
+Source of the byte loop: eliberis/tensorflow, lite/experimental/micro/allocator_utils.cc, MoveBuffers, the allocator of
+Liberis and Lane 2019, which has a library's memmove on a host only; Mbed compiles for size unless told otherwise.
 """
 
 from __future__ import annotations
