@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcusim.plan.timeline import Timeline
-from mcusim.report.memory_hover import WEIGHTS_COLOUR, Told
+from mcusim.report.memory_hover import HATCHED, WEIGHTS_COLOUR, Told
 
 __all__ = ["MOST", "Segment", "bars", "segments"]
 
@@ -58,7 +58,7 @@ def bars(told: Told, per_unit: int) -> list[dict[str, Any]]:
         pieces["activation" if s.resident is None else residents[s.resident].kind].append(s)
     traces = [_trace(told, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:
-        traces[-1]["marker"]["pattern"] = {"shape": "/", "fgcolor": "#59616b", "size": 6, "solidity": 0.25}
+        traces[-1]["marker"] |= HATCHED
     return traces
 
 

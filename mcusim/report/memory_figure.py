@@ -46,7 +46,8 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
     name = "KiB" if unit == 1024 else "B"
     longest = max(map(len, told.labels), default=0)
     bottom = round(_LETTER * longest) + 24
-    shapes, notes = _usage_lines(told, scale, before)
+    few = steps <= 10
+    shapes, notes = _usage_lines(told, scale, before, 15 if few else 0)
     for more, texts in (_address_lines(placed, scale), _pool_lines(scale)):
         shapes += more
         notes += texts
@@ -57,7 +58,7 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
         "showlegend": False,
         "hovermode": "closest",
         "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
-        "margin": {"l": 58, "r": 12, "t": 12, "b": bottom},
+        "margin": {"l": 58, "r": 12, "t": 30, "b": bottom},
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
         "separators": ".,",
@@ -75,11 +76,28 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
         "annotations": notes,
         "meta": {"labels": told.labels},
     }
-    return Figure(caption, [*bars(told, unit), *address_map(told, placed, unit)], layout, height=_PLOTS + bottom)
+    traces = [*bars(told, unit), *([_totals(told, unit)] if few else []), *address_map(told, placed, unit)]
+    return Figure(caption, traces, layout, height=_PLOTS + bottom)
+
+
+def _totals(told: Told, unit: int) -> dict[str, Any]:
+    """The bytes of each step, written above its bar."""
+    usage = told.timeline.usage
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": list(range(len(usage))),
+        "y": [bytes_ / unit for bytes_ in usage],
+        "text": [f"{bytes_:,}" if unit == 1 else f"{bytes_ / unit:.1f}" for bytes_ in usage],
+        "textposition": "top center",
+        "textfont": {"size": 11},
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
 
 
 def _top(bytes_: int, unit: int) -> float:
-    return 1.14 * bytes_ / unit or 1.0
+    return 1.16 * bytes_ / unit or 1.0
 
 
 def _y_axis(title: str, domain: list[float], top: float) -> dict[str, Any]:
@@ -99,21 +117,22 @@ def _y_axis(title: str, domain: list[float], top: float) -> dict[str, Any]:
 _Drawn = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
-def _usage_lines(told: Told, scale: Scale, before: int | None) -> _Drawn:
-    """The peak as a line, its step outlined."""
+def _usage_lines(told: Told, scale: Scale, before: int | None, raised: int) -> _Drawn:
+    """The peak as a line, its step outlined; its text ``raised`` by so many pixels."""
     timeline, unit = told.timeline, scale.per_unit
     step, peak = timeline.bottleneck, timeline.peak
     if step is None:
         return [], []
-    shapes = [_line(peak / unit, "y", _MARK, 1)]
-    half = 0.5 if len(told.labels) <= 150 else 0.6
-    outline = {"type": "rect", "xref": "x", "yref": "y", "x0": step - half, "x1": step + half, "y0": 0}
-    shapes.append({**outline, "y1": peak / unit, "line": {"color": _MARK, "width": 2}})
+    shapes = [_line(peak / unit, "y", _MARK, 1) | {"layer": "below"}]
+    outline = {"type": "rect", "xref": "x", "yref": "y", "x0": step - 0.5, "x1": step + 0.5, "y0": 0}
+    shapes.append({**outline, "y1": peak / unit, "line": {"color": _MARK, "width": 2 if len(told.labels) <= 60 else 1}})
     side = 2 * step >= len(told.labels)
     notes = [_note(f"peak {peak:,} B at step {step}", 0.995 if side else 0.005, peak / unit, "y", colour=_MARK)]
     if before is not None and before != peak:
-        shapes.append(_line(before / unit, "y", _BEFORE, 1, "dot"))
+        shapes.append(_line(before / unit, "y", _BEFORE, 1, "dot") | {"layer": "below"})
         notes.append(_note(f"before: {before:,} B", 0.005 if side else 0.995, before / unit, "y", colour=_BEFORE))
+    for note in notes:
+        note["yshift"] += raised
     return shapes, notes
 
 

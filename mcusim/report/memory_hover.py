@@ -11,9 +11,13 @@ from mcusim.model.graph import Graph
 from mcusim.plan.timeline import Resident, Timeline
 from mcusim.report.page import plain, shortened
 
-__all__ = ["WEIGHTS_COLOUR", "Told", "colour", "operator_label"]
+__all__ = ["HATCHED", "WEIGHTS_COLOUR", "Told", "colour", "operator_label"]
 
-WEIGHTS_COLOUR = "#b9bec5"
+WEIGHTS_COLOUR = "#c4c9cf"
+HATCHED = {  # the marker of weights
+    "color": WEIGHTS_COLOUR,
+    "pattern": {"shape": "/", "fgcolor": "#6b7480", "bgcolor": WEIGHTS_COLOUR, "size": 7, "solidity": 0.2},
+}
 _NAMED, _WIDTH = 4, 44  # tensors of one resident, characters of a line
 
 

@@ -58,7 +58,8 @@ def _lead(plan: MemoryPlan) -> str:
     if not plan.changed:
         text = f"Peak <b>{after:,} B</b> in the {_order(plan, plan.after)}"
     else:
-        less = f" ({(after - before) / before:+.1%})" if before else ""
+        alike = plan.before.accounting.weights == plan.after.accounting.weights
+        less = f" ({(after - before) / before:+.1%})" if before and alike else ""
         text = f"Peak <b>{before:,} B</b> → <b>{after:,} B</b>{less} in the {_order(plan, plan.after)}"
     if plan.ordering is not None:
         bound = plan.ordering.bound
@@ -77,9 +78,11 @@ def _orders(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
     for name, side in sides:
         timeline, step = side.timeline, side.timeline.bottleneck
         where = "-" if step is None else f"{operator_label(plan.graph, timeline.order[step])} (step {step})"
-        bound = f"{plan.ordering.bound:,} B" if plan.ordering and side is plan.after else "-"
-        rows.append([name or "stored", _order(plan, side), where, f"{timeline.peak:,} B", bound])
-    return table(["", "operators", "bottleneck", "peak", "lower bound"], rows, left=3)
+        row = [f"{name}: {_order(plan, side)}" if name else _order(plan, side), where, f"{timeline.peak:,} B"]
+        if plan.ordering is not None:
+            row.append(f"{plan.ordering.bound:,} B" if side is plan.after else "-")
+        rows.append(row)
+    return table(["operators", "bottleneck", "peak", "lower bound"][: len(rows[0])], rows, left=2)
 
 
 def _allocators(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from mcusim.plan.allocators import Placed
 from mcusim.plan.timeline import Timeline
 from mcusim.report.memory_bars import MOST
-from mcusim.report.memory_hover import Told
+from mcusim.report.memory_hover import HATCHED, Told
 
 __all__ = ["Stay", "address_map", "stays"]
 
-_MOVES = "#6d28d9"
+_MOVES = "#7c3aed"
+_ARROWS = ((60, 1.5, 1.0, 8), (300, 1.0, 1.0, 6), (MOST, 0.75, 0.4, 3))  # up to so many: width, opacity, head
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def address_map(told: Told, placed: Placed, per_unit: int) -> list[dict[str, Any
         pieces[residents[stay.resident].kind].append(stay)
     traces = [_rectangles(told, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:
-        traces[-1]["marker"]["pattern"] = {"shape": "/", "fgcolor": "#59616b", "size": 6, "solidity": 0.25}
+        traces[-1]["marker"] |= HATCHED
     return [*traces, _arrows(told, placed, per_unit)] if placed.moves else traces
 
 
@@ -62,7 +63,7 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
         "y": [s.bytes / per_unit for s in found],
         "marker": {
             "color": [told.colours[s.resident] for s in found],
-            "line": {"width": 1 if len(found) <= 200 else 0.5},
+            "line": {"width": 1 if len(told.timeline.order) <= 150 else 0},
         },
         "meta": told.residents,
         "hovertemplate": [
@@ -91,18 +92,20 @@ def _arrows(told: Told, placed: Placed, per_unit: int) -> dict[str, Any]:
         y.append(None)
         text = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
         texts += [f"{text}<br><br>%{{meta[{move.block}]}}<extra></extra>"] * 2 + [""]
-    few = len(moves) <= 120
+    width, opacity, head = next(look for most, *look in _ARROWS if len(moves) <= most)
     return {
         "type": "scatter",
         "yaxis": "y2",
         "mode": "lines+markers",
         "x": x,
         "y": y,
-        "line": {"color": _MOVES, "width": 1.5 if few else 0.75},
+        "line": {"color": _MOVES, "width": width},
+        "opacity": opacity,
         "marker": {
             "color": _MOVES,
-            "size": [3 if few else 1, 9 if few else 4, 0] * len(moves),
+            "size": [head / 3, head, 0] * len(moves),
             "symbol": ["circle", "triangle-down", "circle"] * len(moves),
+            "line": {"width": 0},
             "opacity": 1,
         },
         "meta": told.residents,

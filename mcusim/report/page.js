@@ -1,9 +1,9 @@
 "use strict";
 (() => {
   const SLOT = 15, LETTER = 5.9; // pixels: a label on end, a letter of it
-  const config = {
-    responsive: true, displaylogo: false, showLink: false, showEditInChartStudio: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  const config = { // buttons by name: plotly.js has others that send the plot to a server
+    responsive: true, displaylogo: false, plotlyServerURL: "",
+    modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
   };
   const round = (least) => { // the next of 1, 2, 5, 10, 20, 50, ...
     const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
