@@ -15,6 +15,17 @@ from mcusim.report.page import Figure
 __all__ = ["Scale", "order_figure"]
 
 _MARK, _BOUND, _POOL, _BEFORE = "#e11d48", "#0284c7", "#a16207", "#7c8794"
+_LAYOUT: dict[str, Any] = {
+    "barmode": "overlay",
+    "showlegend": False,
+    "hovermode": "closest",
+    "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
+    "separators": ".,",
+    "uniformtext": {"mode": "hide", "minsize": 9},
+}
+_X_AXIS = {"anchor": "y2", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
 _PLOTS, _LETTER = 640, 5.9  # pixels: both plots without labels, a letter of a label
 
 
@@ -44,8 +55,7 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
     """The stacked bars over the address map; ``before``: the peak of another order, to compare with."""
     steps, unit = len(told.labels), scale.per_unit
     name = "KiB" if unit == 1024 else "B"
-    longest = max(map(len, told.labels), default=0)
-    bottom = round(_LETTER * longest) + 24
+    bottom = round(_LETTER * max(map(len, told.labels), default=0)) + 24
     few = steps <= 10
     shapes, notes = _usage_lines(told, scale, before, 15 if few else 0)
     for more, texts in (_address_lines(placed, scale), _pool_lines(scale)):
@@ -53,23 +63,9 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
         notes += texts
     if not steps:
         notes.append(_note("no operators", 0, 0.5 * _top(scale.usage, unit), "y", xanchor="center"))
-    layout: dict[str, Any] = {
-        "barmode": "overlay",
-        "showlegend": False,
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
+    layout = _LAYOUT | {
         "margin": {"l": 58, "r": 12, "t": 30, "b": bottom},
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
-        "separators": ".,",
-        "uniformtext": {"mode": "hide", "minsize": 9},
-        "xaxis": {
-            "anchor": "y2",
-            "range": [-0.6, max(steps, 1) - 0.4],
-            "showgrid": False,
-            "zeroline": False,
-            "tickfont": {"size": 10},
-        },
+        "xaxis": _X_AXIS | {"range": [-0.6, max(steps, 1) - 0.4]},
         "yaxis": _y_axis(f"in use ({name})", [0.53, 1], _top(scale.usage, unit)),
         "yaxis2": _y_axis(f"address ({name})", [0, 0.47], _top(scale.address_top, unit)),
         "shapes": shapes,
