@@ -72,7 +72,7 @@ def _trace(told: Told, found: list[Segment], per_unit: int) -> dict[str, Any]:
         "width": 0.86 if len(told.timeline.order) <= 150 else 1,
         "marker": {
             "color": [WEIGHTS_COLOUR if s.resident is None else told.colours[s.resident] for s in found],
-            "line": {"width": 1 if len(told.timeline.order) <= 60 else 0},
+            "line": {"color": "#ffffff", "width": 1 if len(told.timeline.order) <= 60 else 0},
         },
         # one text per resident and step, which the points refer to
         "meta": [*told.residents, *told.steps],

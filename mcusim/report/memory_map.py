@@ -63,7 +63,7 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
         "y": [s.bytes / per_unit for s in found],
         "marker": {
             "color": [told.colours[s.resident] for s in found],
-            "line": {"width": 1 if len(told.timeline.order) <= 150 else 0},
+            "line": {"color": "#ffffff", "width": 1 if len(told.timeline.order) <= 150 else 0},
         },
         "meta": told.residents,
         "hovertemplate": [

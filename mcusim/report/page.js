@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const SLOT = 15, LETTER = 5.9; // pixels: a label on end, a letter of it
+  const SLOT = 15, LETTER = 5.9, PRINTED = 680; // pixels: a label on end, a letter of it, a plot on paper
   const config = { // buttons by name: plotly.js has others that send the plot to a server
     responsive: true, displaylogo: false, plotlyServerURL: "",
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
@@ -42,6 +42,8 @@
       }
     });
     addEventListener("resize", () => setTimeout(relabel, 250));
+    addEventListener("beforeprint", () => Plotly.relayout(div, {width: PRINTED}));
+    addEventListener("afterprint", () => Plotly.relayout(div, {width: null, autosize: true}));
   }
 
   for (const row of document.querySelectorAll(".row")) {
