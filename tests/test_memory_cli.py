@@ -70,6 +70,43 @@ def test_the_table_says_who_lives_when_and_where(capsys: pytest.CaptureFixture[s
     assert ["18", "conv_2d_5", "256", "2-6", "3,648", ">", "3,136", ">", "0"] in [x.split() for x in out.splitlines()]
 
 
+def test_moving_has_a_price(capsys: pytest.CaptureFixture[str]) -> None:
+    """The paper's 9 ms and 7 mJ stand beside it in the README; here that the figures hang together."""
+    arguments = [str(shared_model(PERSON)), "--allocator", "dynamic", "-m", "nucleo-f767zi"]
+    found = planned(capsys, *arguments)
+    assert [one["copy"] for one in found["defragmentation"]] == ["words", "bytes"]
+    words, bytes_ = found["defragmentation"]
+    for one in (words, bytes_):
+        assert (one["moves"], one["bytes"], one["memory"]) == (29, 213_380, "dtcm+sram1+sram2")
+        assert one["cycles"] == sum(one["by_cause"].values()) == sum(one["cycles_by_move"])
+        assert one["ms"] == pytest.approx(one["cycles"] / 216e3) and one["energy_mj"] > 0
+    assert 2 * 213_380 / 4 < words["cycles"] < 2.1 * 213_380 / 4 < bytes_["cycles"]
+    assert main(["memory", *arguments, "--assumptions"]) == 0
+    out = capsys.readouterr().out
+    assert f"by words                 {words['cycles']:,}" in out
+    assert out.count("(assumed") == sum("(assumed" in text for text in found["assumptions"]) > 0
+    slower = planned(capsys, *arguments, "--set", "core.clock=108 MHz")["defragmentation"][0]
+    assert slower["cycles"] == words["cycles"] and slower["ms"] == pytest.approx(2 * words["ms"])
+
+
+def test_no_price_where_nothing_moves_or_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys, "figure-1", "-m", "nucleo-f767zi")["defragmentation"] == []
+    small = ["-m", "stm32f469i-disco", "--set", "memory.sram3.size=63 KiB"]
+    assert planned(capsys, "mnasnet-w1.00-r128", "--allocator", "dynamic", *small, status=1)["defragmentation"] == []
+
+
+def test_pictures_go_into_a_file_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html, out = tmp_path / "mem.html", tmp_path / "out.tflite"
+    arguments = ["memory", "figure-1", "--order", "optimal", "--html", str(html), "-o", str(out)]
+    assert main(arguments) == 0
+    assert f"wrote {out}, {html}" in capsys.readouterr().out
+    page = html.read_text()
+    assert page.startswith("<!DOCTYPE html>") and "conv_2d_3" in page
+    assert main(arguments) == 2 and html.read_text() == page
+    assert main(["memory", "figure-1", "--html", str(tmp_path / "x"), "-o", str(tmp_path / "x")]) == 2
+    assert "named for two outputs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("size", "status", "words"), [("64 KiB", 0, "fits into"), ("63 KiB", 1, "does not fit into")])
 def test_the_verdict_of_a_machine(size: str, status: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """256 KiB of activations in 160 + 32 KiB and those of the last region."""

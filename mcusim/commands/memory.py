@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, check_apart, check_writable, write_bytes
-from mcusim.commands.progress import spinner
+from mcusim.commands.progress import spinner, working
 from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.report.memory_plan import MemoryPlan
 
 Order = Annotated[
     str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: that of the least peak.")
@@ -26,6 +30,11 @@ Out = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="The .tflite with order and offsets, which TFLM then uses."),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: bytes in use at each step, and a map of the addresses."),
+]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the price of moves rests on.")]
 Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this.")]
 
 
@@ -40,6 +49,8 @@ def memory(
     align: Align = 16,
     seconds: options.Seconds = 60.0,
     out: Out = None,
+    html: Html = None,
+    assumptions: Assumptions = False,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -54,11 +65,14 @@ def memory(
     Examples:
       mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
+      mcusim memory figure-1 --order optimal --html mem.html
     """
     output = Output(json, force, [model, machine])
-    _check(out, json, model, force)
+    files = [path for path in (out, html) if path is not None]
+    _check([*files, *([json] if json is not None else [])], files, [model, machine], force)
     with spinner(f"planning the memory of {model}"):
         from mcusim.study.memory import memory as find
+        from mcusim.study.memory import priced
 
         plan = find(
             model,
@@ -71,23 +85,38 @@ def memory(
             align=align,
             seconds=seconds,
         )
-    if out is not None:
-        from mcusim.study.planned_file import planned_file
-
-        write_bytes(out, planned_file(model, plan), force)
+    with working(f"moving the tensors of {model}") as step:
+        plan = priced(plan, step)
+    _write(plan, model, out, html, force)
     from mcusim.report.memory_json import memory_json
     from mcusim.report.memory_table import memory_table
 
-    output.emit(lambda: memory_table(plan, out), lambda: memory_json(plan))
+    output.emit(lambda: memory_table(plan, files, assumptions), lambda: memory_json(plan))
     return 0 if plan.fits else 1
 
 
-def _check(out: Path | None, json: Path | None, model: str, force: bool) -> None:
+def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> None:
+    """The files that were asked for; both are made before either is written."""
+    found: list[tuple[Path, bytes]] = []
+    if out is not None:
+        from mcusim.study.planned_file import planned_file
+
+        found.append((out, planned_file(model, plan)))
+    if html is not None:
+        from mcusim.report.memory_html import memory_html
+
+        found.append((html, memory_html(plan).encode()))
+    for path, data in found:
+        write_bytes(path, data, force)
+
+
+def _check(all_: Sequence[Path], files: Sequence[Path], inputs: Sequence[str | None], force: bool) -> None:
     """Refuse before the work what could not be written behind it."""
-    if out is None:
-        return
-    if not force:
-        check_apart(out, [model])
-    check_writable(out, force)
-    if json is not None and json.absolute() == out.absolute():
-        raise UsageError(f"{out} is named for two outputs")
+    for path in files:
+        if not force:
+            check_apart(path, inputs)
+        check_writable(path, force)
+    named = [path.absolute() for path in all_]
+    for path in all_:
+        if named.count(path.absolute()) > 1:
+            raise UsageError(f"{path} is named for two outputs")

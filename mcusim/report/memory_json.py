@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcusim.plan.allocators import Move, Placed
+from mcusim.report.defragmentation import Defragmentation
 from mcusim.report.memory_plan import MemoryPlan
 
 __all__ = ["memory_json"]
@@ -29,11 +30,14 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "seconds": None if ordering is None else round(ordering.seconds, 3),
         "bottleneck": found.bottleneck,
         "arena_bytes": plan.placed.bytes,
+        "tflm_head_bytes": plan.tflm_head,
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
         "machine": None if plan.machine is None else plan.machine.name,
         "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
+        "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
+        "assumptions": list(plan.assumptions),
         "warnings": list(plan.graph.warnings),
     }
 
@@ -71,6 +75,20 @@ def _allocator(placed: Placed) -> dict[str, Any]:
         "seconds": round(placed.seconds, 3),
         "moved_bytes": placed.moved_bytes,
         "moves": [_move(move) for move in placed.moves],
+    }
+
+
+def _defragmentation(one: Defragmentation) -> dict[str, Any]:
+    return {
+        "copy": one.copy,
+        "memory": one.memory,
+        "moves": len(one.moves),
+        "bytes": one.bytes,
+        "cycles": one.cycles,
+        "by_cause": dict(one.by_cause),
+        "ms": 1e3 * one.seconds,
+        "energy_mj": one.energy_mj,
+        "cycles_by_move": list(one.cycles_by_move),
     }
 
 

@@ -11,6 +11,7 @@ from mcusim.plan.allocators import Placed
 from mcusim.plan.layout import Pool
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.timeline import Timeline
+from mcusim.report.defragmentation import Defragmentation
 
 __all__ = ["MemoryPlan", "Planned"]
 
@@ -32,7 +33,9 @@ class MemoryPlan:
     """``before``: the operators as stored, each tensor in bytes of its own; ``after``: as asked for.
 
     ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored. ``room`` is where the
-    arena goes in ``machine``.
+    arena goes in ``machine``, ``defragmentation`` what moving tensors costs there, by several ways to copy.
+    ``tflm_head``: bytes of the head of TFLM's arena in that order, with these offsets unless its own planner finds
+    them; None where TFLM has no such plan.
     """
 
     graph: Graph
@@ -42,6 +45,8 @@ class MemoryPlan:
     ordering: Ordering | None
     machine: Machine | None = None
     room: Pool | None = None
+    defragmentation: tuple[Defragmentation, ...] = ()
+    tflm_head: int | None = None
 
     @property
     def placed(self) -> Placed:
@@ -57,3 +62,8 @@ class MemoryPlan:
     def fits(self) -> bool:
         """Does the chosen allocator's arena fit into the machine's memory; True without a machine."""
         return self.room is None or self.placed.bytes <= self.room.size
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the price of moving tensors rests on, without repetitions."""
+        return tuple(dict.fromkeys(line for one in self.defragmentation for line in one.assumptions))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.report.memory_plan import MemoryPlan, Planned
-from mcusim.report.text import columns, wrapped
+from mcusim.report.text import columns, rounded, wrapped
 
 __all__ = ["memory_table"]
 
@@ -14,17 +14,26 @@ LONGEST_NAME = 44
 BAR = 24  # characters of the peak
 
 
-def memory_table(plan: MemoryPlan, written: Path | None = None) -> str:
-    """The text that ``mcusim memory`` prints; ``written`` is the file that the plan went into."""
+def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False) -> str:
+    """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, ``assumptions`` lists
+    what the price of moving tensors rests on."""
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
     lines += ["", *columns(_allocators(plan), left=1)]
-    lines += ["", *_verdict(plan), f"in use at each step, and the first byte behind it ({plan.allocator})", ""]
+    lines += [
+        "",
+        *_verdict(plan),
+        *_tflm(plan),
+        *_price(plan),
+        f"in use at each step, and the first byte behind it ({plan.allocator})",
+        "",
+    ]
     lines += columns(_steps(plan), left=3)
     lines += ["", f"who lives when, and where ({plan.allocator}: offsets in the arena)", ""]
     lines += columns(_residents(plan), left=2)
-    lines += ["", f"wrote {written}"] if written else []
+    lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
     lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]
+    lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [f"warning: {warning}" for warning in plan.graph.warnings]
     return "\n".join(lines)
 
@@ -106,6 +115,31 @@ def _offsets(places: Sequence[tuple[int, int]]) -> str:
 def _name(name: str) -> str:
     plain = "".join(c if c.isprintable() else "?" for c in name)
     return plain if len(plain) <= LONGEST_NAME else f"...{plain[3 - LONGEST_NAME :]}"
+
+
+def _tflm(plan: MemoryPlan) -> list[str]:
+    """What TFLM makes of it, which is more where its kernels ask for scratch buffers."""
+    if plan.tflm_head is None:
+        return []
+    scratch = plan.tflm_head - plan.placed.bytes
+    why = f", {scratch:,} more for its reference kernels' scratch buffers and unused tensors" if scratch > 0 else ""
+    return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}"), ""]
+
+
+def _price(plan: MemoryPlan) -> list[str]:
+    if not plan.defragmentation:
+        return []
+    rows = [["moving tensors together", "cycles", "ms", "mJ", "most of it"]]
+    for one in plan.defragmentation:
+        cause = max(one.by_cause, key=lambda name: one.by_cause[name], default="")
+        rows.append([f"by {one.copy}", f"{one.cycles:,}", rounded(1e3 * one.seconds), rounded(one.energy_mj), cause])
+    return [*columns(rows), ""]
+
+
+def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
+    if not listed:
+        return [f"Moving rests on {len(plan.assumptions)} assumptions; --assumptions lists them, --json too."]
+    return ["Assumptions (moving)", *(line for text in plan.assumptions for line in wrapped(text))]
 
 
 def _verdict(plan: MemoryPlan) -> list[str]:

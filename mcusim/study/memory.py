@@ -5,7 +5,8 @@ Left out: what :mod:`mcusim.plan.timeline` and the allocators leave out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,15 +14,20 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
+from mcusim.model.reordered import reordered
 from mcusim.plan.accounting import Accounting, Weights
 from mcusim.plan.allocators import ALLOCATORS, allocate
 from mcusim.plan.layout import sram_pool
 from mcusim.plan.ordering import Ordering, optimal_order
+from mcusim.plan.tflm import ALIGNMENT as TFLM_ALIGNMENT
+from mcusim.plan.tflm import tflm_head
 from mcusim.plan.timeline import timeline
+from mcusim.report.defragmentation import COPIES
 from mcusim.report.memory_plan import MemoryPlan, Planned
+from mcusim.study.planned_file import tensor_offsets
 from mcusim.study.simulate import changed
 
-__all__ = ["ORDERS", "memory"]
+__all__ = ["ORDERS", "memory", "priced"]
 
 ORDERS = ("default", "optimal")
 PLACING = 10.0  # seconds that the optimal allocator may search, at most
@@ -64,7 +70,41 @@ def memory(
     before = _planned(graph, None, Accounting(), align, limit)
     after = _planned(graph, ordering, accounting, align, limit)
     room = None if board is None else sram_pool(board)
-    return MemoryPlan(graph, before, after, allocator, ordering, board, room)
+    plan = MemoryPlan(graph, before, after, allocator, ordering, board, room)
+    return replace(plan, tflm_head=_tflm_head(plan))
+
+
+def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = None) -> MemoryPlan:
+    """``plan`` with what its allocator's moves cost on its machine, by words and by bytes.
+
+    ``plan`` itself without a machine, without moves, or when the arena does not fit there. ``progress`` gets bytes
+    moved and all there are. Raises what :func:`~mcusim.study.defragment.defragment` raises; leaves out what it does.
+    """
+    if plan.machine is None or not plan.placed.moves or not plan.fits:
+        return plan
+    from mcusim.study.defragment import defragment
+
+    copies = COPIES if plan.placed.align % 4 == 0 else COPIES[-1:]
+    total = plan.placed.moved_bytes * len(copies)
+    found = []
+    for number, copy in enumerate(copies):
+
+        def step(done: int, each: int, before: int = number) -> None:
+            if progress is not None:
+                progress(before * each + done, total)
+
+        found.append(defragment(plan.placed.moves, plan.machine, copy=copy, progress=step))
+    return replace(plan, defragmentation=tuple(found))
+
+
+def _tflm_head(plan: MemoryPlan) -> int | None:
+    """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets."""
+    counted = plan.after.accounting
+    if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
+        return None
+    graph = reordered(plan.graph, plan.after.timeline.order)
+    own = plan.allocator == "greedy" and not counted.in_place
+    return tflm_head(graph, None if own else tensor_offsets(plan))
 
 
 def _planned(graph: Graph, ordering: Ordering | None, accounting: Accounting, align: int, seconds: float) -> Planned:

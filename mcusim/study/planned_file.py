@@ -11,7 +11,7 @@ from mcusim.errors import UsageError
 from mcusim.model.graph import Graph
 from mcusim.report.memory_plan import MemoryPlan
 
-__all__ = ["ordered_file", "planned_file"]
+__all__ = ["ordered_file", "planned_file", "tensor_offsets"]
 
 
 def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool = False) -> bytes:
@@ -48,8 +48,17 @@ def planned_file(model: str, plan: MemoryPlan) -> bytes:
         raise UsageError("a plan for TensorFlow Lite Micro has no place for weights in RAM: write it without --weights")
     if plan.placed.align % 16:
         raise UsageError(f"TensorFlow Lite Micro needs offsets at multiples of 16 B, not {plan.placed.align}")
-    offsets = [-1] * len(plan.graph.tensors)
+    order = plan.after.timeline.order
+    return with_offline_plan(ordered_file(model, plan.graph, order, replan=True), model, tensor_offsets(plan))
+
+
+def tensor_offsets(plan: MemoryPlan) -> tuple[int, ...]:
+    """The offset that the chosen allocator gives each tensor of the graph, -1 for those that it does not place.
+
+    Raises UsageError for an allocator that moves them.
+    """
+    found = [-1] * len(plan.graph.tensors)
     for resident, offset in zip(plan.after.timeline.residents, plan.placed.offsets, strict=True):
         for tensor in resident.tensors:
-            offsets[tensor] = offset
-    return with_offline_plan(ordered_file(model, plan.graph, plan.after.timeline.order, replan=True), model, offsets)
+            found[tensor] = offset
+    return tuple(found)
