@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.plan.allocators import Placed
+from mcusim.plan.allocators import Move, Placed
 from mcusim.plan.layout import Pool
 from mcusim.report.memory_bars import bars
 from mcusim.report.memory_hover import Told
@@ -51,11 +52,16 @@ class Scale:
         return max(self.arena, self.pool.size if self.pool and self.pool_drawn else 0)
 
 
-def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before: int | None = None) -> Figure:
-    """The stacked bars over the address map; ``before``: the peak of another order, to compare with."""
+def order_figure(
+    told: Told,
+    placed: Placed,
+    scale: Scale,
+    caption: str,
+    before: int | None = None,
+    costs: Mapping[Move, str] | None = None,
+) -> Figure:
+    """The stacked bars over the address map; ``before``: the peak of another order, ``costs``: texts to the moves."""
     steps, unit = len(told.labels), scale.per_unit
-    name = "KiB" if unit == 1024 else "B"
-    bottom = round(_LETTER * max(map(len, told.labels), default=0)) + 24
     few = steps <= 10
     shapes, notes = _usage_lines(told, scale, before, 15 if few else 0)
     for more, texts in (_address_lines(placed, scale), _pool_lines(scale)):
@@ -63,17 +69,21 @@ def order_figure(told: Told, placed: Placed, scale: Scale, caption: str, before:
         notes += texts
     if not steps:
         notes.append(_note("no operators", 0, 0.5 * _top(scale.usage, unit), "y", xanchor="center"))
-    layout = _LAYOUT | {
-        "margin": {"l": 58, "r": 12, "t": 30, "b": bottom},
-        "xaxis": _X_AXIS | {"range": [-0.6, max(steps, 1) - 0.4]},
+    layout = _layout(told.labels, scale) | {"shapes": shapes, "annotations": notes}
+    traces = [*bars(told, unit), *([_totals(told, unit)] if few else []), *address_map(told, placed, unit, costs)]
+    return Figure(caption, traces, layout, height=_PLOTS + layout["margin"]["b"])
+
+
+def _layout(labels: Sequence[str], scale: Scale) -> dict[str, Any]:
+    unit = scale.per_unit
+    name = "KiB" if unit == 1024 else "B"
+    return _LAYOUT | {
+        "margin": {"l": 58, "r": 12, "t": 30, "b": round(_LETTER * max(map(len, labels), default=0)) + 24},
+        "xaxis": _X_AXIS | {"range": [-0.6, max(len(labels), 1) - 0.4]},
         "yaxis": _y_axis(f"in use ({name})", [0.53, 1], _top(scale.usage, unit)),
         "yaxis2": _y_axis(f"address ({name})", [0, 0.47], _top(scale.address_top, unit)),
-        "shapes": shapes,
-        "annotations": notes,
-        "meta": {"labels": told.labels},
+        "meta": {"labels": list(labels)},
     }
-    traces = [*bars(told, unit), *([_totals(told, unit)] if few else []), *address_map(told, placed, unit)]
-    return Figure(caption, traces, layout, height=_PLOTS + bottom)
 
 
 def _totals(told: Told, unit: int) -> dict[str, Any]:

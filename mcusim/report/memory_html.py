@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mcusim.plan.allocators import Move
 from mcusim.report.memory_figure import Scale, order_figure
 from mcusim.report.memory_hover import Told, operator_label
 from mcusim.report.memory_plan import MemoryPlan, Planned
 from mcusim.report.page import page, plain, shortened, table
+from mcusim.report.text import rounded
 
 __all__ = ["memory_html"]
 
@@ -31,7 +35,8 @@ def memory_html(plan: MemoryPlan) -> str:
     for side, offsets in zip(sides, placed, strict=True):
         before = plan.before.timeline.peak if side is plan.after and plan.changed else None
         told = Told(plan.graph, side.timeline)
-        figures.append(order_figure(told, offsets, scale, _caption(plan, side), before))
+        costs = _costs(plan) if side is plan.after else None
+        figures.append(order_figure(told, offsets, scale, _caption(plan, side), before, costs))
     title = f"Memory of {shortened(plan.graph.name or 'a model without a name', 80)}"
     return page(title, [_lead(plan), _tables(plan), _fits(plan), figures, _notes(plan)])
 
@@ -70,7 +75,7 @@ def _lead(plan: MemoryPlan) -> str:
 
 def _tables(plan: MemoryPlan) -> str:
     sides = [("before", plan.before), ("after", plan.after)] if plan.changed else [("", plan.after)]
-    return f'<div class="tables">{_orders(plan, sides)}{_allocators(plan, sides)}</div>'
+    return f'<div class="tables">{_orders(plan, sides)}{_allocators(plan, sides)}{_price(plan)}</div>'
 
 
 def _orders(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
@@ -99,15 +104,44 @@ def _allocators(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
     return table(head, rows)
 
 
+def _price(plan: MemoryPlan) -> str:
+    """What all moves of one run cost."""
+    rows = [
+        [f"by {one.copy}", f"{one.cycles:,}", f"{rounded(1e3 * one.seconds)} ms", f"{rounded(one.energy_mj)} mJ"]
+        for one in plan.defragmentation
+    ]
+    return table(["moving tensors together", "cycles", "time", "energy"], rows) if rows else ""
+
+
+def _costs(plan: MemoryPlan) -> dict[Move, str]:
+    """What each move costs."""
+    texts: dict[Move, str] = {}
+    for one in plan.defragmentation:
+        for move, cycles in zip(one.moves, one.cycles_by_move, strict=True):
+            texts[move] = f"{texts[move]}, " if move in texts else ""
+            texts[move] += f"{cycles:,} cycles by {one.copy}"
+    return texts
+
+
 def _fits(plan: MemoryPlan) -> str:
+    """Does the arena fit into the machine's memory, and what TFLM makes of it."""
+    told = _machine(plan)
+    if plan.tflm_head is not None:
+        told += (
+            f" At the head of TensorFlow Lite Micro's arena: {plan.tflm_head:,} B, scratch buffers of kernels included."
+        )
+    return f"<p>{told.strip()}</p>" if told else ""
+
+
+def _machine(plan: MemoryPlan) -> str:
     pool = plan.room
     if plan.machine is None or pool is None:
         return ""
     arena, machine = plan.placed.bytes, plain(shortened(plan.machine.name, 80))
     memory = f"{pool.size:,} B of SRAM ({plain(shortened(pool.name, 80))}) of {machine}"
     if plan.fits:
-        return f"<p>The {plan.allocator} arena takes {arena / pool.size:.1%} of the {memory}.</p>"
-    return f"<p>The {plan.allocator} arena is {arena - pool.size:,} B larger than the {memory}.</p>"
+        return f"The {plan.allocator} arena takes {arena / pool.size:.1%} of the {memory}."
+    return f"The {plan.allocator} arena is {arena - pool.size:,} B larger than the {memory}."
 
 
 def _notes(plan: MemoryPlan) -> str:
@@ -130,4 +164,15 @@ def _notes(plan: MemoryPlan) -> str:
     if plan.placed.moves:
         lines.append("Arrows: what is copied between two operators, so that no free space lies between tensors.")
     lines += [f"Warning: {plain(shortened(warning, 400))}" for warning in plan.graph.warnings]
-    return f"<h2>How to read it</h2><ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
+    return f"<h2>How to read it</h2>{_list(lines)}{_assumptions(plan)}"
+
+
+def _assumptions(plan: MemoryPlan) -> str:
+    if not plan.assumptions:
+        return ""
+    texts = _list([plain(text) for text in plan.assumptions])
+    return f"<details><summary>What the cost of moving tensors assumes</summary>{texts}</details>"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

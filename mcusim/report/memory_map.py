@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.plan.allocators import Placed
+from mcusim.plan.allocators import Move, Placed
 from mcusim.plan.timeline import Timeline
 from mcusim.report.memory_bars import MOST
 from mcusim.report.memory_hover import HATCHED, Told
@@ -41,8 +42,13 @@ def stays(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Stay]:
     return sorted(found, key=lambda s: (s.resident, s.first))
 
 
-def address_map(told: Told, placed: Placed, per_unit: int) -> list[dict[str, Any]]:
-    """Traces of the map, on the lower y axis: activations, weights (hatched), moves, each where there are any."""
+def address_map(
+    told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str] | None = None
+) -> list[dict[str, Any]]:
+    """Traces of the map, on the lower y axis: activations, weights (hatched), moves, each where there are any.
+
+    ``costs``: what each move costs, as text.
+    """
     residents = told.timeline.residents
     pieces: dict[str, list[Stay]] = {"activation": [], "weights": []}
     for stay in stays(told.timeline, placed):
@@ -50,7 +56,7 @@ def address_map(told: Told, placed: Placed, per_unit: int) -> list[dict[str, Any
     traces = [_rectangles(told, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:
         traces[-1]["marker"] |= HATCHED
-    return [*traces, _arrows(told, placed, per_unit)] if placed.moves else traces
+    return [*traces, _arrows(told, placed, per_unit, costs or {})] if placed.moves else traces
 
 
 def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
@@ -80,7 +86,7 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
     return trace
 
 
-def _arrows(told: Told, placed: Placed, per_unit: int) -> dict[str, Any]:
+def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str]) -> dict[str, Any]:
     """One line per move, between the steps it happens, from the middle of the old place to that of the new one."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -91,6 +97,7 @@ def _arrows(told: Told, placed: Placed, per_unit: int) -> dict[str, Any]:
         y += [(at + move.bytes / 2) / per_unit for at in (move.source, move.target)]
         y.append(None)
         text = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
+        text += f"<br>{costs[move]}" if move in costs else ""
         texts += [f"{text}<br><br>%{{meta[{move.block}]}}<extra></extra>"] * 2 + [""]
     width, opacity, head = next(look for most, *look in _ARROWS if len(moves) <= most)
     return {
