@@ -80,6 +80,8 @@ def test_moving_has_a_price(capsys: pytest.CaptureFixture[str]) -> None:
         assert (one["moves"], one["bytes"], one["memory"]) == (29, 213_380, "dtcm+sram1+sram2")
         assert one["cycles"] == sum(one["by_cause"].values()) == sum(one["cycles_by_move"])
         assert one["ms"] == pytest.approx(one["cycles"] / 216e3) and one["energy_mj"] > 0
+    in_readme = [(round(one["ms"], 1), round(one["energy_mj"], 2)) for one in (words, bytes_)]
+    assert in_readme == [(0.5, 0.15), (2.5, 0.74)]
     assert 2 * 213_380 / 4 < words["cycles"] < 2.1 * 213_380 / 4 < bytes_["cycles"]
     assert main(["memory", *arguments, "--assumptions"]) == 0
     out = capsys.readouterr().out

@@ -58,9 +58,9 @@ def _proof(plan: MemoryPlan) -> str:
     found = plan.ordering
     if found is None:
         return ""
-    if found.optimal:
-        return f"no order needs less ({found.seconds:.2f} s)"
-    return f"no order needs less than {found.bound:,} B ({found.seconds:.2f} s)"
+    took = f" ({found.seconds:.1f} s)" if found.seconds > 0.5 else ""
+    bound = "" if found.optimal else f" than {found.bound:,} B"
+    return f"no order needs less{bound}{took}"
 
 
 def _where(plan: MemoryPlan, planned: Planned) -> str:
