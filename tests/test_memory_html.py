@@ -27,6 +27,7 @@ from mcusim.report.memory_bars import segments
 from mcusim.report.memory_html import memory_html
 from mcusim.report.memory_map import stays
 from mcusim.report.memory_plan import MemoryPlan, Planned
+from mcusim.study.memory import priced
 
 FIGURE_1 = (4704, 4704, 5216, 4160, 1280, 1024, 1024), (4704, 3648, 3904, 4960, 2336, 1024, 1024)  # Appendix A
 HOSTILE = [
@@ -249,6 +250,19 @@ def test_too_many_pieces_become_fewer() -> None:
     areas = [s.bytes * (s.last - s.first + 1) for s in stays(found, allocate(found.blocks, "dynamic"))]
     kept_areas = [s.bytes * (s.last - s.first + 1) for s in stays(found, allocate(found.blocks, "dynamic"), 10)]
     assert sorted(kept_areas) == sorted(areas)[-10:]
+
+
+def test_moves_say_what_they_cost() -> None:
+    plan = priced(plan_of(load_model("figure-1"), allocator="dynamic", machine="nucleo-f767zi"))
+    page = Page(memory_html(plan))
+    words, bytes_ = plan.defragmentation
+    assert f"by words{words.cycles:,}" in page.text and "What the cost of moving tensors assumes" in page.text
+    before, after = (of_kind(figure, "scatter", "y2")[0]["hovertemplate"][::3] for figure in page.figures)
+    assert not [text for text in before if "cycles" in text] and len(after) == len(plan.placed.moves) == 6
+    for move, own, slow in zip(plan.placed.moves, words.cycles_by_move, bytes_.cycles_by_move, strict=True):
+        said = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
+        found = [text for text in after if text.startswith(said)]
+        assert len(found) == 1 and f"<br>{own:,} cycles by words, {slow:,} cycles by bytes<br><br>" in found[0]
 
 
 DRAWN = """
