@@ -83,9 +83,10 @@ class Walk:
         self.facts = facts
         self.left = {s: len(readers) for s, readers in facts.readers.items()}
         self.waits = [len(after) for after in facts.after]
-        self.follows: list[list[int]] = [
-            [j for j, a in enumerate(facts.after) if i in a] for i in range(len(self.waits))
-        ]
+        self.follows: list[list[int]] = [[] for _ in facts.after]
+        for i, after in enumerate(facts.after):
+            for j in after:
+                self.follows[j].append(i)
         self.ran: list[tuple[int, int]] = []
         self.live = sum(facts.size[s] for s in facts.start)
 

@@ -90,6 +90,17 @@ def _sources(rng: random.Random, form: str, known: list[int], i: int) -> list[in
     return rng.sample(known[-near:], min(near, len(known), rng.choice((1, 1, 2, 3))))
 
 
+def wide_network(count: int, width: int, seed: int) -> Graph:
+    """Layers of ``width`` operators, each on one to three results of the layer before: too many sets to look at."""
+    rng = random.Random(seed)
+    sketch = Sketch(100)
+    layer = [0]
+    while len(sketch.operators) < count:
+        sources = [rng.sample(layer, min(len(layer), rng.randint(1, 3))) for _ in range(width)]
+        layer = [sketch.op(one, rng.randint(1, 1000)) for one in sources]
+    return sketch.graph()
+
+
 def cell_network(count: int, seed: int) -> Graph:
     """Cells of five blocks on the two results before, as NASNet has them; at least ``count`` operators."""
     rng = random.Random(seed)

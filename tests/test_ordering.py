@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from conftest import shared_model
 from order_oracles import least_by_enumeration, least_by_subsets, usage_by_walk
-from random_dags import Sketch, cell_network, random_dag
+from random_dags import Sketch, cell_network, random_dag, wide_network
 
 from mcusim.model import load_model
 from mcusim.plan.lifetimes import peak_bytes, usage_bytes
-from mcusim.plan.ordering import Ordering, optimal_order
+from mcusim.plan.ordering import Ordering, optimal_order, search
 
 FILES = ("swiftnet_vwwc19_uint8", "kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8",
          "person_detect", "hello_world_int8")  # fmt: skip
@@ -78,6 +79,29 @@ def test_no_time_gives_the_best_so_far_and_a_bound() -> None:
     hurried, proven = optimal_order(graph, 0), least(graph)
     assert hurried.peak <= peak_bytes(graph)
     assert hurried.bound <= proven.peak <= hurried.peak
+
+
+@pytest.mark.parametrize(("count", "width"), [(100, 10), (300, 30), (3000, 30), (5_000, 2_500)])
+def test_the_time_is_kept_where_the_search_cannot_end(count: int, width: int) -> None:
+    graph = wide_network(count, width, 0)
+    started = time.monotonic()
+    found = optimal_order(graph, 1)
+    assert time.monotonic() - started < 4  # 1 s and what a busy machine adds
+    assert 0 < found.bound < found.peak <= peak_bytes(graph)
+    assert max(usage_by_walk(graph, found.order)) == found.peak
+
+
+def test_the_memory_of_the_search_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = wide_network(100, 10, 0)
+    monkeypatch.setattr(search, "WIDE_BEAMS", ())
+    monkeypatch.setattr(search, "BEAMS", (8,))
+    bounds = []
+    for most in (0, 1_000_000, 20_000_000):
+        monkeypatch.setattr(search, "MOST_BYTES", most)
+        found = optimal_order(graph, 60)
+        assert found.seconds < 10 and found.states < 200_000 and not found.optimal
+        bounds.append(found.bound)
+    assert bounds == sorted(bounds) and bounds[0] < bounds[2]  # what it has seen by then still counts
 
 
 def test_equal_peaks_keep_the_order_as_stored() -> None:

@@ -5,30 +5,37 @@ Left out: bounds that look at more than one operator at a time.
 
 from __future__ import annotations
 
-from mcusim.plan.ordering.precedence import Precedence
+import math
+import time
 
-__all__ = ["least_peak", "needed_at", "parts"]
+from mcusim.plan.ordering.precedence import Precedence, members
+
+__all__ = ["needs", "parts"]
 
 
-def needed_at(p: Precedence, i: int) -> int:
-    """Bytes alive while operator ``i`` runs in any order: its own tensors, and those that are made before it at any
-    rate and read after it at any rate."""
-    own = set(p.reads[i])
-    in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.hosts[i])  # some order lets it die here
-    total = p.resident + p.extra[i] + sum(p.size[t] for t in own) + (0 if in_place else p.results[i])
-    made, later = p.ancestors[i], p.descendants[i]
+def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
+    """Bytes alive while each operator runs in any order: its own tensors, and those that are made before it at any
+    rate and read after it at any rate.
+
+    At ``deadline`` (of ``time.monotonic``) what is known by then, which may be less.
+    """
+    found = []
+    for i in range(p.count):
+        in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.hosts[i])  # some order lets it die here
+        own = sum(p.size[t] for t in p.reads[i]) + (0 if in_place else p.results[i])
+        found.append(p.resident + p.extra[i] + own)
+    everything = (1 << p.count) - 1
     for t, who in p.readers.items():
-        if t in own or p.producer.get(t, -1) == i:
-            continue
-        exists = t not in p.producer or made >> p.producer[t] & 1
-        if exists and (t in p.kept or who & later):
-            total += p.size[t]
-    return total
-
-
-def least_peak(p: Precedence) -> int:
-    """A bound from below on the peak of every order."""
-    return max((needed_at(p, i) for i in range(p.count)), default=0)
+        if time.monotonic() > deadline:
+            break
+        after = p.descendants[p.producer[t]] if t in p.producer else everything
+        before = everything if t in p.kept else 0
+        for i in members(who):
+            before |= p.ancestors[i]
+        if p.size[t]:
+            for i in members(after & before & ~who):
+                found[i] += p.size[t]
+    return found
 
 
 def parts(p: Precedence) -> list[int]:

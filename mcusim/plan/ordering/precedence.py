@@ -56,6 +56,12 @@ class Precedence:
         return len(self.before)
 
     @cached_property
+    def savers(self) -> int:
+        """The operators that may free as much as they make."""
+        most = [sum(self.size[t] for t in ts if t not in self.kept) for ts in self.reads]
+        return sum(1 << i for i in range(self.count) if self.results[i] - self.waste[i] <= most[i])
+
+    @cached_property
     def ancestors(self) -> tuple[int, ...]:
         """All operators that come before each one."""
         found: list[int] = []

@@ -18,14 +18,16 @@ from dataclasses import dataclass
 
 from mcusim.model.graph import Graph
 from mcusim.plan.accounting import Accounting
-from mcusim.plan.ordering.bounds import needed_at, parts
+from mcusim.plan.ordering.bounds import needs, parts
 from mcusim.plan.ordering.precedence import Precedence, members, precedence
 from mcusim.plan.timeline import timeline
 
 __all__ = ["Ordering", "optimal_order"]
 
 BEAMS = (8, 64, 512)
-LOOK = 256  # sets between two looks at the clock
+WIDE_BEAMS = (2048, 8192)
+GRACE = 1.0  # seconds that a first order may take in any case
+MOST_BYTES = 400 * 2**20  # what the sets of the exact search may take, roughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     started = time.monotonic()
     counted = accounting or Accounting()
     p = precedence(graph, counted)
-    search, order = Search(p, started + seconds), []
+    search, order = Search(p, started, seconds), []
     peak = bound = 0
     for part in parts(p):
         reached, proven, found = search.part(part, bound)
@@ -79,68 +81,94 @@ class State:
 
 
 class Search:
-    """Orders parts of ``p`` one after the other, until ``deadline`` (of ``time.monotonic``)."""
+    """Orders parts of ``p`` one after the other, for ``seconds`` from ``started`` (of ``time.monotonic``)."""
 
-    def __init__(self, p: Precedence, deadline: float) -> None:
-        self.p, self.deadline, self.states = p, deadline, 0
+    def __init__(self, p: Precedence, started: float, seconds: float) -> None:
+        self.p, self.states = p, 0
+        self.deadline, self.grace = started + seconds, started + max(seconds, GRACE)
+        self.most = MOST_BYTES // (600 + p.count // 4)  # a state has two sets, and a place in the heap
         self.done, self.live = 0, p.start
+        self.needs = needs(p, self.deadline)
 
     def part(self, part: int, enough: int) -> tuple[int, int, list[int]]:
         """The peak, a bound on it and the order of ``part``, behind the parts before; a peak of ``enough`` is as good
         as any below."""
         p = self.p
-        floor = max(enough, *(needed_at(p, i) for i in members(part)))
+        floor = max(enough, *(self.needs[i] for i in members(part)))
         ready = sum(1 << i for i in members(part) if p.before[i] & ~self.done == 0)
         first = State(self.done, ready, self.live, floor, None, ())
-        goal = self.done | part
-        best, bound = self._beams(first, part, goal, floor), floor
-        if best.peak > floor:
+        goal, bound = self.done | part, floor
+        best = self._beams(first, part, goal, self._first(first, part, goal), floor, BEAMS)
+        if best.peak > floor and not self._late():
             best, bound = self._exact(first, part, goal, best)
+            best = self._beams(first, part, goal, best, bound, WIDE_BEAMS)
         self.done, self.live = goal, best.live
         return best.peak, bound, _path(best)
+
+    def _late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    def _bytes(self, state: State, i: int) -> tuple[int, int]:
+        """Bytes alive while operator ``i`` runs next, and behind it."""
+        p = self.p
+        left = ~(state.done | 1 << i)
+        working, freed = state.live + p.extra[i] + p.results[i], p.waste[i]
+        for t in p.reads[i]:
+            if not p.readers[t] & left and t not in p.kept:
+                freed += p.size[t]
+        for t in p.hosts[i]:
+            if not p.readers[t] & left:
+                working -= p.results[i]
+                break
+        return working, state.live + p.results[i] - freed - (0 if state.done else p.unread)
 
     def _after(self, state: State, i: int, part: int) -> State:
         """``state`` when operator ``i`` has run."""
         p = self.p
-        done = state.done | 1 << i
-        in_place = any(p.readers[t] & ~done == 0 for t in p.hosts[i])
-        working = state.live + p.extra[i] + (0 if in_place else p.results[i])
-        freed = p.waste[i] + (p.unread if not state.done else 0)
-        for t in p.reads[i]:
-            if t not in p.kept and p.readers[t] & ~done == 0:
-                freed += p.size[t]
-        ready = state.ready & ~(1 << i)
+        working, live = self._bytes(state, i)
+        done, ready = state.done | 1 << i, state.ready & ~(1 << i)
         for j in members(p.after[i] & part):
             if p.before[j] & ~done == 0:
                 ready |= 1 << j
-        return State(done, ready, state.live + p.results[i] - freed, max(state.peak, working), state, (i,))
+        return State(done, ready, live, max(state.peak, working), state, (i,))
 
     def _settled(self, state: State, part: int) -> State:
         """``state`` after all operators that can only help: within its peak, and freeing what they make."""
         run: list[int] = []
         one, again = state, True
-        while again:
+        while again and time.monotonic() < self.grace:
             again = False
-            for i in members(one.ready):
-                after = self._after(one, i, part)
+            for i in members(one.ready & self.p.savers):
+                working, live = self._bytes(one, i)
                 unread = 0 if one.done else self.p.unread  # any first operator ends these
-                if after.peak == one.peak and after.live + unread <= one.live:
+                if working <= one.peak and live + unread <= one.live:
                     run.append(i)
-                    one, again = after, True
+                    one, again = self._after(one, i, part), True
                     break
         return State(one.done, one.ready, one.live, one.peak, state.since, (*state.run, *run)) if run else state
 
-    def _beams(self, first: State, part: int, goal: int, floor: int) -> State:
-        """An order found by keeping the best few sets at each step; wider while it is not good enough."""
-        best = self._beam(first, part, goal, 1, None)
-        assert best is not None, "the first that can run always leads to the end"
-        for width in BEAMS:
-            if best.peak == floor or time.monotonic() > self.deadline:
+    def _first(self, first: State, part: int, goal: int) -> State:
+        """A quick order: always the operator with the least peak, then the least that is alive; past the grace as
+        stored."""
+        state = self._settled(first, part)
+        while state.done != goal and time.monotonic() < self.grace:
+            following = [self._after(state, i, part) for i in members(state.ready)]
+            state = self._settled(min(following, key=lambda s: (s.peak, s.live)), part)
+        for i in members(goal & ~state.done):
+            state = self._after(state, i, part)
+        return state
+
+    def _beams(self, first: State, part: int, goal: int, best: State, bound: int, widths: Sequence[int]) -> State:
+        """``best``, or a better order found by keeping the best few sets at each step; wider while it is not good
+        enough."""
+        for width in widths:
+            if best.peak == bound or self._late():
                 break
             best = self._beam(first, part, goal, width, best.peak) or best
         return best
 
-    def _beam(self, first: State, part: int, goal: int, width: int, below: int | None) -> State | None:
+    def _beam(self, first: State, part: int, goal: int, width: int, below: int) -> State | None:
+        """An order with a peak ``below`` that, or None."""
         states = [self._settled(first, part)]
         while states:
             finished = [s for s in states if s.done == goal]
@@ -149,12 +177,16 @@ class Search:
             following: dict[int, State] = {}
             for state in states:
                 for i in members(state.ready):
+                    if self._late():
+                        return None
                     after = self._settled(self._after(state, i, part), part)
                     self.states += 1
                     known = following.get(after.done)
-                    if (below is None or after.peak < below) and (known is None or after.peak < known.peak):
+                    if after.peak < below and (known is None or after.peak < known.peak):
                         following[after.done] = after
-            states = sorted(following.values(), key=lambda s: (s.peak, s.live, s.done))[:width]
+                if len(following) > 4 * width:
+                    following = {s.done: s for s in _best(following, width)}
+            states = _best(following, width)
         return None
 
     def _exact(self, first: State, part: int, goal: int, best: State) -> tuple[State, int]:
@@ -173,7 +205,6 @@ class Search:
 
         put(self._settled(first, part))
         bound = first.peak
-        looked = 0
         while heap:
             peak, _, _, state = heapq.heappop(heap)
             bound = peak
@@ -181,13 +212,16 @@ class Search:
                 return state, peak
             if seen[state.done] < peak:
                 continue
-            looked += 1
-            self.states += 1
-            if looked % LOOK == 0 and time.monotonic() > self.deadline:
-                return best, bound
             for i in members(state.ready):
+                if number > self.most or self._late():
+                    return best, bound
+                self.states += 1
                 put(self._settled(self._after(state, i, part), part))
         return best, best.peak
+
+
+def _best(states: dict[int, State], width: int) -> list[State]:
+    return sorted(states.values(), key=lambda s: (s.peak, s.live, s.done))[:width]
 
 
 def _path(state: State | None) -> list[int]:
