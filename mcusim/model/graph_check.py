@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, Spec
@@ -18,18 +20,20 @@ def check_graph(graph: Graph, source: str) -> None:
         raise ModelError(f"{source}: has no operators")
     _ends(graph, source)
     ready = set(graph.inputs)
+    producers = {i: op.index for op in reversed(graph.operators) for i in op.outputs}
     for op in graph.operators:
         where = f"{source}: operator {op.index} {op.type}"
         try:
             _indices(graph, op)
-            _order(graph, op, ready)
+            _order(graph, op, ready, producers)
             _operator(graph, op)
         except ModelError as error:
             raise type(error)(f"{where}: {error}") from None
         ready.update(op.outputs)
     late = [i for i in graph.outputs if i not in ready]
     if late:
-        raise ModelError(f"{source}: no operator produces the graph's output tensor {late[0]}")
+        name = graph.tensors[late[0]].name
+        raise ModelError(f"{source}: no operator produces the graph's output tensor {late[0]} '{name}'")
 
 
 def _ends(graph: Graph, source: str) -> None:
@@ -56,15 +60,34 @@ def _indices(graph: Graph, op: Operator) -> None:
         raise ModelError(f"tensor {empty[0]} '{graph.tensors[empty[0]].name}' has no elements")
 
 
-def _order(graph: Graph, op: Operator, ready: set[int]) -> None:
+def _order(graph: Graph, op: Operator, ready: set[int], producers: Mapping[int, int]) -> None:
     for i in op.inputs:
         if i >= 0 and i not in ready and not graph.tensors[i].constant:
-            raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' before anything produces it")
+            raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' {_too_early(graph, op, producers.get(i))}")
     for i in op.outputs:
         if i in ready or graph.tensors[i].constant:
-            raise ModelError(f"writes tensor {i} '{graph.tensors[i].name}', which is already there")
+            what = "a graph input" if i in graph.inputs else f"the output of operator {producers[i]}"
+            what = "a constant" if graph.tensors[i].constant else what
+            raise ModelError(f"writes tensor {i} '{graph.tensors[i].name}', which is already there: {what}")
     if len(set(op.outputs)) < len(op.outputs):
         raise ModelError(f"writes a tensor twice: outputs {list(op.outputs)}")
+
+
+def _too_early(graph: Graph, op: Operator, producer: int | None) -> str:
+    """Why a tensor that operator ``producer`` writes is not there when ``op`` runs."""
+    if producer is None:
+        return "that nothing produces: it is no graph input, no constant and no operator's output"
+    if producer == op.index:
+        return "before anything produces it: it is its own output"
+    known, todo = {producer}, [producer]  # does the producer need this operator
+    writers = {i: one.index for one in graph.operators for i in one.outputs}
+    while todo and op.index not in known:
+        needs = {writers[i] for i in graph.operators[todo.pop()].inputs if i in writers} - known
+        known |= needs
+        todo += needs
+    if op.index in known:
+        return f"that operator {producer} produces, which needs this operator's result: a cycle"
+    return f"before operator {producer} produces it; operators must stand in an order that works"
 
 
 def _operator(graph: Graph, op: Operator) -> None:
