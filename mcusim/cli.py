@@ -83,6 +83,9 @@ app.command("kernels build")(kernels.build)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; ``arguments`` defaults to those of the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be text
     try:

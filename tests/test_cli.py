@@ -264,6 +264,15 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"), [("machines >&-", 0), ("machines --json - >&-", 0), ("memory x.tflite 2>&-", 2)]
+)
+def test_without_a_standard_output(arguments: str, status: int) -> None:
+    command = f"{sys.executable} -m mcusim {arguments}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+
+
 def test_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
     import mcusim.cli
 

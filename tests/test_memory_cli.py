@@ -143,6 +143,31 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert path.read_text() == "mine" and "exists" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["memory", "reorder"])
+def test_one_file_under_two_names_is_written_once(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.chdir(tmp_path)
+    for other in ("there/../there/x", "link/x"):
+        assert main([command, "figure-1", "-o", "there/x", "--json", other]) == 2
+        assert "is named for two outputs" in capsys.readouterr().err and not list((tmp_path / "there").iterdir())
+
+
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 255)
+    assert main(["memory", "figure-1", "-o", str(path)]) == 0 and path.stat().st_size
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("option", ["-o", "--html", "--json"])
+def test_a_full_device_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "figure-1", option, "/dev/full", "--force"]) == 2
+    assert capsys.readouterr().err == "error: cannot write /dev/full: No space left on device\n"
+
+
 def test_the_plan_goes_into_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """TFLM's own planner takes 73,728 B for this network."""
     model, out = shared_model("vww_96_int8.tflite"), tmp_path / "planned.tflite"

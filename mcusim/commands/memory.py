@@ -116,7 +116,7 @@ def _check(all_: Sequence[Path], files: Sequence[Path], inputs: Sequence[str | N
         if not force:
             check_apart(path, inputs)
         check_writable(path, force)
-    named = [path.absolute() for path in all_]
+    named = [path.resolve() for path in all_]
     for path in all_:
-        if named.count(path.absolute()) > 1:
+        if named.count(path.resolve()) > 1:
             raise UsageError(f"{path} is named for two outputs")

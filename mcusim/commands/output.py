@@ -84,11 +84,17 @@ def write_bytes(path: Path, data: bytes, force: bool) -> None:
 def _replace(path: Path, write: Callable[[Any], object], force: bool, mode: str, encoding: str | None) -> None:
     check_writable(path, force)
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced by a rename
-        with path.open(mode, encoding=encoding) as file:
-            write(file)
+        try:
+            with path.open(mode, encoding=encoding) as file:
+                write(file)
+        except BrokenPipeError:  # its reader has seen enough
+            raise
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
         return
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        # without the file's own name, which may be as long as a name can be
+        handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     temporary = Path(name)

@@ -41,7 +41,7 @@ def reorder(
     if not force:
         check_apart(out, [model])
     check_writable(out, force)
-    if json is not None and json.absolute() == out.absolute():
+    if json is not None and json.resolve() == out.resolve():
         raise UsageError(f"{out} is named for two outputs")
     with spinner(f"ordering {model}"):
         from mcusim.plan.accounting import Accounting
