@@ -6,14 +6,17 @@ import random
 from collections.abc import Callable
 
 import pytest
+from conftest import shared_model
 from order_oracles import least_by_enumeration, least_by_subsets, usage_by_walk
 from random_dags import Sketch, cell_network, random_dag
 
-from mcusim.model import Graph
+from mcusim.model import Graph, load_model
 from mcusim.plan.accounting import Accounting, weights_bytes
 from mcusim.plan.ordering import Ordering, optimal_order
 from mcusim.plan.timeline import timeline
 
+FILES = ("swiftnet_vwwc19_uint8", "kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8",
+         "person_detect", "hello_world_int8")  # fmt: skip
 COUNTED = [Accounting(True), Accounting(False, "streamed"), Accounting(True, "streamed")]
 PLAIN = Accounting()
 
@@ -44,6 +47,13 @@ def test_300_random_graphs_against_all_orders(block: int) -> None:
 def test_200_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
     for seed in range(3000 + 40 * block, 3040 + 40 * block):
         agrees(random_dag(random.Random(seed).randint(7, 12), seed), least_by_subsets, seed)
+
+
+@pytest.mark.parametrize("name", [*FILES, "figure-1"])
+def test_every_model_has_a_proven_order(name: str) -> None:
+    graph = load_model(name if name == "figure-1" else shared_model(f"{name}.tflite"))
+    for accounting in COUNTED:
+        assert least(graph, accounting).optimal
 
 
 def test_the_random_graphs_show_what_sharing_saves() -> None:
