@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_arena import MODELS, assert_sound
 
+from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
-from mcusim.plan.allocators import Move, Moves, dynamic, linear, optimal
+from mcusim.plan.allocators import MOST_MOVES, Move, Moves, dynamic, linear, moves_at_most, optimal
 from mcusim.plan.allocators.peel import peel
 from mcusim.plan.allocators.search import Limit, fit
 from mcusim.plan.arena import Arena, Block, align_up, greedy_by_size, live_bytes, plan_arena
@@ -230,6 +231,16 @@ def test_person_detection_static_and_dynamic() -> None:
     moves = dynamic(blocks)
     assert (linear(blocks).bytes, moves.bytes) == (241_072, 55_296)
     assert (len(moves.moves), moves.moved_bytes) == (29, 213_380)
+
+
+def test_very_many_moves_are_refused() -> None:
+    """A thousand and more blocks that live on while others come and go."""
+    blocks = [Block(16, i, 2100) for i in range(2000)]
+    assert moves_at_most(blocks) > MOST_MOVES
+    with pytest.raises(UsageError, match="could make 2,003,000 moves here; it does up to 1,000,000"):
+        dynamic(blocks)
+    few = [Block(16, 0, 2), Block(16, 1, 1), Block(16, 2, 3)]
+    assert len(dynamic(few).moves) <= moves_at_most(few) == 1 + 2 + 2 + 1
 
 
 def test_dynamic_by_hand() -> None:

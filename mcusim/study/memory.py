@@ -5,7 +5,7 @@ Left out: what :mod:`mcusim.plan.timeline` and the allocators leave out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -13,15 +13,14 @@ from typing import Literal
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
-from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
 from mcusim.plan.accounting import Accounting, Weights
-from mcusim.plan.allocators import ALLOCATORS, allocate
+from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
 from mcusim.plan.layout import sram_pool
-from mcusim.plan.ordering import Ordering, optimal_order
+from mcusim.plan.ordering import optimal_order
 from mcusim.plan.tflm import ALIGNMENT as TFLM_ALIGNMENT
 from mcusim.plan.tflm import tflm_head
-from mcusim.plan.timeline import timeline
+from mcusim.plan.timeline import Timeline, timeline
 from mcusim.report.defragmentation import COPIES
 from mcusim.report.memory_plan import MemoryPlan, Planned
 from mcusim.study.planned_file import tensor_offsets
@@ -67,8 +66,10 @@ def memory(
     graph = load_model(model, allow_unknown=True)
     ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
     limit = min(seconds, PLACING)
-    before = _planned(graph, None, Accounting(), align, limit)
-    after = _planned(graph, ordering, accounting, align, limit)
+    stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
+    names = _able((stored, asked), allocator)
+    before = _planned(stored, Accounting(), names, align, limit)
+    after = _planned(asked, accounting, names, align, limit)
     room = None if board is None else sram_pool(board)
     plan = MemoryPlan(graph, before, after, allocator, ordering, board, room)
     return replace(plan, tflm_head=_tflm_head(plan))
@@ -107,6 +108,11 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
     return tflm_head(graph, None if own else tensor_offsets(plan))
 
 
-def _planned(graph: Graph, ordering: Ordering | None, accounting: Accounting, align: int, seconds: float) -> Planned:
-    found = timeline(graph, None if ordering is None else ordering.order, accounting)
-    return Planned(found, accounting, {name: allocate(found.blocks, name, align, seconds) for name in ALLOCATORS})
+def _planned(found: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float) -> Planned:
+    return Planned(found, accounting, {name: allocate(found.blocks, name, align, seconds) for name in names})
+
+
+def _able(timelines: Iterable[Timeline], allocator: str) -> list[str]:
+    """The allocators to compare: not the one that would make very many moves, unless it was asked for."""
+    few = all(moves_at_most(found.blocks) <= MOST_MOVES for found in timelines)
+    return [name for name in ALLOCATORS if few or name in (allocator, "linear", "greedy", "optimal")]

@@ -1,8 +1,20 @@
 """Ways to place buffers in memory, compared on the same lifetimes (TFLM's greedy planner is in mcusim.plan.arena)."""
 
 from mcusim.plan.allocators.allocate import ALLOCATORS, Placed, allocate
-from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
+from mcusim.plan.allocators.dynamic import MOST_MOVES, Move, Moves, dynamic, moves_at_most
 from mcusim.plan.allocators.linear import linear
 from mcusim.plan.allocators.optimal import Optimum, optimal
 
-__all__ = ["ALLOCATORS", "Move", "Moves", "Optimum", "Placed", "allocate", "dynamic", "linear", "optimal"]
+__all__ = [
+    "ALLOCATORS",
+    "MOST_MOVES",
+    "Move",
+    "Moves",
+    "Optimum",
+    "Placed",
+    "allocate",
+    "dynamic",
+    "linear",
+    "moves_at_most",
+    "optimal",
+]

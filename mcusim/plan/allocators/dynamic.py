@@ -6,9 +6,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcusim.plan.arena import Block, align_up
+from mcusim.errors import UsageError
+from mcusim.plan.arena import Block, align_up, live_bytes
 
-__all__ = ["Move", "Moves", "dynamic"]
+__all__ = ["MOST_MOVES", "Move", "Moves", "dynamic", "moves_at_most"]
+
+MOST_MOVES = 1_000_000  # a move and what is known of it take some 200 B
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,13 @@ def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
 
     ``Moves.bytes`` therefore equals the peak of live aligned bytes, the lower bound of every allocator. Nothing
     outlives its ``last``, so a graph's outputs do not move after the last step; for that let them live a step longer.
-    Time O(steps with a birth or a death x blocks alive). Leaves out: the cost of a move, headers between buffers, and
-    allocators that move only when a block does not fit.
+    Time and memory O(blocks alive, summed over the steps with a birth or a death); UsageError when that sum could pass
+    :data:`MOST_MOVES`. Leaves out: the cost of a move, headers between buffers, and allocators that move only when a
+    block does not fit.
     """
+    most = moves_at_most(blocks)
+    if most > MOST_MOVES:
+        raise UsageError(f"the dynamic allocator could make {most:,} moves here; it does up to {MOST_MOVES:,}")
     sizes = [align_up(b.bytes, align) for b in blocks]
     places: list[list[tuple[int, int]]] = [[] for _ in blocks]
     moves: list[Move] = []
@@ -79,6 +86,12 @@ def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
         live = [i for i in (*live, *born) if blocks[i].last > step]
         end = _compact(step, live, sizes, places, moves, blocks)
     return Moves(tuple(map(tuple, places)), tuple(moves), peak)
+
+
+def moves_at_most(blocks: Sequence[Block]) -> int:
+    """A bound on the moves that :func:`dynamic` makes: the blocks alive, summed over the steps at which it looks."""
+    counts = live_bytes([Block(1, b.first, b.last) for b in blocks])
+    return sum(counts[step] for step, _ in _births(blocks))
 
 
 def _births(blocks: Sequence[Block]) -> list[tuple[int, list[int]]]:
