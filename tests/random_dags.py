@@ -124,3 +124,31 @@ def cell_network(count: int, seed: int) -> Graph:
         rest = [t for t in hidden if t not in used]
         last, older = sketch.op(rest, size * len(rest), kind="CONCATENATION"), last
     return sketch.graph()
+
+
+def nasnet(cells: int) -> Graph:
+    """Normal cells of NASNet-A (Zoph et al. 2018, figure 4) one after the other, of half the size after each third."""
+    sketch, side, channels = Sketch(32 * 32 * 3), 32, 16
+
+    def conv(source: int, kind: str = "CONV_2D") -> int:
+        return sketch.op([source], side * side * channels, kind=kind, weights=channels if kind == "CONV_2D" else 0)
+
+    def relu(source: int) -> int:
+        return sketch.op([source], kind="RELU", shape=sketch.tensors[source].shape)
+
+    def separable(source: int) -> int:
+        for _ in range(2):
+            source = conv(conv(relu(source)))
+        return source
+
+    before = last = conv(0)
+    for cell in range(cells):
+        if cell % max(1, cells // 3) == max(1, cells // 3) - 1:
+            side, channels = side // 2, channels * 2
+        h, older = conv(relu(last)), conv(relu(before))
+        pool = "AVERAGE_POOL_2D"
+        pairs = [(separable(h), h), (separable(older), separable(h)), (conv(h, pool), older)]
+        pairs += [(conv(older, pool), conv(older, pool)), (separable(older), separable(older))]
+        sums = [sketch.op(list(pair), kind="ADD", shape=(side * side * channels,)) for pair in pairs]
+        before, last = last, sketch.op([older, *sums], 6 * side * side * channels, kind="CONCATENATION")
+    return sketch.graph()

@@ -8,7 +8,7 @@ import time
 import pytest
 from conftest import shared_model
 from order_oracles import least_by_enumeration, least_by_subsets, usage_by_walk
-from random_dags import Sketch, cell_network, random_dag, wide_network
+from random_dags import Sketch, cell_network, nasnet, random_dag, wide_network
 
 from mcusim.model import load_model
 from mcusim.plan.lifetimes import peak_bytes, usage_bytes
@@ -72,6 +72,14 @@ def test_large_cell_networks_are_ordered_in_seconds(count: int) -> None:
     for seed in range(3):
         found = least(cell_network(count, seed))
         assert found.optimal
+
+
+@pytest.mark.parametrize(("cells", "operators"), [(7, 302), pytest.param(13, 560, marks=pytest.mark.slow)])
+def test_nasnet_has_a_proven_order(cells: int, operators: int) -> None:
+    graph = nasnet(cells)
+    found = optimal_order(graph, 60)
+    assert len(graph.operators) == operators and found.optimal
+    assert found.peak == max(usage_by_walk(graph, found.order)) < peak_bytes(graph)
 
 
 def test_no_time_gives_the_best_so_far_and_a_bound() -> None:

@@ -25,8 +25,8 @@ from mcusim.plan.timeline import timeline
 
 __all__ = ["Ordering", "optimal_order"]
 
-BEAMS = (8, 64, 512)
-WIDE_BEAMS = (2048, 8192)
+BEAMS = (8, 64)
+WIDE_BEAMS = (512, 2048, 8192)
 GRACE = 1.0  # seconds that a first order may take in any case
 MOST_BYTES = 400 * 2**20  # what the sets of the exact search may take, roughly
 
@@ -59,6 +59,7 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     search, order = Search(p, started, seconds), []
     peak = bound = 0
     for part in parts(p):
+        search.share(part)
         reached, proven, found = search.part(part, bound)
         order += found
         peak, bound = max(peak, reached), max(bound, proven)
@@ -87,9 +88,16 @@ class Search:
     def __init__(self, p: Precedence, started: float, seconds: float) -> None:
         self.p, self.states = p, 0
         self.deadline, self.grace = started + seconds, started + max(seconds, GRACE)
+        self.until = self.deadline  # of the part at hand
         self.most = MOST_BYTES // (600 + p.count // 4)  # a state has two sets, and a place in the heap
         self.done, self.live = 0, p.start
         self.needs = needs(p, self.deadline)
+
+    def share(self, part: int) -> None:
+        """Give ``part`` its share of the time that is left, by the operators that are left."""
+        now = time.monotonic()
+        left = self.p.count - self.done.bit_count()
+        self.until = now + (self.deadline - now) * part.bit_count() / left
 
     def part(self, part: int, enough: int) -> tuple[int, int, list[int]]:
         """The peak, a bound on it and the order of ``part``, behind the parts before; a peak of ``enough`` is as good
@@ -100,14 +108,20 @@ class Search:
         first = State(self.done, ready, self.live, floor, None, ())
         goal, bound = self.done | part, floor
         best = self._beams(first, part, goal, self._first(first, part, goal), floor, BEAMS)
-        if best.peak > floor and not self._late():
-            best, bound = self._exact(first, part, goal, best)
-            best = self._beams(first, part, goal, best, bound, WIDE_BEAMS)
+        sets = Sets([(floor, 0, 0, self._settled(first, part))], {})
+        for width in WIDE_BEAMS:
+            if best.peak == bound or self._late():
+                break
+            half = time.monotonic() + (self.until - time.monotonic()) / 2
+            best, bound = self._exact(sets, part, goal, best, half)
+            best = self._beams(first, part, goal, best, bound, (width,))
+        if best.peak > bound:
+            best, bound = self._exact(sets, part, goal, best, self.until)
         self.done, self.live = goal, best.live
         return best.peak, bound, _path(best)
 
     def _late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return time.monotonic() > self.until
 
     def _bytes(self, state: State, i: int) -> tuple[int, int]:
         """Bytes alive while operator ``i`` runs next, and behind it."""
@@ -190,35 +204,40 @@ class Search:
             states = _best(following, width)
         return None
 
-    def _exact(self, first: State, part: int, goal: int, best: State) -> tuple[State, int]:
-        """The least peak by sets in order of their peaks; ``best`` is an order known already."""
-        heap: list[tuple[int, int, int, State]] = []
-        seen: dict[int, int] = {}
-        number = 0
+    def _exact(self, sets: Sets, part: int, goal: int, best: State, until: float) -> tuple[State, int]:
+        """The least peak by sets in order of their peaks, going on from ``sets``; ``best`` is an order known already.
 
-        def put(state: State) -> None:
-            nonlocal number
-            if state.peak >= best.peak or seen.get(state.done, best.peak) <= state.peak:
-                return
-            seen[state.done] = state.peak
-            number += 1
-            heapq.heappush(heap, (state.peak, -state.done.bit_count(), number, state))
-
-        put(self._settled(first, part))
-        bound = first.peak
-        while heap:
-            peak, _, _, state = heapq.heappop(heap)
-            bound = peak
-            if state.done == goal:
-                return state, peak
-            if seen[state.done] < peak:
+        Without an answer at ``until``, or when there is no memory for more sets: ``best`` and the bound reached."""
+        while sets.heap:
+            entry = heapq.heappop(sets.heap)
+            peak, state = entry[0], entry[3]
+            if peak >= best.peak or state.done == goal:
+                return min(best, state, key=lambda s: s.peak), min(peak, best.peak)
+            if sets.seen.get(state.done, peak) < peak:
                 continue
             for i in members(state.ready):
-                if number > self.most or self._late():
-                    return best, bound
+                if sets.number > self.most or time.monotonic() > until:
+                    heapq.heappush(sets.heap, entry)
+                    return best, peak
                 self.states += 1
-                put(self._settled(self._after(state, i, part), part))
+                sets.put(self._settled(self._after(state, i, part), part), best.peak)
         return best, best.peak
+
+
+@dataclass(slots=True)
+class Sets:
+    """Sets still to look at by their peak, the fuller first, and the least peak of each set ever seen."""
+
+    heap: list[tuple[int, int, int, State]]
+    seen: dict[int, int]
+    number: int = 0
+
+    def put(self, state: State, below: int) -> None:
+        """Keep ``state`` unless it is no better than an order or a set known already."""
+        if state.peak < below and self.seen.get(state.done, below) > state.peak:
+            self.seen[state.done] = state.peak
+            self.number += 1
+            heapq.heappush(self.heap, (state.peak, -state.done.bit_count(), self.number, state))
 
 
 def _best(states: dict[int, State], width: int) -> list[State]:
