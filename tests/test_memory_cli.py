@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tflm import TFLM
 
 from mcusim.cli import main
 from mcusim.model import load_model
+from mcusim.report.memory_json import memory_json
 from mcusim.study.tensors import random_inputs
 
 PERSON = "person_detect.tflite"
@@ -116,7 +118,10 @@ def test_the_verdict_of_a_machine(size: str, status: int, words: str, capsys: py
     found = planned(capsys, *arguments, status=status)
     assert found["arena_bytes"] == 256 * 1024 and found["memory"]["fits"] is (status == 0)
     assert main(["memory", *arguments]) == status
-    assert f"the arena of the greedy allocator {words} sram1+sram2+sram3" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"the arena of the greedy allocator {words} sram1+sram2+sram3" in out
+    assert f"\n  changed: memory.sram3.size = {size}\n" in out and found["set"] == {"memory.sram3.size": size}
+    assert max(len(line) for line in out.splitlines() if "arena of the" in line or "KiB" in line) <= 80
 
 
 @pytest.mark.parametrize(
@@ -134,6 +139,21 @@ def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.Capt
     assert main(["memory", "figure-1", *arguments]) == 2
     found = capsys.readouterr()
     assert found.out == "" and message in found.err and len(found.err.splitlines()) == 1
+
+
+def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    found = planned(capsys, "figure-1", "--allocator", "dynamic", "-m", "nucleo-f767zi")
+    found["defragmentation"][0]["by_cause"] = {}
+    words = set(re.findall(r"[a-z_0-9]+", memory_json.__doc__ or ""))
+    assert keys(found) <= words and {"places", "offset", "target", "cycles_by_move"} <= keys(found)
+
+
+def keys(data: Any) -> set[str]:
+    if isinstance(data, list):
+        return set().union(*map(keys, data))
+    if not isinstance(data, dict):
+        return set()
+    return set(data).union(*map(keys, data.values()))
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,6 +226,9 @@ def test_memory_that_is_too_small_is_marked() -> None:
     assert texts.count("end of SRAM, 4,096 B") == 2
     roomy = Page(memory_html(replace(plan, room=Pool("sram1", 0, 65536))))
     assert "takes 7.6% of the 65,536 B" in roomy.text and "end of SRAM" not in str(roomy.figures)
+    assert "changed:" not in roomy.text
+    slower = replace(plan, machine=load_machine("nucleo-f767zi", {"core.clock": "100 MHz"}))
+    assert "of nucleo-f767zi (changed: core.clock = 100 MHz)" in Page(memory_html(slower)).text
 
 
 def test_plots_of_many_operators_stay_small() -> None:

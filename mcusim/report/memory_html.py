@@ -9,7 +9,7 @@ from mcusim.report.memory_figure import Scale, order_figure
 from mcusim.report.memory_hover import Told, operator_label
 from mcusim.report.memory_plan import MemoryPlan, Planned
 from mcusim.report.page import page, plain, shortened, table
-from mcusim.report.text import rounded
+from mcusim.report.text import changed, rounded
 
 __all__ = ["memory_html"]
 
@@ -139,6 +139,7 @@ def _machine(plan: MemoryPlan) -> str:
         return ""
     arena, machine = plan.placed.bytes, plain(shortened(plan.machine.name, 80))
     memory = f"{pool.size:,} B of SRAM ({plain(shortened(pool.name, 80))}) of {machine}"
+    memory += "".join(f" ({plain(shortened(line, 400))})" for line in changed(plan.machine.changes))
     if plan.fits:
         return f"The {plan.allocator} arena takes {arena / pool.size:.1%} of the {memory}."
     return f"The {plan.allocator} arena is {arena - pool.size:,} B larger than the {memory}."

@@ -12,8 +12,17 @@ __all__ = ["memory_json"]
 
 
 def memory_json(plan: MemoryPlan) -> dict[str, Any]:
-    """``model order in_place weights peak_before peak_after bottleneck steps residents allocators`` and, of a machine,
-    whether the arena fits."""
+    """``model sha256 order in_place weights allocator align`` say what was asked for, ``order`` as operator indices;
+    ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without a
+    search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
+    ``tflm_head_bytes`` null where TFLM has no such plan.
+
+    ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
+    offset}}``, ``allocators[]{allocator bytes lower_bound gap seconds moved_bytes moves[]{step resident source target
+    bytes}}``. Of a machine ``machine set memory{name bytes fits}``, null, empty and null without one; of moves that are
+    made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and
+    ``assumptions``; then ``warnings``.
+    """
     found, ordering = plan.after.timeline, plan.ordering
     return {
         "model": plan.graph.name,
@@ -35,6 +44,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
         "machine": None if plan.machine is None else plan.machine.name,
+        "set": {} if plan.machine is None else dict(plan.machine.changes),
         "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
         "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
         "assumptions": list(plan.assumptions),

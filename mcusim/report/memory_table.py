@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.report.memory_plan import MemoryPlan, Planned
-from mcusim.report.text import columns, rounded, wrapped
+from mcusim.report.text import changed, columns, rounded, wrapped
 
 __all__ = ["memory_table"]
 
@@ -147,4 +147,5 @@ def _verdict(plan: MemoryPlan) -> list[str]:
         return []
     verb = "fits into" if plan.fits else "does not fit into"
     room = f"{plan.room.name} of {plan.machine.name}: {plan.placed.bytes:,} of {plan.room.size:,} B"
-    return [f"  the arena of the {plan.allocator} allocator {verb} {room}", ""]
+    told = wrapped(f"the arena of the {plan.allocator} allocator {verb} {room}")
+    return [*told, *(f"  {line}" for line in changed(plan.machine.changes)), ""]
