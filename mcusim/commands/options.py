@@ -101,7 +101,7 @@ WeightsIn = Annotated[
     ),
 ]
 Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search; then the best found.")
+    float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search of an order or of offsets.")
 ]
 AllowUnknown = Annotated[
     bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")

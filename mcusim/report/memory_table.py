@@ -59,8 +59,8 @@ def _proof(plan: MemoryPlan) -> str:
     if found is None:
         return ""
     took = f" ({found.seconds:.1f} s)" if found.seconds > 0.5 else ""
-    bound = "" if found.optimal else f" than {found.bound:,} B"
-    return f"no order needs less{bound}{took}"
+    gap = f" than {found.bound:,} B: a gap of {(found.peak - found.bound) / max(found.peak, 1):.1%}"
+    return f"no order needs less{'' if found.optimal else gap}{took}"
 
 
 def _where(plan: MemoryPlan, planned: Planned) -> str:
