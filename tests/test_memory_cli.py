@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import shared_model
+from test_offline_plan import in_place_graph
+from tflite_writer import write_tflite as write_unchecked
 from tflm import TFLM
 
 from mcusim.cli import main
 from mcusim.model import load_model
+from mcusim.model.reordered import reordered
+from mcusim.model.tflite_write import write_tflite
+from mcusim.plan.allocators import Placed, allocate
+from mcusim.plan.arena import Block
 from mcusim.report.memory_json import memory_json
+from mcusim.study.memory import memory
 from mcusim.study.tensors import random_inputs
 
 PERSON = "person_detect.tflite"
@@ -42,6 +51,8 @@ def test_figure_1_in_both_orders(capsys: pytest.CaptureFixture[str]) -> None:
         True,
     )
     assert max(step["bytes"] for step in least["steps"]) == 4960 == least["steps"][least["bottleneck"]]["bytes"]
+    assert [step["top"] for step in least["steps"]] == [4704, 3648, *[4960] * 5]
+    assert [step["type"] for step in least["steps"]] == ["CONV_2D"] * 6 + ["CONCATENATION"]
 
 
 def test_person_detection_static_and_dynamic(capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +166,47 @@ def keys(data: Any) -> set[str]:
     if not isinstance(data, dict):
         return set()
     return set(data).union(*map(keys, data.values()))
+
+
+def test_the_head_of_tflms_arena(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In place its planner has to follow ours; where it has no such plan, or an unknown kernel, nothing is said."""
+
+    def head(*arguments: str) -> int | None:
+        found: int | None = planned(capsys, *arguments)["tflm_head_bytes"]
+        return found
+
+    assert (head("figure-1"), head("figure-1", "--order", "optimal")) == (5216, 4960)
+    for arguments in (["--weights", "streamed"], ["--align", "32"], ["--allocator", "linear"]):
+        assert head("figure-1", *arguments) is None
+    path, out = tmp_path / "sum.tflite", tmp_path / "planned.tflite"
+    path.write_bytes(write_tflite(in_place_graph()))
+    assert head(str(path)) == 12_288
+    for allocator in ("greedy", "optimal"):
+        arguments = [str(path), "--in-place", "--allocator", allocator, "-o", str(out), "--force"]
+        assert head(*arguments) == TFLM(out.read_bytes()).head == 8192
+    graph = load_model("figure-1")
+    odd = (*graph.operators[:6], replace(graph.operators[6], type="MyConcatenation"))
+    path.write_bytes(write_unchecked(replace(graph, operators=odd)))
+    assert head(str(path)) is None
+
+
+def test_seconds_bound_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def recorded(blocks: Sequence[Block], name: str, align: int, seconds: float) -> Placed:
+        given.append(seconds)
+        return allocate(blocks, name, align, seconds)
+
+    monkeypatch.setattr("mcusim.study.memory.allocate", recorded)
+    memory("figure-1", seconds=0.5)
+    assert set(given) == {0.5}
+
+
+def test_a_reordered_graph_numbers_its_operators_anew() -> None:
+    graph = load_model("figure-1")
+    found = reordered(graph, (0, 3, 5, 1, 2, 4, 6))
+    assert [op.index for op in found.operators] == list(range(7))
+    assert found.operators[1].outputs == graph.operators[3].outputs
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,6 +91,9 @@ def test_weights_count_where_they_are() -> None:
     plain = timeline(graph).usage
     assert timeline(graph, None, Accounting(weights="streamed")).usage == tuple(map(sum, zip(plain, each, strict=True)))
     assert timeline(graph, None, Accounting(weights="resident")).usage == tuple(used + sum(each) for used in plain)
+    order = (0, 3, 5, 1, 2, 4, 6)
+    found = [r for r in timeline(graph, order, Accounting(weights="streamed")).residents if r.kind == "weights"]
+    assert [(r.operator, r.bytes, r.first) for r in found] == [(i, each[i], s) for s, i in enumerate(order) if each[i]]
     with pytest.raises(UsageError, match="weights 'sram': must be one of flash, streamed, resident"):
         Accounting(weights="sram")
 
@@ -152,6 +155,9 @@ def test_allocators_by_name() -> None:
     assert {name: allocate(blocks, name, 1).bytes for name in ALLOCATORS} == {
         "linear": 60, "greedy": 50, "dynamic": 50, "optimal": 50,
     }  # fmt: skip
+    torn = [(3, 0, 0), (1, 0, 2), (2, 1, 1), (1, 1, 4), (1, 2, 2), (1, 2, 6), (2, 3, 4), (3, 5, 6)]
+    proven = allocate([Block(*row) for row in torn], "optimal", 1)
+    assert (proven.bytes, proven.bound, proven.gap) == (5, 5, 0)  # 4 B are alive at most
     moved = allocate(blocks, "dynamic", 1)
     assert moved.moved_bytes == 20 and (moved.offset(1, 1), moved.offset(1, 2)) == (10, 0)
     with pytest.raises(UsageError, match="the dynamic allocator moves tensors"):

@@ -13,6 +13,7 @@ from typing import Literal
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
+from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
 from mcusim.plan.accounting import Accounting, Weights
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
@@ -99,8 +100,13 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
 
 
 def _tflm_head(plan: MemoryPlan) -> int | None:
-    """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets."""
+    """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets.
+
+    None for an operator that is not known, whose kernel may have scratch buffers.
+    """
     counted = plan.after.accounting
+    if any(op.type not in OPERATORS for op in plan.graph.operators):
+        return None
     if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
         return None
     graph = reordered(plan.graph, plan.after.timeline.order)
