@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,29 +70,25 @@ def memory(
     output = Output(json, force, [model, machine])
     files = [path for path in (out, html) if path is not None]
     _check([*files, *([json] if json is not None else [])], files, [model, machine], force)
-    with spinner(f"planning the memory of {model}"):
-        from mcusim.study.memory import memory as find
-        from mcusim.study.memory import priced
-
-        plan = find(
-            model,
-            order=order,
-            in_place=in_place,
-            weights=weights,
-            allocator=allocator,
-            machine=machine,
-            overrides=options.overrides(set_),
-            align=align,
-            seconds=seconds,
-        )
-    with working(f"moving the tensors of {model}") as step:
-        plan = priced(plan, step)
+    asked = {"order": order, "in_place": in_place, "weights": weights, "allocator": allocator, "machine": machine}
+    plan = _plan(model, overrides=options.overrides(set_), align=align, seconds=seconds, **asked)
     _write(plan, model, out, html, force)
     from mcusim.report.memory_json import memory_json
     from mcusim.report.memory_table import memory_table
 
     output.emit(lambda: memory_table(plan, files, assumptions), lambda: memory_json(plan))
     return 0 if plan.fits else 1
+
+
+def _plan(model: str, **asked: Any) -> MemoryPlan:
+    """The plan, with the price of its moves."""
+    with spinner(f"planning the memory of {model}"):
+        from mcusim.study.memory import memory as find
+        from mcusim.study.memory import priced
+
+        plan = find(model, **asked)
+    with working(f"moving the tensors of {model}") as step:
+        return priced(plan, step)
 
 
 def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> None:

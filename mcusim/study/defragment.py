@@ -10,6 +10,7 @@ Liberis and Lane 2019, which has a library's memmove on a host only; Mbed compil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -68,26 +69,28 @@ def defragment(
     extent = max((move.source + align_up(move.bytes, unit) for move in moves), default=0)
     if extent > pool.size:
         raise DoesNotFit(pool.name, extent, pool.size, "the range in which the buffers move")
+    still = delivered(machine, 0.0, (), {})
     if not moves:
-        return Defragmentation(machine, copy, pool.base, pool.name, (), (), {}, {}, delivered(machine, 0.0, (), {}))
+        return Defragmentation(machine, copy, pool.base, pool.name, (), (), {}, {}, still)
+    emulator, cycles = _moved(moves, machine, pool.base, extent, copy, progress)
+    blank = Defragmentation(machine, copy, pool.base, pool.name, tuple(moves), cycles, {}, {}, still)
+    return _counted(blank, emulator, loop)
+
+
+def _counted(moved: Defragmentation, emulator: Emulator, loop: str) -> Defragmentation:
+    """``moved`` with what the emulator counted meanwhile."""
     from mcusim.engine.run import Traffic  # slow to import, as the emulator is
 
-    emulator, cycles = _moved(moves, machine, pool.base, extent, copy, progress)
-    counters = emulator.memory.by_region()
-    traffic = Traffic.by_region(counters)
+    machine = moved.machine
+    traffic = Traffic.by_region(emulator.memory.by_region())
     kinds: tuple[DeviceKind, ...] = ("sdram", "qspi")
     external = [kind for kind in kinds if any(machine.memory[name].kind == kind for name in traffic)]
-    moved = {name: t.total for name, t in traffic.items()}
-    return Defragmentation(
-        machine=machine,
-        copy=copy,
-        base=pool.base,
-        memory=pool.name,
-        moves=tuple(moves),
-        cycles_by_move=cycles,
-        by_cause=_causes(emulator, sum(cycles)),
+    crossed = {name: t.total for name, t in traffic.items()}
+    return replace(
+        moved,
+        by_cause=_causes(emulator, moved.cycles),
         traffic=traffic,
-        energy=delivered(machine, sum(cycles) / machine.core.clock, external, moved),
+        energy=delivered(machine, moved.seconds, external, crossed),
         assumptions=(*machine_assumptions(machine, traffic, False, energy=True), *_own(loop)),
     )
 
