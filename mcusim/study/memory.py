@@ -56,10 +56,9 @@ def memory(
     Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
     :func:`mcusim.model.load_model` raises.
     """
-    if order not in ORDERS:
-        raise UsageError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
-    if allocator not in ALLOCATORS:
-        raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")
+    for what, value, known in (("order", order, ORDERS), ("allocator", allocator, tuple(ALLOCATORS))):
+        if value not in known:
+            raise UsageError(f"{what} {value!r}: must be one of {', '.join(known)}")
     if machine is None and overrides:
         raise UsageError("--set changes a machine: name it with --machine")
     accounting = Accounting(in_place, weights)
