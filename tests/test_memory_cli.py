@@ -274,3 +274,17 @@ def test_the_model_is_never_its_own_output(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert planned(capsys, str(path))["peak_before"] == 4960
     assert main(["memory", str(path), "-o", str(path), "--force"]) == 0  # a plan that is there is replaced
+
+
+@pytest.mark.parametrize("arguments", [["-o", "-"], ["--html", "-"]])
+def test_files_are_no_standard_output(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["memory", "figure-1", *arguments]) == 2
+    assert "-: name a file" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_head_that_tflm_cannot_have_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys, str(shared_model(SWIFTNET)))["tflm_head_bytes"] is None  # uint8
+    assert planned(capsys, "figure-1")["tflm_head_bytes"] == 5216

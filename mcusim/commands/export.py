@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, check_writable, write_bytes
+from mcusim.commands.output import Output, check_outputs, write_bytes
 from mcusim.errors import UsageError
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite; - is standard output.")]
@@ -54,9 +54,7 @@ def export(
 def _check(out: Path, to_stdout: bool, json: Path | None, force: bool) -> None:
     """Refuse before the work what could not be written behind it."""
     if not to_stdout:
-        check_writable(out, force)
-        if json is not None and json.absolute() == out.absolute():
-            raise UsageError(f"{out} is named for two outputs")
+        check_outputs([out], json, [], force)
         return
     if str(json) == "-":
         raise UsageError("-o - and --json - both want standard output")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, check_apart, check_writable, write_bytes
+from mcusim.commands.output import Output, check_outputs, write_bytes
 from mcusim.commands.progress import spinner, working
-from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.report.memory_plan import MemoryPlan
@@ -69,10 +67,19 @@ def memory(
     """
     output = Output(json, force, [model, machine])
     files = [path for path in (out, html) if path is not None]
-    _check([*files, *([json] if json is not None else [])], files, [model, machine], force)
-    asked = {"order": order, "in_place": in_place, "weights": weights, "allocator": allocator, "machine": machine}
-    plan = _plan(model, overrides=options.overrides(set_), align=align, seconds=seconds, **asked)
-    _write(plan, model, out, html, force)
+    check_outputs(files, json, [model, machine], force)
+    asked: dict[str, Any] = {
+        "order": order,
+        "in_place": in_place,
+        "weights": weights,
+        "allocator": allocator,
+        "machine": machine,
+    }
+    with spinner(f"planning the memory of {model}"):
+        from mcusim.study.memory import memory as find
+
+        plan = find(model, order=order, allocator=allocator, **counted, **target)
+    plan = _write(plan, model, out, html, force)
     from mcusim.report.memory_json import memory_json
     from mcusim.report.memory_table import memory_table
 
@@ -80,39 +87,21 @@ def memory(
     return 0 if plan.fits else 1
 
 
-def _plan(model: str, **asked: Any) -> MemoryPlan:
-    """The plan, with the price of its moves."""
-    with spinner(f"planning the memory of {model}"):
-        from mcusim.study.memory import memory as find
-        from mcusim.study.memory import priced
+def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> MemoryPlan:
+    """The plan with the price of its moves; the files that were asked for are all made before one is written."""
+    from mcusim.study.memory import priced
 
-        plan = find(model, **asked)
-    with working(f"moving the tensors of {model}") as step:
-        return priced(plan, step)
-
-
-def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> None:
-    """The files that were asked for; both are made before either is written."""
     found: list[tuple[Path, bytes]] = []
     if out is not None:
         from mcusim.study.planned_file import planned_file
 
         found.append((out, planned_file(model, plan)))
+    with working(f"moving the tensors of {model}") as step:
+        plan = priced(plan, step)
     if html is not None:
         from mcusim.report.memory_html import memory_html
 
         found.append((html, memory_html(plan).encode()))
     for path, data in found:
         write_bytes(path, data, force)
-
-
-def _check(all_: Sequence[Path], files: Sequence[Path], inputs: Sequence[str | None], force: bool) -> None:
-    """Refuse before the work what could not be written behind it."""
-    for path in files:
-        if not force:
-            check_apart(path, inputs)
-        check_writable(path, force)
-    named = [path.resolve() for path in all_]
-    for path in all_:
-        if named.count(path.resolve()) > 1:
-            raise UsageError(f"{path} is named for two outputs")
+    return plan

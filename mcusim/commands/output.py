@@ -6,14 +6,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from mcusim.errors import UsageError
 
-__all__ = ["Output", "check_writable", "fail", "write_bytes", "write_file"]
+__all__ = ["Output", "check_outputs", "check_writable", "fail", "write_bytes", "write_file"]
 
 
 def fail(message: str) -> None:
@@ -69,6 +69,25 @@ def check_writable(path: Path, force: bool) -> None:
         raise UsageError(f"cannot write {path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}: the directory {path.parent} is read-only")
+
+
+def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
+    """Refuse before the work what could not be written behind it: ``files``, beside the JSON of an :class:`Output`.
+
+    Raises UsageError for a path that cannot be written, for one of the ``inputs`` unless ``force``, for standard
+    output, and when two of them are one file.
+    """
+    given = list(inputs)
+    for path in files:
+        if str(path) == "-":
+            raise UsageError("-: name a file; standard output is for the table, or for --json -")
+        if not force:
+            check_apart(path, given)
+        check_writable(path, force)
+    named = [path.resolve() for path in (*files, *([json] if json is not None else []))]
+    for path in (*files, *([json] if json is not None else [])):
+        if named.count(path.resolve()) > 1:
+            raise UsageError(f"{path} is named for two outputs")
 
 
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, check_apart, check_writable, write_bytes
+from mcusim.commands.output import Output, check_outputs, write_bytes
 from mcusim.commands.progress import spinner
-from mcusim.errors import UsageError
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite in the new order.")]
 Operators = Annotated[bool, typer.Option("--operators", help="Show the bytes alive at every step of both orders.")]
@@ -38,11 +37,7 @@ def reorder(
       mcusim reorder figure-1 -o figure-1.tflite --operators --json -
     """
     output = Output(json, force, [model])
-    if not force:
-        check_apart(out, [model])
-    check_writable(out, force)
-    if json is not None and json.resolve() == out.resolve():
-        raise UsageError(f"{out} is named for two outputs")
+    check_outputs([out], json, [model], force)
     with spinner(f"ordering {model}"):
         from mcusim.plan.accounting import Accounting
         from mcusim.study.reorder import reorder as find

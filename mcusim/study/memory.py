@@ -19,6 +19,7 @@ from mcusim.plan.accounting import Accounting, Weights
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
 from mcusim.plan.layout import sram_pool
 from mcusim.plan.ordering import optimal_order
+from mcusim.plan.placement import PARAMETRIC
 from mcusim.plan.tflm import ALIGNMENT as TFLM_ALIGNMENT
 from mcusim.plan.tflm import tflm_head
 from mcusim.plan.timeline import Timeline, timeline
@@ -101,10 +102,13 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
 def _tflm_head(plan: MemoryPlan) -> int | None:
     """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets.
 
-    None for an operator that is not known, whose kernel may have scratch buffers.
+    None for an operator that is not known, whose kernel may have scratch buffers, and for uint8 networks, whose
+    convolutions it has no kernels for.
     """
     counted = plan.after.accounting
     if any(op.type not in OPERATORS for op in plan.graph.operators):
+        return None
+    if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.type in PARAMETRIC):
         return None
     if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
         return None
