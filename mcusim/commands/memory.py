@@ -68,23 +68,21 @@ def memory(
     output = Output(json, force, [model, machine])
     files = [path for path in (out, html) if path is not None]
     check_outputs(files, json, [model, machine], force)
-    asked: dict[str, Any] = {
-        "order": order,
-        "in_place": in_place,
-        "weights": weights,
-        "allocator": allocator,
-        "machine": machine,
-    }
+    counted: dict[str, Any] = {"in_place": in_place, "weights": weights, "align": align, "seconds": seconds}
+    target: dict[str, Any] = {"machine": machine, "overrides": options.overrides(set_)}
     with spinner(f"planning the memory of {model}"):
         from mcusim.study.memory import memory as find
 
         plan = find(model, order=order, allocator=allocator, **counted, **target)
-    plan = _write(plan, model, out, html, force)
+    _emit(_write(plan, model, out, html, force), output, files, assumptions)
+    return 0 if plan.fits else 1
+
+
+def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool) -> None:
     from mcusim.report.memory_json import memory_json
     from mcusim.report.memory_table import memory_table
 
     output.emit(lambda: memory_table(plan, files, assumptions), lambda: memory_json(plan))
-    return 0 if plan.fits else 1
 
 
 def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> MemoryPlan:
