@@ -51,7 +51,8 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
     """The order of ``graph``'s operators with the least peak of bytes in use, never worse than the file's.
 
     ``accounting`` says what counts (default: activations, each in its own bytes). After ``seconds`` the best order
-    found is returned with the bound proven until then. Equal peaks: the file's order.
+    found is returned with the bound proven until then. Equal peaks: the file's order. Where the search takes a good
+    part of ``seconds``, which order is found depends on the machine's speed; its peak does only when it is not proven.
     """
     started = time.monotonic()
     counted = accounting or Accounting()
