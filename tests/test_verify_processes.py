@@ -15,6 +15,8 @@ import pytest
 from conftest import REPOSITORY
 
 COMMAND = [sys.executable, "-m", "mcusim", "verify", str(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")]
+# the tests themselves may run where Ctrl-C is ignored (``nohup``, a background job); a process inherits that
+AS_A_TERMINAL = "import os, signal, sys; signal.signal(signal.SIGINT, signal.{}); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def children(pid: int) -> list[int]:
@@ -31,9 +33,8 @@ def eventually(what: Callable[[], object], seconds: float) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
 def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     """As a terminal sends it, to all processes at once."""
-    process = subprocess.Popen(
-        [*COMMAND, "--fuzz", "100000"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
+    command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_DFL"), *COMMAND, "--fuzz", "100000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert eventually(lambda: len(children(process.pid)) >= 2, 100)
         sleep(1.5)  # they are at work, or about to be
@@ -46,6 +47,24 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
             process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
+def test_a_fuzzing_under_nohup_goes_on() -> None:
+    """Ctrl-C while its processes start and, once more, when they are at work."""
+    command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_IGN"), *COMMAND, "--fuzz", "12"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        for _ in range(6):
+            os.killpg(process.pid, signal.SIGINT)
+            sleep(0.3)
+        out, _ = process.communicate(timeout=100)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    assert process.returncode == 0 and out.rstrip().endswith(b"seeds 1 to 12: identical outputs")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")

@@ -101,10 +101,12 @@ def _mapped(
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """What starts here never hears Ctrl-C, which is for this process: it does when this is over."""
+    """What starts here never hears Ctrl-C, which is for this process: it does when this is over, unless it was started
+    deaf itself (``nohup``)."""
     resource_tracker.ensure_running()  # which would let it through when it starts
     heard: list[int] = []
-    ours = current_thread() is main_thread()  # the one that hears it, whichever thread the system tells
+    # the thread that hears it, whichever one the system tells
+    ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if ours else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
     try:
