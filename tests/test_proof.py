@@ -207,6 +207,7 @@ def test_a_dirty_line_under_a_transfer() -> None:
     assert (15, 16) in {f.tasks for f in found(program)["dirty-target"]}
 
 
+@pytest.mark.slow
 def test_a_program_in_very_many_pieces_is_refused_in_time() -> None:
     """A thousand times one byte, read whole by thousands of calls."""
     program = read_program(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")

@@ -177,6 +177,7 @@ def test_emulated_convolution_against_python_callbacks(
     assert ratio >= 15
 
 
+@pytest.mark.slow
 def test_emulated_program_starts_fast_the_second_time(benchmark: Any) -> None:
     """Loading, hooks from the disk, a small program and its table: under 3 s, an interpreter's start included."""
     command = [sys.executable, "-m", "mcusim", "emulate", str(program_path("faults", "cortex-m7"))]

@@ -85,6 +85,7 @@ def test_emulated_network_against_bare_unicorn(benchmark: Any) -> None:
     assert min(emulated) < 20 * min(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["internal", "tinyops"])
 def test_cost_is_linear_in_macs(policy: str) -> None:
     """With about twice the MACs, one takes 0.7 to 1.4 times as long; the first runs of new code are in it."""
