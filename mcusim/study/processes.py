@@ -1,0 +1,85 @@
+"""Work that is shared out among processes, which end with the one that started them, however that ended.
+
+Left out: what a process printed, and what it had done when it was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process, resource_tracker
+from threading import Thread, current_thread, main_thread
+from typing import Any
+
+from mcusim.errors import UsageError
+
+__all__ = ["MOST_PROCESSES", "cores", "deaf", "pool"]
+
+MOST_PROCESSES = 32  # each of them holds an emulator
+
+
+def cores() -> int:
+    """Those that this process may use, where the system says."""
+    allowed: Any = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
+@contextmanager
+def pool(
+    count: int, what: str, prepare: Callable[..., object] | None = None, arguments: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """``count`` processes for ``what``, each of which calls ``prepare(*arguments)`` first.
+
+    They are started anew (``spawn``) by the first tasks, which are submitted inside :func:`deaf`. Whatever ends the
+    block early ends the processes too. Raises UsageError, which names ``what``, when a process dies.
+    """
+    others = set(active_children())
+    processes = ProcessPoolExecutor(count, get_context("spawn"), _begin, (prepare, arguments))
+    try:
+        yield processes
+    except BaseException as reason:
+        processes.shutdown(wait=False, cancel_futures=True)
+        for process in set(active_children()) - others:
+            process.terminate()
+        if isinstance(reason, BrokenProcessPool):
+            raise UsageError(f"a process of {what} was killed, perhaps for want of memory") from None
+        raise
+    processes.shutdown()
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """What starts here never hears Ctrl-C, which is for this process: it does when this is over, unless it was started
+    deaf itself (``nohup``)."""
+    resource_tracker.ensure_running()  # which would let it through when it starts
+    heard: list[int] = []
+    # the thread that hears it, whichever one the system tells
+    ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if ours else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt
+
+
+def _begin(prepare: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare(*arguments)
+
+
+def _end_with_parent() -> None:
+    """A process does not outlive who started it, however that ended."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
