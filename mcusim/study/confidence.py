@@ -1,0 +1,75 @@
+"""How far a result can be believed: what the published results of its machine, kernels and policy say.
+
+A combination of machine, kernels and policy is *validated* to the largest error of its published rows that nothing was
+fitted to, *calibrated* where it has rows of the other kind alone, and *extrapolated* where it has none. Left out: the
+model; a network of other operators, or another placement of code, may be further off than those that were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
+from mcusim.report.validation import ValidationRow
+from mcusim.study.validation_rows import stored_rows
+
+__all__ = ["confidence", "row_confidence"]
+
+_RESULT = ("latency", "energy")
+
+
+def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
+    """The confidence of a run's latency and energy: ``validated to x %``, ``calibrated`` or ``extrapolated``, and why.
+
+    ``machine`` is a shipped machine's name or a machine: one that differs from the shipped one of its name was not
+    measured. ``kernels`` is the profile or set that the run used. x is the largest absolute error of a stored row.
+    """
+    name = machine if isinstance(machine, str) else machine.name
+    if not isinstance(machine, str) and (name not in machine_names() or machine != _shipped(name)):
+        return f"extrapolated: {name} is not the shipped machine of that name, which was measured"
+    rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
+    found = {quantity: [row for row in rows if row.quantity == quantity] for quantity in _RESULT}
+    validated = {quantity: _worst(of_one, "validate") for quantity, of_one in found.items()}
+    latency, energy = (None if size is None else f"{size} %" for size in validated.values())
+    where = f"{policy} on {name} with {kernels}"
+    if latency is not None:
+        also = f", energy to {energy}" if energy is not None else ""
+        count = sum(row.use == "validate" for row in found["latency"])
+        return f"latency validated to {latency}{also}: the largest error of {_results(count)} of {where}"
+    if rows:
+        return f"calibrated: what was published of {where} was used to fit machine figures"
+    return f"extrapolated: nothing was published of {where}"
+
+
+def row_confidence(row: ValidationRow) -> str | None:
+    """The same of one published figure: among the stored rows of its quantity. None when it was not run."""
+    if row.simulated is None:
+        return None
+    key = row.machine, row.kernels, row.policy, row.quantity
+    rows = [one for one in _counted() if (one.machine, one.kernels, one.policy, one.quantity) == key]
+    size = _worst(rows, "validate")
+    if size is not None:
+        return f"validated to {size} %"
+    return "calibrated" if rows else "extrapolated"
+
+
+def _worst(rows: Sequence[ValidationRow], use: str) -> str | None:
+    sizes = [abs(row.error) for row in rows if row.use == use and row.error is not None]
+    return f"{max(sizes):.0f}" if sizes and max(sizes) >= 1 else f"{max(sizes):.1f}" if sizes else None
+
+
+@cache
+def _counted() -> tuple[ValidationRow, ...]:
+    """The stored rows that were run and count."""
+    return tuple(row for row in stored_rows() if row.error is not None and row.use != "context")
+
+
+def _results(count: int) -> str:
+    return f"{count} published results" if count > 1 else "the published result"
+
+
+@cache
+def _shipped(name: str) -> Machine:
+    return load_machine(name)

@@ -1,0 +1,114 @@
+"""``mcusim validate``: every published measurement beside the run that comes nearest to it.
+
+Left out: what the runs leave out, and whether a publication's binary was built like ours (``why`` of each row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import replace
+from numbers import Integral
+from pathlib import Path
+
+from mcusim.errors import UsageError
+from mcusim.report.validation import Validation
+from mcusim.study.confidence import row_confidence
+from mcusim.study.processes import MOST_PROCESSES, cores, deaf, pool
+from mcusim.study.published_runs import Published, PublishedRun
+from mcusim.study.settings import expect
+from mcusim.study.validation_cache import OutcomeCache, cache_folder
+from mcusim.study.validation_models import Found, find, models_folder
+from mcusim.study.validation_rows import Outcome, beside, selected, stored_outcomes
+from mcusim.study.validation_run import perform
+
+__all__ = ["stored_validation", "validate"]
+
+Progress = Callable[[int, int], object]
+
+
+def validate(
+    source: str | None = None,
+    board: str | None = None,
+    models: str | Path | None = None,
+    jobs: int | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> Validation:
+    """Run what reproduces the published rows: all, or those whose source and board have the given texts in them.
+
+    ``models`` is the folder of the model files that do not ship (default: MCUSIM_MODELS). ``jobs`` processes share the
+    runs, by default as many as there are cores; they are started anew (``spawn``), so a script that calls this has to
+    be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when something that it rests
+    on has changed (:mod:`mcusim.study.validation_cache`). ``progress`` is called with the runs done and all there are.
+
+    A row whose model is not here, or whose run does not work, has its reason. Raises UsageError for arguments that
+    cannot be used, and when a process dies.
+    """
+    rows = selected(source, board)
+    expect("models", models, ((str, Path, type(None)), "a folder or None"))
+    folder, count = models_folder(models), _jobs(jobs)
+    found = {run: find(run, folder) for run in _order(rows)}
+    kept = OutcomeCache(cache_folder()) if cache else None
+    outcomes = {run: Outcome(reason=model.reason) for run, model in found.items() if model.reason is not None}
+    for run, model in found.items():
+        known = kept.get(run, model.sha256) if kept and run not in outcomes else None
+        if known is not None:
+            outcomes[run] = known
+    waiting = {run: model for run, model in found.items() if run not in outcomes}
+    done, total = len(outcomes), len(found)
+    if progress is not None:
+        progress(done, total)
+    for run, outcome in _performed(waiting, count):
+        outcomes[run] = outcome
+        if kept is not None:
+            kept.put(run, found[run].sha256, outcome)
+        done += 1
+        if progress is not None:
+            progress(done, total)
+    return _assembled(rows, outcomes)
+
+
+def stored_validation(source: str | None = None, board: str | None = None) -> Validation:
+    """The same from the figures that ship with mcusim, without running anything. Raises UsageError as :func:`validate`.
+
+    They are as old as this version of mcusim, and those of all model files.
+    """
+    return _assembled(selected(source, board), stored_outcomes())
+
+
+def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> Validation:
+    found = (replace(row, confidence=row_confidence(row)) for row in beside(rows, outcomes))
+    wanted = {one.run for one in rows}
+    figures = {run.command: outcome.figures for run, outcome in outcomes.items() if run in wanted and outcome.figures}
+    return Validation(tuple(found), figures)
+
+
+def _jobs(jobs: object) -> int:
+    if jobs is None:
+        return min(cores(), MOST_PROCESSES)
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
+        raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
+    return int(jobs)
+
+
+def _order(rows: Sequence[Published]) -> list[PublishedRun]:
+    """Each run once, in the order in which they are started: that of the file."""
+    runs = dict.fromkeys(one.run for one in rows if one.run.cannot is None)
+    return sorted(runs, key=lambda run: run.place)
+
+
+def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Iterator[tuple[PublishedRun, Outcome]]:
+    """Each run with what came of it, as they end."""
+    count = min(jobs, len(waiting))
+    if count <= 1:
+        for run, model in waiting.items():
+            yield run, perform(run, model.model)
+        return
+    with pool(count, "the validation") as processes:
+        with deaf():  # the first runs start the processes
+            futures: dict[Future[Outcome], PublishedRun] = {
+                processes.submit(perform, run, model.model): run for run, model in waiting.items()
+            }
+        for future in as_completed(futures):
+            yield futures[future], future.result()

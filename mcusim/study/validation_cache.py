@@ -1,0 +1,117 @@
+"""Outcomes of validation runs in the user's cache directory, each kept for as long as nothing it rests on changed.
+
+What an outcome rests on: the run itself, its model and its machine, mcusim's own code and kernels, and the versions of
+the packages that compute it. Left out: the processor and compiler that numpy and numba were built for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from math import isfinite
+from pathlib import Path
+
+from mcusim.machine import load_machine
+from mcusim.study.published_runs import PublishedRun
+from mcusim.study.validation_rows import FIGURES, Outcome
+
+__all__ = ["OutcomeCache", "cache_folder"]
+
+_SUFFIXES = (".py", ".elf", ".toml")
+_SHOWN = ("_table.py", "_html.py", "_json.py", "_figure.py")  # how results are shown
+_ELSEWHERE = ("commands", "cli.py", "published_runs.toml")  # what no figure depends on, and what is hashed by itself
+_PACKAGES = ("capstone", "llvmlite", "numba", "numpy", "simpy", "unicorn")
+_LARGEST = 1 << 16  # bytes of a file here
+
+
+def cache_folder() -> Path:
+    """``mcusim/validation`` in ``XDG_CACHE_HOME``, by default in ``~/.cache``; a relative path there is ignored, as
+    the XDG base directory specification says."""
+    named = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (named if named.is_absolute() else Path.home() / ".cache") / "mcusim" / "validation"
+
+
+class OutcomeCache:
+    """One small file for each run, written anew when what it rests on has changed.
+
+    A folder that cannot be read or written is as good as an empty one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, run: PublishedRun, model_sha256: str) -> Outcome | None:
+        """What the run gave before; None when it did not, or rests on other things now."""
+        path = self._path(run)
+        try:
+            if not path.is_file() or path.stat().st_size > _LARGEST:
+                return None
+            found = json.loads(path.read_text(encoding="utf-8"))
+            figures, reason = found["figures"], found["reason"]
+            known = found["rests_on"] == _rests_on(run, model_sha256)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):  # not ours, or cut short
+            return None
+        names = {name for name, _ in FIGURES.values()}
+        sound = isinstance(figures, dict) and all(k in names and _is_number(v) for k, v in figures.items())
+        return Outcome(figures, reason) if known and sound and isinstance(reason, str | None) else None
+
+    def put(self, run: PublishedRun, model_sha256: str, outcome: Outcome) -> None:
+        """Keep what the run gave."""
+        document = {"run": run.command, "rests_on": _rests_on(run, model_sha256), **asdict(outcome)}
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(document, file)
+                Path(name).replace(self._path(run))
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+
+    def _path(self, run: PublishedRun) -> Path:
+        return self._folder / f"{hashlib.sha256(run.command.encode()).hexdigest()[:32]}.json"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _rests_on(run: PublishedRun, model_sha256: str) -> str:
+    machine = repr(load_machine(run.machine)) if run.machine else ""
+    text = json.dumps([run.command, model_sha256, machine, _code(), _versions()])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """mcusim's modules, kernels and profiles."""
+    digest, top = hashlib.sha256(), Path(str(files("mcusim")))
+    for path in sorted(_sources(top)):
+        digest.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(top: Path) -> Iterator[Path]:
+    for path in top.rglob("*"):
+        if (
+            path.suffix in _SUFFIXES
+            and not path.name.endswith(_SHOWN)
+            and not {*path.relative_to(top).parts} & {*_ELSEWHERE}
+        ):
+            yield path
+
+
+@cache
+def _versions() -> list[str]:
+    return [sys.version, *(f"{name} {metadata.version(name)}" for name in _PACKAGES)]
