@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mcusim.commands import compare, emulate, export, inspect, kernels, memory, reorder, simulate, verify
+from mcusim.commands import compare, emulate, export, inspect, kernels, memory, reorder, simulate, validate, verify
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -75,6 +75,7 @@ app.command("memory")(memory.memory)
 app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
 app.command("verify")(verify.verify)
+app.command("validate")(validate.validate)
 app.command("emulate")(emulate.emulate)
 app.command("kernels")(kernels.kernels)
 app.command("kernels build")(kernels.build)

@@ -1,0 +1,107 @@
+"""``mcusim validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands import options
+from mcusim.commands.output import Output, check_writable, fail, write_bytes
+from mcusim.commands.progress import working
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.report.validation import Validation
+
+Source = Annotated[
+    str | None, typer.Option("--source", metavar="TEXT", help="The publications that have TEXT in their name.")
+]
+Board = Annotated[str | None, typer.Option("--board", metavar="TEXT", help="The boards that have TEXT in their name.")]
+Models = Annotated[
+    str | None,
+    typer.Option("--models", metavar="DIR", help="Folder of the model files that do not ship. Default: MCUSIM_MODELS."),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run anew, and keep nothing.")]
+Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Pictures: each number measured against simulated.")
+]
+
+
+def validate(
+    source: Source = None,
+    board: Board = None,
+    models: Models = None,
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
+    stored: Stored = False,
+    html: Html = None,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Put every published measurement beside the run that comes nearest to it.
+
+    What machine figures were fitted to (calibrate) and what nothing was (validate) are counted apart. Rows that cannot
+    be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until something that
+    they rest on changes. Exit status 1: nothing could be run.
+
+    \b
+    Examples:
+      mcusim validate
+      mcusim validate --source TinyOps --html validation.html
+      mcusim validate --board l4r5 --models models --json rows.json
+      mcusim validate --stored
+    """
+    output = Output(json, force)
+    _check(html, json, stored, models, jobs, no_cache, force)
+    found = _stored(source, board) if stored else _run(source, board, models, jobs, no_cache)
+    from mcusim.report.validation_json import validation_json
+
+    if html is not None:
+        from mcusim.report.validation_html import validation_html
+
+        write_bytes(html, validation_html(found).encode(), force)
+    output.emit(lambda: str(found), lambda: validation_json(found))
+    if found.figures:
+        return 0
+    fail(f"none of {len(found.rows)} rows was run; the first: {found.rows[0].reason}")
+    return 1
+
+
+def _run(source: str | None, board: str | None, models: str | None, jobs: int | None, no_cache: bool) -> Validation:
+    with working("validating") as step:
+        from mcusim.study.validation import validate as find
+
+        return find(source, board, models, jobs, cache=not no_cache, progress=step)
+
+
+def _stored(source: str | None, board: str | None) -> Validation:
+    from mcusim.study.validation import stored_validation
+
+    return stored_validation(source, board)
+
+
+def _check(
+    html: Path | None,
+    json: Path | None,
+    stored: bool,
+    models: str | None,
+    jobs: int | None,
+    no_cache: bool,
+    force: bool,
+) -> None:
+    """Refuse before the work what could not be written behind it, and what has no effect."""
+    given = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
+    named = next((name for name, value in given.items() if value is not None), None)
+    if stored and named:
+        raise UsageError(f"--stored runs nothing; {named} is for the runs")
+    if html is None:
+        return
+    if json is not None and html.absolute() == json.absolute():
+        raise UsageError(f"{html} is named for two outputs")
+    check_writable(html, force)
