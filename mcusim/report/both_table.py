@@ -9,7 +9,7 @@ from typing import Any
 
 from mcusim.report.outputs import output_text
 from mcusim.report.result import Result
-from mcusim.report.text import changed, columns, percent, wrapped
+from mcusim.report.text import changed, columns, hanging, percent, wrapped
 
 __all__ = ["Difference", "both_table", "differences", "summary"]
 
@@ -64,7 +64,10 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     lines += ["", f"Slowest operators ({len(shown)} of {len(found)})", *_operators(shown)]
     total = summary(found) or {}
     lines += ["", f"Operators differ by {total['median']:.1f} % in the median, {total['worst']:.1f} % at most."]
-    return "\n".join([*lines, "", "Output", *(f"  {output_text(output)}" for output in emulate.outputs)])
+    lines += ["", "Output", *(f"  {output_text(output)}" for output in emulate.outputs), ""]
+    for result in (replay, emulate):
+        lines += hanging(f"Confidence, {result.fidelity}: {result.confidence}" if result.confidence else "")
+    return "\n".join(lines).rstrip("\n")
 
 
 def _figures(replay: Result, emulate: Result) -> list[str]:

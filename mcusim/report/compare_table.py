@@ -7,7 +7,7 @@ from itertools import groupby
 
 from mcusim.report.measured import error_percent, reference
 from mcusim.report.result import Result, sram_bytes
-from mcusim.report.text import changed, kib, percent, rounded, size, wrapped
+from mcusim.report.text import changed, hanging, kib, percent, rounded, size, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
@@ -144,4 +144,18 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
         lines.append("  that the published networks had these PADs is inferred, not published")
     if any("random weights" in text for result in results for text in result.assumptions):
         lines.append("random weights: zoo networks have the published architecture and seeded random weights")
+    lines += _confidence(results)
     return ["", *lines] if lines else []
+
+
+def _confidence(results: Sequence[Result]) -> list[str]:
+    """How far each machine's rows can be believed, by kernels and policy; ``run`` says why."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for result in results:
+        if result.fits and result.confidence:
+            short = result.confidence.partition(":")[0]
+            found.setdefault((result.machine.name, result.kernels), {})[f"{result.policy} {short}"] = None
+    lines = []
+    for (machine, kernels), texts in found.items():
+        lines += hanging(f"confidence, {machine} with {kernels}: {'; '.join(texts)}")
+    return lines

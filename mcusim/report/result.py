@@ -27,7 +27,8 @@ class Result:
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
-    asked for, in bytes; None when there was none.
+    asked for, in bytes; None when there was none. ``confidence`` says what the published results of this machine, these
+    kernels and this policy make of a run.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Result:
     measured: Measured | None = None
     fault: KernelFault | None = None
     outputs: tuple[Output, ...] = ()
+    confidence: str | None = None
 
     @property
     def negative(self) -> DoesNotFit | KernelFault | None:
@@ -121,6 +123,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "sram_budget": result.sram_budget,
         "set": dict(result.machine.changes),
         **_figures(result),
+        "confidence": result.confidence,
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcusim.report.measured import Measured
 from mcusim.report.outputs import output_text
 from mcusim.report.result import Result
-from mcusim.report.text import changed, columns, percent, rounded, size, wrapped
+from mcusim.report.text import changed, columns, hanging, percent, rounded, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -113,5 +113,7 @@ def _rests_on(result: Result, listed: bool) -> list[str]:
     lines = [f"warning: {warning}" for warning in result.warnings]
     count = len(result.assumptions)
     if not listed:
-        return [*lines, f"Rests on {count} assumptions; --assumptions lists them, --json too."]
-    return [*lines, f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
+        lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")
+    else:
+        lines += [f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
+    return lines + hanging(f"Confidence: {result.confidence}" if result.confidence else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-__all__ = ["changed", "columns", "kib", "percent", "rounded", "size", "wrapped"]
+__all__ = ["changed", "columns", "hanging", "kib", "percent", "rounded", "size", "wrapped"]
 
 
 def size(bytes: int) -> str:
@@ -57,3 +57,8 @@ def changed(changes: Mapping[str, str]) -> list[str]:
 def wrapped(text: str, width: int = 80) -> list[str]:
     """Text as indented lines of at most ``width`` columns; words are kept whole."""
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+
+
+def hanging(text: str, first: str = "", others: str = "  ", width: int = 80) -> list[str]:
+    """Text as lines of at most ``width`` columns that begin with ``first`` and ``others``; words are kept whole."""
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False)

@@ -84,11 +84,12 @@ def _hover(row: ValidationRow, unit: str, measured: float, simulated: float) -> 
 
 
 def _layout(low: float, high: float, unit: str) -> dict[str, Any]:
-    frame = [log10(low), log10(high)]
+    ticks = _ticks(low, high)
     axis = {
         "type": "log",
-        "range": frame,
-        "dtick": "D2" if high / low < 200 else 1,
+        "range": [log10(low), log10(high)],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,g}" for tick in ticks],
         "zeroline": False,
         "gridcolor": "#dde2e7",
     }

@@ -64,8 +64,8 @@ def _summary(found: Sequence[Statistics]) -> str:
     head = ["quantity", "use", "board", "rows", "median", "worst", "bias", "rank"]
     notes = (
         "<p>Calibrate: machine figures were fitted to these rows or to others of their experiment; validate: nothing"
-        " was. Median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors; rank: Spearman's"
-        " correlation within a board.</p>"
+        " was. Median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors; rank:"
+        " Spearman's correlation within a board.</p>"
     )
     return f"<h2>Errors</h2>{table(head, rows, left=3)}{notes}"
 

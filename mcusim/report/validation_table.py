@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from mcusim.report.page import shortened
-from mcusim.report.text import columns, percent, rounded
+from mcusim.report.text import columns, hanging, percent, rounded
 from mcusim.report.validation import Statistics, Validation, ValidationRow
 
 __all__ = ["in_base_unit", "ran", "validation_table"]
@@ -66,7 +65,7 @@ def validation_table(validation: Validation) -> str:
         if rows:
             lines += _block(block, rows, validation.figures, notes)
     for text, number in notes.items():
-        lines += _hanging(f"[{number}] {text}", "", "    ")
+        lines += hanging(f"[{number}] {text}", "", "    ")
     lines += ["", *_summary(validation.summary), *_missing(validation)]
     return "\n".join([*lines, *_footer(validation)]).strip("\n")
 
@@ -99,7 +98,7 @@ def _block(
     for (source, board, kernels, why), part in parts.items():
         note = notes.setdefault(why, len(notes) + 1)
         where = f", {board}" if board else ""
-        lines += [*_hanging(f"{source}{where}: {kernels} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
+        lines += [*hanging(f"{source}{where}: {kernels} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
     return [*lines, ""]
 
 
@@ -174,7 +173,7 @@ def _missing(validation: Validation) -> list[str]:
             f"{row.model.partition(' (')[0]} ({row.source}: {row.engine}, {row.build})" for row in rows
         )
         many = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-        lines += [*_hanging(f"{many}: {reason}", "  ", "    "), *_hanging("; ".join(models), "    ", "    ")]
+        lines += [*hanging(f"{many}: {reason}", "  ", "    "), *hanging("; ".join(models), "    ", "    ")]
     return ["Not run", *lines, ""] if lines else []
 
 
@@ -188,8 +187,4 @@ def _footer(validation: Validation) -> list[str]:
         " measurement; median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors;"
         " rank: Spearman's correlation within a board, of four rows or more. KB = 1000."
     )
-    return _hanging(text, "", "")
-
-
-def _hanging(text: str, first: str, others: str) -> list[str]:
-    return textwrap.wrap(text, 80, initial_indent=first, subsequent_indent=others, break_long_words=False)
+    return hanging(text, "", "")

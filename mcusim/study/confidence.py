@@ -27,8 +27,10 @@ def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
     measured. ``kernels`` is the profile or set that the run used. x is the largest absolute error of a stored row.
     """
     name = machine if isinstance(machine, str) else machine.name
-    if not isinstance(machine, str) and (name not in machine_names() or machine != _shipped(name)):
-        return f"extrapolated: {name} is not the shipped machine of that name, which was measured"
+    if name not in machine_names():
+        return f"extrapolated: nothing was published of {name}"
+    if not isinstance(machine, str) and machine != _shipped(name):
+        return f"extrapolated: this is not {name} as it ships, and was not measured"
     rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
     found = {quantity: [row for row in rows if row.quantity == quantity] for quantity in _RESULT}
     validated = {quantity: _worst(of_one, "validate") for quantity, of_one in found.items()}

@@ -80,3 +80,8 @@ def set_for(kernels: str) -> KernelSet:
             )
         return load_set(profile.set)
     return load_set(kernels)
+
+
+def shipped_name(chosen: str, ran: str) -> str:
+    """The name ``ran`` of the kernels that were chosen as ``chosen``; that path when they are not shipped ones."""
+    return ran if chosen in (*profile_names(), *set_names()) else chosen

@@ -14,8 +14,9 @@ from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
 from mcusim.report import Result
+from mcusim.study.confidence import confidence
 from mcusim.study.experiment import measured_program, measured_row
-from mcusim.study.kernel_choice import planned_for, profile_for, set_for
+from mcusim.study.kernel_choice import planned_for, profile_for, set_for, shipped_name
 from mcusim.study.play import play
 from mcusim.study.settings import (
     MACHINE,
@@ -94,7 +95,8 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             measured=measured_row(graph, machine, chosen),
         )
     known = measured_row(graph, machine, chosen, program)
-    return replace(result, sram_budget=chosen.options.sram_budget, measured=known)
+    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    return replace(result, sram_budget=chosen.options.sram_budget, measured=known, confidence=believed)
 
 
 def plan_program(
@@ -156,7 +158,8 @@ def replay(
         result = play(program, machine, chosen, None if model is None else _graph(model, False))
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
-    return replace(result, measured=measured_program(program, machine, chosen))
+    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    return replace(result, measured=measured_program(program, machine, chosen), confidence=believed)
 
 
 def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:
