@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from mcusim.study.emulate import emulate
     from mcusim.study.settings import Execution
     from mcusim.study.simulate import simulate
+    from mcusim.study.validation import validate
 
-__all__ = ["Execution", "__version__", "compare", "emulate", "load_machine", "load_model", "simulate"]
+__all__ = ["Execution", "__version__", "compare", "emulate", "load_machine", "load_model", "simulate", "validate"]
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ _HOME = {
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
     "simulate": "mcusim.study",
+    "validate": "mcusim.study.validation",
 }
 
 
