@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
@@ -87,7 +87,7 @@ def _is_number(value: object) -> bool:
 
 
 def _rests_on(run: PublishedRun, model_sha256: str) -> str:
-    machine = repr(load_machine(run.machine)) if run.machine else ""
+    machine = repr(replace(load_machine(run.machine), path="")) if run.machine else ""
     text = json.dumps([run.command, model_sha256, machine, _code(), _versions()])
     return hashlib.sha256(text.encode()).hexdigest()
 
