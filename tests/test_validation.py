@@ -20,13 +20,15 @@ from mcusim.errors import UsageError
 from mcusim.report.validation import ALL_BOARDS, Validation, ValidationRow, rank_correlation, statistics
 from mcusim.report.validation_json import validation_json
 from mcusim.report.validation_table import validation_table
+from mcusim.study import simulate, validation_cache
 from mcusim.study import validation as study
-from mcusim.study import validation_cache
+from mcusim.study.memory import memory, priced
 from mcusim.study.published_runs import PublishedRun, published
 from mcusim.study.validation import stored_validation, validate
 from mcusim.study.validation_cache import OutcomeCache, cache_folder
 from mcusim.study.validation_models import find, models_folder
 from mcusim.study.validation_rows import FIGURES, Outcome
+from mcusim.study.validation_run import perform
 
 SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})
 
@@ -137,6 +139,16 @@ def test_runs_are_started_in_the_order_of_the_file(performed: list[str]) -> None
     assert len(performed) == 18  # the others need files
 
 
+def test_progress_that_raises_ends_it(performed: list[str]) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        validate("TinyOps", jobs=1, progress=stop)
+    assert len(performed) == 2
+
+
 def test_what_a_result_rests_on(performed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     runs = 2  # both orders of Figure 1; the others need files
     validate("Liberis", jobs=1)
@@ -155,6 +167,13 @@ def test_a_machine_that_changed_is_run_again(performed: list[str], monkeypatch: 
     monkeypatch.setattr(validation_cache, "load_machine", lambda name: load(name, {"core.clock": "200 MHz"}))
     validate(board="f746zg", jobs=1)
     assert len(performed) == 2
+
+
+def test_what_could_not_be_run_is_tried_again(performed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "perform", lambda run, model: Outcome(reason="it does not fit"))
+    assert {one.reason for one in validate(board="f746g-disco", jobs=1).rows} == {"it does not fit"}
+    monkeypatch.setattr(study, "perform", lambda run, model: SOME)
+    assert {one.reason for one in validate(board="f746g-disco", jobs=1).rows} == {None}
 
 
 def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +199,7 @@ def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"figures": 1}', "\udcff", "[" * 100_000, '{"rests_on": "?", "figures": {}, "reason": 1}'],
+    ["", "{", "[]", "null", '{"figures": 1}', "\udcff", "[" * 60_000, '{"rests_on": "?", "figures": {}}'],
 )
 def test_a_broken_entry_is_as_good_as_none(text: str, tmp_path: Path) -> None:
     run = next(one.run for one in published() if one.run.model == "figure-1")
@@ -196,7 +215,9 @@ def test_a_broken_entry_is_as_good_as_none(text: str, tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     assert kept.get(run, "sha") is None
     kept.put(run, "sha", Outcome(reason="it does not fit"))
-    assert kept.get(run, "sha") == Outcome(reason="it does not fit")
+    assert kept.get(run, "sha") is None
+    kept.put(run, "sha", SOME)
+    assert kept.get(run, "sha") == SOME
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -311,3 +332,32 @@ def test_every_run_has_stored_figures_and_no_other_has() -> None:
     assert {*stored_validation().figures} == runs
     stored = json.loads((REPOSITORY / "mcusim" / "study" / "validation.json").read_text(encoding="utf-8"))
     assert list(stored) == list(dict.fromkeys(one.run.command for one in published() if one.run.command))
+
+
+def run_of(**changes: Any) -> PublishedRun:
+    plain = PublishedRun("ds-cnn", None, "replay", "nucleo-f767zi", "internal", "cmsis-2021-gcc9", why="a test")
+    return replace(plain, **changes)
+
+
+def test_a_run_has_the_figures_of_the_command_of_its_name() -> None:
+    found = perform(run_of(), "ds-cnn").figures
+    result = simulate("ds-cnn", "nucleo-f767zi", policy="internal")
+    assert found["latency_ms"] == pytest.approx(result.figure("latency_ms"))
+    assert found["energy_mj"] == pytest.approx(result.figure("energy_mj"))
+    assert found["supply_current_ma"] == pytest.approx(result.figure("supply_current_ma"))
+    assert (found["macs"], found["arena_bytes"]) == (result.macs, result.arena(exported=True))
+
+
+def test_moves_of_a_dynamic_allocator_are_added() -> None:
+    plain, moved = (perform(run_of(allocator=name), "ds-cnn").figures for name in ("", "dynamic"))
+    plan = priced(memory("ds-cnn", allocator="dynamic", machine="nucleo-f767zi"))
+    (cost,) = (one for one in plan.defragmentation if one.copy == "bytes")
+    assert cost.seconds > 0
+    assert moved["latency_ms"] - plain["latency_ms"] == pytest.approx(1e3 * cost.seconds, rel=1e-4)
+    assert moved["energy_mj"] - plain["energy_mj"] == pytest.approx(cost.energy_mj, rel=1e-4)
+
+
+def test_what_cannot_be_run_is_an_outcome() -> None:
+    assert "does not fit" in str(perform(run_of(sram_budget=1000), "ds-cnn").reason)
+    assert "no model 'none'" in str(perform(run_of(), "none").reason)
+    assert "external" in str(perform(run_of(policy="external"), "ds-cnn").reason)  # a board without such memory

@@ -68,6 +68,7 @@ def test_nothing_run_is_a_negative_verdict(capsys: pytest.CaptureFixture[str]) -
         (["--stored", "--jobs", "2"], "--stored runs nothing; --jobs is for the runs"),
         (["--html", "a/b.html"], "cannot write a/b.html: there is no directory a"),
         (["--html", "same", "--json", "same"], "same is named for two outputs"),
+        (["--html", "-"], "-: name a file; standard output is for the table"),
         (["--html", "there"], "there exists; --force overwrites it"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, check_writable, fail, write_bytes
+from mcusim.commands.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.progress import working
 from mcusim.errors import UsageError
 
@@ -21,10 +21,13 @@ Source = Annotated[
 Board = Annotated[str | None, typer.Option("--board", metavar="TEXT", help="The boards that have TEXT in their name.")]
 Models = Annotated[
     str | None,
-    typer.Option("--models", metavar="DIR", help="Folder of the model files that do not ship. Default: MCUSIM_MODELS."),
+    typer.Option(
+        "--models", metavar="DIR", help="Folder of the model files that do not ship. Default: that of MCUSIM_MODELS."
+    ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core, at most 8."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run anew, and keep nothing.")]
 Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
@@ -58,7 +61,8 @@ def validate(
       mcusim validate --stored
     """
     output = Output(json, force)
-    _check(html, json, stored, models, jobs, no_cache, force)
+    check_outputs([html] if html is not None else [], json, [], force)
+    _check(stored, models, jobs, no_cache)
     found = _stored(source, board) if stored else _run(source, board, models, jobs, no_cache)
     from mcusim.report.validation_json import validation_json
 
@@ -86,22 +90,9 @@ def _stored(source: str | None, board: str | None) -> Validation:
     return stored_validation(source, board)
 
 
-def _check(
-    html: Path | None,
-    json: Path | None,
-    stored: bool,
-    models: str | None,
-    jobs: int | None,
-    no_cache: bool,
-    force: bool,
-) -> None:
-    """Refuse before the work what could not be written behind it, and what has no effect."""
+def _check(stored: bool, models: str | None, jobs: int | None, no_cache: bool) -> None:
+    """Refuse what has no effect."""
     given = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
     named = next((name for name, value in given.items() if value is not None), None)
     if stored and named:
         raise UsageError(f"--stored runs nothing; {named} is for the runs")
-    if html is None:
-        return
-    if json is not None and html.absolute() == json.absolute():
-        raise UsageError(f"{html} is named for two outputs")
-    check_writable(html, force)

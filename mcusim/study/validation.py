@@ -5,8 +5,9 @@ Left out: what the runs leave out, and whether a publication's binary was built 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
+from contextlib import closing
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -24,6 +25,7 @@ from mcusim.study.validation_run import perform
 
 __all__ = ["stored_validation", "validate"]
 
+USUAL = 8  # processes at most when nobody says: each takes about 300 MB
 Progress = Callable[[int, int], object]
 
 
@@ -38,9 +40,10 @@ def validate(
     """Run what reproduces the published rows: all, or those whose source and board have the given texts in them.
 
     ``models`` is the folder of the model files that do not ship (default: MCUSIM_MODELS). ``jobs`` processes share the
-    runs, by default as many as there are cores; they are started anew (``spawn``), so a script that calls this has to
-    be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when something that it rests
-    on has changed (:mod:`mcusim.study.validation_cache`). ``progress`` is called with the runs done and all there are.
+    runs, by default as many as there are cores, at most eight; they are started anew (``spawn``), so a script that
+    calls this has to be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when
+    something that it rests on has changed (:mod:`mcusim.study.validation_cache`). ``progress`` is called with the runs
+    done and all there are.
 
     A row whose model is not here, or whose run does not work, has its reason. Raises UsageError for arguments that
     cannot be used, and when a process dies.
@@ -59,13 +62,14 @@ def validate(
     done, total = len(outcomes), len(found)
     if progress is not None:
         progress(done, total)
-    for run, outcome in _performed(waiting, count):
-        outcomes[run] = outcome
-        if kept is not None:
-            kept.put(run, found[run].sha256, outcome)
-        done += 1
-        if progress is not None:
-            progress(done, total)
+    with closing(_performed(waiting, count)) as performed:
+        for run, outcome in performed:
+            outcomes[run] = outcome
+            if kept is not None:
+                kept.put(run, found[run].sha256, outcome)
+            done += 1
+            if progress is not None:
+                progress(done, total)
     return _assembled(rows, outcomes)
 
 
@@ -86,7 +90,7 @@ def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcom
 
 def _jobs(jobs: object) -> int:
     if jobs is None:
-        return min(cores(), MOST_PROCESSES)
+        return min(cores(), USUAL)
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
         raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
     return int(jobs)
@@ -98,7 +102,7 @@ def _order(rows: Sequence[Published]) -> list[PublishedRun]:
     return sorted(runs, key=lambda run: run.place)
 
 
-def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Iterator[tuple[PublishedRun, Outcome]]:
+def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Generator[tuple[PublishedRun, Outcome]]:
     """Each run with what came of it, as they end."""
     count = min(jobs, len(waiting))
     if count <= 1:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
@@ -56,17 +56,19 @@ class OutcomeCache:
             if not path.is_file() or path.stat().st_size > _LARGEST:
                 return None
             found = json.loads(path.read_text(encoding="utf-8"))
-            figures, reason = found["figures"], found["reason"]
-            known = found["rests_on"] == _rests_on(run, model_sha256)
+            figures, known = found["figures"], found["rests_on"] == _rests_on(run, model_sha256)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):  # not ours, or cut short
             return None
         names = {name for name, _ in FIGURES.values()}
         sound = isinstance(figures, dict) and all(k in names and _is_number(v) for k, v in figures.items())
-        return Outcome(figures, reason) if known and sound and isinstance(reason, str | None) else None
+        return Outcome(figures) if known and sound and figures else None
 
     def put(self, run: PublishedRun, model_sha256: str, outcome: Outcome) -> None:
-        """Keep what the run gave."""
-        document = {"run": run.command, "rests_on": _rests_on(run, model_sha256), **asdict(outcome)}
+        """Keep the figures that the run gave; why there are none is found out anew each time."""
+        if outcome.reason is not None:
+            return
+        rests_on = _rests_on(run, model_sha256)
+        document = {"run": run.command, "rests_on": rests_on, "figures": dict(outcome.figures)}
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._folder)

@@ -39,7 +39,7 @@ def models_folder(given: str | Path | None) -> Path | None:
     except (OSError, ValueError):  # too long, or no text for a path
         inside = False
     if not inside:
-        raise UsageError(f"{origin} {str(named)[:200]}: there is no such folder")
+        raise UsageError(f"{origin} {str(named)[:200]}: there is no such folder; name the one with the .tflite files")
     return Path(named)
 
 
