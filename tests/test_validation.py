@@ -20,15 +20,12 @@ from mcusim.errors import UsageError
 from mcusim.report.validation import ALL_BOARDS, Validation, ValidationRow, rank_correlation, statistics
 from mcusim.report.validation_json import validation_json
 from mcusim.report.validation_table import validation_table
-from mcusim.study import simulate, validation_cache
 from mcusim.study import validation as study
-from mcusim.study.memory import memory, priced
+from mcusim.study import validation_cache
 from mcusim.study.published_runs import PublishedRun, published
 from mcusim.study.validation import stored_validation, validate
-from mcusim.study.validation_cache import OutcomeCache, cache_folder
 from mcusim.study.validation_models import find, models_folder
 from mcusim.study.validation_rows import FIGURES, Outcome
-from mcusim.study.validation_run import perform
 
 SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})
 
@@ -176,72 +173,6 @@ def test_what_could_not_be_run_is_tried_again(performed: list[str], monkeypatch:
     assert {one.reason for one in validate(board="f746g-disco", jobs=1).rows} == {None}
 
 
-def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def digest() -> str:
-        validation_cache._code.cache_clear()
-        return validation_cache._code()
-
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "commands").mkdir()
-    monkeypatch.setattr(validation_cache, "files", lambda _: tmp_path)
-    found = [digest()]
-    for name, text in (
-        ("kernels/a.py", "a"), ("kernels/a.py", "b"), ("kernels/x.elf", "a"), ("kernels/p.toml", ""), ("b.py", "b"),
-    ):  # fmt: skip
-        (tmp_path / name).write_text(text)
-        found.append(digest())
-    assert len({*found}) == 6
-    for name in ("commands/c.py", "cli.py", "kernels/notes.md", "some_html.py", "published_runs.toml"):
-        (tmp_path / name).write_text("does not compute")
-        assert digest() == found[-1]
-    validation_cache._code.cache_clear()
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "null", '{"figures": 1}', "\udcff", "[" * 60_000, '{"rests_on": "?", "figures": {}}'],
-)
-def test_a_broken_entry_is_as_good_as_none(text: str, tmp_path: Path) -> None:
-    run = next(one.run for one in published() if one.run.model == "figure-1")
-    kept = OutcomeCache(tmp_path / "cache")
-    assert kept.get(run, "sha") is None
-    kept.put(run, "sha", SOME)
-    assert kept.get(run, "sha") == SOME and kept.get(run, "other") is None
-    (path,) = (tmp_path / "cache").iterdir()
-    document = json.loads(path.read_text())
-    for figures in ([1], {"latency_ms": "1"}, {"latency_ms": True}, {"unknown": 1.0}, {"latency_ms": float("nan")}):
-        path.write_text(json.dumps(document | {"figures": figures}))
-        assert kept.get(run, "sha") is None
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
-    assert kept.get(run, "sha") is None
-    kept.put(run, "sha", Outcome(reason="it does not fit"))
-    assert kept.get(run, "sha") is None
-    kept.put(run, "sha", SOME)
-    assert kept.get(run, "sha") == SOME
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-
-
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    run = published()[0].run
-    for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/none")):
-        kept = OutcomeCache(folder)
-        kept.put(run, "sha", SOME)
-        assert kept.get(run, "sha") is None
-    (tmp_path / "pipes").mkdir()
-    os.mkfifo(OutcomeCache(tmp_path / "pipes")._path(run))
-    assert OutcomeCache(tmp_path / "pipes").get(run, "sha") is None
-
-
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for named, folder in (("/a/b", "/a/b"), ("relative", f"{tmp_path}/home/.cache"), ("", f"{tmp_path}/home/.cache")):
-        monkeypatch.setenv("XDG_CACHE_HOME", named)
-        assert cache_folder() == Path(folder) / "mcusim" / "validation"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == tmp_path / "home" / ".cache" / "mcusim" / "validation"
-
-
 def test_models_that_are_not_here_are_listed_with_the_reason(performed: list[str], tmp_path: Path) -> None:
     found = validate("MLPerf", jobs=1)
     assert not performed and len(found.rows) == 16
@@ -332,32 +263,3 @@ def test_every_run_has_stored_figures_and_no_other_has() -> None:
     assert {*stored_validation().figures} == runs
     stored = json.loads((REPOSITORY / "mcusim" / "study" / "validation.json").read_text(encoding="utf-8"))
     assert list(stored) == list(dict.fromkeys(one.run.command for one in published() if one.run.command))
-
-
-def run_of(**changes: Any) -> PublishedRun:
-    plain = PublishedRun("ds-cnn", None, "replay", "nucleo-f767zi", "internal", "cmsis-2021-gcc9", why="a test")
-    return replace(plain, **changes)
-
-
-def test_a_run_has_the_figures_of_the_command_of_its_name() -> None:
-    found = perform(run_of(), "ds-cnn").figures
-    result = simulate("ds-cnn", "nucleo-f767zi", policy="internal")
-    assert found["latency_ms"] == pytest.approx(result.figure("latency_ms"))
-    assert found["energy_mj"] == pytest.approx(result.figure("energy_mj"))
-    assert found["supply_current_ma"] == pytest.approx(result.figure("supply_current_ma"))
-    assert (found["macs"], found["arena_bytes"]) == (result.macs, result.arena(exported=True))
-
-
-def test_moves_of_a_dynamic_allocator_are_added() -> None:
-    plain, moved = (perform(run_of(allocator=name), "ds-cnn").figures for name in ("", "dynamic"))
-    plan = priced(memory("ds-cnn", allocator="dynamic", machine="nucleo-f767zi"))
-    (cost,) = (one for one in plan.defragmentation if one.copy == "bytes")
-    assert cost.seconds > 0
-    assert moved["latency_ms"] - plain["latency_ms"] == pytest.approx(1e3 * cost.seconds, rel=1e-4)
-    assert moved["energy_mj"] - plain["energy_mj"] == pytest.approx(cost.energy_mj, rel=1e-4)
-
-
-def test_what_cannot_be_run_is_an_outcome() -> None:
-    assert "does not fit" in str(perform(run_of(sram_budget=1000), "ds-cnn").reason)
-    assert "no model 'none'" in str(perform(run_of(), "none").reason)
-    assert "external" in str(perform(run_of(policy="external"), "ds-cnn").reason)  # a board without such memory

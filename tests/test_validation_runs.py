@@ -1,17 +1,23 @@
-"""``mcusim validate`` in full: what ships is what comes out, in processes, and the second time from the cache."""
+"""What a run of ``mcusim validate`` gives; all of them: what ships is what comes out, the second time from the cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from conftest import shared_models
 
 from mcusim.report.validation import Validation
+from mcusim.study import simulate
 from mcusim.study import validation as study
+from mcusim.study.memory import memory, priced
+from mcusim.study.published_runs import PublishedRun
 from mcusim.study.validation import stored_validation, validate
+from mcusim.study.validation_run import perform
 
 LONGEST_SECOND = 10.0  # seconds
 
@@ -48,3 +54,32 @@ def test_a_second_time_takes_seconds_and_runs_nothing(
     began = monotonic()
     assert validate(models=shared_models(), jobs=2) == found
     assert monotonic() - began < LONGEST_SECOND
+
+
+def run_of(**changes: Any) -> PublishedRun:
+    plain = PublishedRun("ds-cnn", None, "replay", "nucleo-f767zi", "internal", "cmsis-2021-gcc9", why="a test")
+    return replace(plain, **changes)
+
+
+def test_a_run_has_the_figures_of_the_command_of_its_name() -> None:
+    found = perform(run_of(), "ds-cnn").figures
+    result = simulate("ds-cnn", "nucleo-f767zi", policy="internal")
+    assert found["latency_ms"] == pytest.approx(result.figure("latency_ms"))
+    assert found["energy_mj"] == pytest.approx(result.figure("energy_mj"))
+    assert found["supply_current_ma"] == pytest.approx(result.figure("supply_current_ma"))
+    assert (found["macs"], found["arena_bytes"]) == (result.macs, result.arena(exported=True))
+
+
+def test_moves_of_a_dynamic_allocator_are_added() -> None:
+    plain, moved = (perform(run_of(allocator=name), "ds-cnn").figures for name in ("", "dynamic"))
+    plan = priced(memory("ds-cnn", allocator="dynamic", machine="nucleo-f767zi"))
+    (cost,) = (one for one in plan.defragmentation if one.copy == "bytes")
+    assert cost.seconds > 0
+    assert moved["latency_ms"] - plain["latency_ms"] == pytest.approx(1e3 * cost.seconds, rel=1e-4)
+    assert moved["energy_mj"] - plain["energy_mj"] == pytest.approx(cost.energy_mj, rel=1e-4)
+
+
+def test_what_cannot_be_run_is_an_outcome() -> None:
+    assert "does not fit" in str(perform(run_of(sram_budget=1000), "ds-cnn").reason)
+    assert "no model 'none'" in str(perform(run_of(), "none").reason)
+    assert "external" in str(perform(run_of(policy="external"), "ds-cnn").reason)  # a board without such memory
