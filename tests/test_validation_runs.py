@@ -1,4 +1,4 @@
-"""What a run of ``mcusim validate`` gives; all of them: what ships is what comes out, the second time from the cache."""
+"""What runs of ``mcusim validate`` give; of all of them, what ships comes out, the second time from the cache."""
 
 from __future__ import annotations
 
