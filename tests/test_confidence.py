@@ -38,7 +38,9 @@ def test_validated_names_the_largest_error(machine: str, kernels: str, policy: s
 
 def test_calibrated_and_extrapolated() -> None:
     for policy in ("internal", "external"):
-        assert confidence(F469, GCC9, policy).startswith("calibrated: what was published of ")
+        found = confidence(F469, GCC9, policy)
+        assert found.startswith("calibrated: machine figures were fitted to the published result of ")
+        assert f" of {policy} on {F469} with {GCC9}; latency is within " in found
     assert confidence("nucleo-f746zg", "cmsis", "internal").endswith(
         "of the published result of internal on nucleo-f746zg with cmsis"
     )
@@ -47,7 +49,7 @@ def test_calibrated_and_extrapolated() -> None:
         ("nucleo-l4r5zi", GCC9, "tinyops"), ("my-board", GCC9, "internal"),
         ("nucleo-f767zi", "reference", "internal"),  # what is context does not count
     ):  # fmt: skip
-        assert confidence(machine, kernels, policy).startswith("extrapolated: nothing was published of ")
+        assert confidence(machine, kernels, policy).startswith("extrapolated: no published result of ")
 
 
 def test_a_changed_machine_was_not_measured() -> None:

@@ -28,7 +28,7 @@ def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
     """
     name = machine if isinstance(machine, str) else machine.name
     if name not in machine_names():
-        return f"extrapolated: nothing was published of {name}"
+        return f"extrapolated: no published result of {name} to compare with"
     if not isinstance(machine, str) and machine != _shipped(name):
         return f"extrapolated: this is not {name} as it ships, and was not measured"
     rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
@@ -40,9 +40,10 @@ def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
         also = f", energy to {energy}" if energy is not None else ""
         count = sum(row.use == "validate" for row in found["latency"])
         return f"latency validated to {latency}{also}: the largest error of {_results(count)} of {where}"
-    if rows:
-        return f"calibrated: what was published of {where} was used to fit machine figures"
-    return f"extrapolated: nothing was published of {where}"
+    met = _worst(found["latency"], "calibrate")
+    if met is not None:
+        return f"calibrated: machine figures were fitted to the published result of {where}; latency is within {met} %"
+    return f"extrapolated: no published result of {where} to compare with"
 
 
 def row_confidence(row: ValidationRow) -> str | None:

@@ -53,24 +53,28 @@ def validate(
     folder, count = models_folder(models), _jobs(jobs)
     found = {run: find(run, folder) for run in _order(rows)}
     kept = OutcomeCache(cache_folder()) if cache else None
-    outcomes = {run: Outcome(reason=model.reason) for run, model in found.items() if model.reason is not None}
-    for run, model in found.items():
-        known = kept.get(run, model.sha256) if kept and run not in outcomes else None
-        if known is not None:
-            outcomes[run] = known
+    outcomes = _known(found, kept)
     waiting = {run: model for run, model in found.items() if run not in outcomes}
-    done, total = len(outcomes), len(found)
     if progress is not None:
-        progress(done, total)
+        progress(len(outcomes), len(found))
     with closing(_performed(waiting, count)) as performed:
-        for run, outcome in performed:
+        for done, (run, outcome) in enumerate(performed, len(outcomes) + 1):
             outcomes[run] = outcome
             if kept is not None:
                 kept.put(run, found[run].sha256, outcome)
-            done += 1
             if progress is not None:
-                progress(done, total)
+                progress(done, len(found))
     return _assembled(rows, outcomes)
+
+
+def _known(found: Mapping[PublishedRun, Found], kept: OutcomeCache | None) -> dict[PublishedRun, Outcome]:
+    """What need not be run: it was, or its model is not here."""
+    outcomes = {}
+    for run, model in found.items():
+        known = kept.get(run, model.sha256) if kept is not None and model.reason is None else None
+        if known is not None or model.reason is not None:
+            outcomes[run] = known or Outcome(reason=model.reason)
+    return outcomes
 
 
 def stored_validation(source: str | None = None, board: str | None = None) -> Validation:
