@@ -8,15 +8,17 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from test_microbenchmarks import READS, WRITES
 
 from mcusim.kernels import profile_names
+from mcusim.kernels.programs import FOLDER
 from mcusim.kernels.registry import set_names
 from mcusim.machine import load_machine, machine_names
 from mcusim.model import zoo_names
 from mcusim.model.zoo import parse_name
 from mcusim.study import experiment, published_runs
 from mcusim.study.cases import tinyops_cases
-from mcusim.study.published import rows
+from mcusim.study.published import memory_rows, rows
 from mcusim.study.published_runs import published
 from mcusim.study.validation_rows import FIGURES
 
@@ -25,8 +27,10 @@ def test_every_number_stands_once_with_one_run() -> None:
     found = published()
     numbers = Counter(published_runs._number(one.row) for one in found)
     assert set(numbers.values()) == {1}
-    assert {published_runs._number(row) for row in rows()} == set(numbers)
-    assert all(any(one.row is row for one in found) for row in rows() if row["use"] != "duplicate")
+    every = (*rows(), *memory_rows())
+    assert {published_runs._number(row) for row in every} == set(numbers)
+    assert all(any(one.row is row for one in found) for row in every if row["use"] != "duplicate")
+    assert [one.row for one in found[-10:]] == list(memory_rows())
 
 
 def test_a_number_printed_twice_is_the_same_number_and_names_both_tables() -> None:
@@ -43,7 +47,7 @@ def test_a_number_printed_twice_is_the_same_number_and_names_both_tables() -> No
 
 def test_a_row_has_one_use_and_table_3_calibrates() -> None:
     uses = Counter(one.use for one in published())
-    assert uses == {"validate": 77, "calibrate": 24, "context": 9}
+    assert uses == {"validate": 77, "calibrate": 34, "context": 9}
     assert all(one.use == "calibrate" for one in published() if "Table 3" in one.tables)
     assert all(one.use == one.row["use"] for one in published() if one.row["use"] != "duplicate")
 
@@ -56,23 +60,27 @@ def test_a_run_names_what_there_is(one: Any) -> None:
         assert one.use == "context" and run.command == ""
         return
     assert run.why and run.fidelity in ("replay", "emulate", "plan")
-    assert parse_name(run.model) is not None if run.sha256 is None else run.model.endswith(".tflite")
+    zoo = run.sha256 is None and not run.function
+    assert (parse_name(run.model) is not None) if zoo else run.model.endswith((".tflite", ".elf"))
     if run.fidelity == "plan":
         assert (run.machine, run.policy, run.kernels) == ("", "", "")
         return
-    assert run.kernels in (profile_names() if run.fidelity == "replay" else set_names())
     assert run.machine in machine_names()
     assert run.machine == one.row["board"].lower()
-    assert load_machine(run.machine).core.clock == 1e6 * float(one.row["clock_mhz"])
+    assert load_machine(run.machine, dict(run.changes)).core.clock == 1e6 * float(one.row["clock_mhz"])
+    if run.function:
+        assert one.use == "calibrate" and (FOLDER / run.model).is_file()
+        return
+    assert run.kernels in (profile_names() if run.fidelity == "replay" else set_names())
 
 
 def test_the_command_of_a_run_is_its_name() -> None:
     runs = {one.run for one in published() if one.run.cannot is None}
-    assert len({run.command for run in runs}) == len(runs) == 33
+    assert len({run.command for run in runs}) == len(runs) == 43
     for run in runs:
         for step in run.command.split(" && "):
             words = shlex.split(step)
-            assert words[:2] in (["mcusim", "run"], ["mcusim", "memory"], ["mcusim", "reorder"])
+            assert words[:2] in [["mcusim", name] for name in ("run", "memory", "reorder", "emulate")]
 
 
 def test_tinyops_rows_are_run_as_compare_does() -> None:
@@ -90,6 +98,17 @@ def test_model_files_are_those_that_other_commands_know() -> None:
     named = {one.run.model: one.run.sha256 for one in published() if one.run.sha256}
     assert {name: named[name] for name in known} == known
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in named.values())
+
+
+def test_memory_micro_benchmarks_are_those_of_the_other_tests() -> None:
+    values = {(row["model"], row["placement"]): float(row["value"]) for row in memory_rows()}
+    for kind, published_ in (("read", READS), ("write", WRITES)):
+        assert {size: values.pop((f"{kind}, {8 * size} bit", "uncached")) for size in published_} == published_
+    assert values == {("copy of 1 MiB", "write-back"): 27, ("copy of 1 MiB", "uncached"): 40}
+    for one in published():
+        if one.run.accesses:
+            bits = int(one.run.function.partition("_u")[2])
+            assert one.run.accesses == int(one.run.arguments[1]) * 8 // bits and f" {bits} bit" in one.row["model"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from mcusim.report.measured import error_percent
 __all__ = ["ALL_BOARDS", "QUANTITIES", "Statistics", "Validation", "ValidationRow", "rank_correlation", "statistics"]
 
 ALL_BOARDS = "all boards"
-QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "macs", "file_size")
+QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "access", "copy", "macs", "file_size")
 USES = ("validate", "calibrate")  # what is counted, apart
 RANKED = 4  # rows of a board, at least
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mcusim.report.page import shortened
@@ -16,7 +16,15 @@ _BASE = {"uJ": ("mJ", 1e-3), "B": ("KB", 1e-3)}  # units that the tables do not 
 _NAMES = {"supply_current": "current", "peak_activations": "peak", "file_size": "file"}
 _MARKS = {"calibrate": "c", "validate": "v", "context": "-"}
 _WIDEST = 29  # characters of a model and its placement
-_LISTED = ("latency", "energy", "supply_current", "arena", "peak_activations")  # of the summary; JSON has all
+_LISTED = (
+    "latency",
+    "energy",
+    "supply_current",
+    "arena",
+    "peak_activations",
+    "access",
+    "copy",
+)  # of the summary; JSON has all
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ _BLOCKS = (
             ("file_size", "MB", "file_bytes", 1e6, True),
         ),
     ),
+    _Block("SDRAM", (("access", "HCLK", "cycles_per_access", 1, True), ("copy", "ms", "copy_ms", 1, True))),
     _Block("activations", (("peak_activations", "KB", "peak_bytes", 1e3, True),)),
 )
 
@@ -78,7 +87,8 @@ def in_base_unit(row: ValidationRow) -> tuple[str, float, float | None]:
 
 def ran(row: ValidationRow) -> str:
     """The kernels of the run, and how."""
-    return {"plan": "planned", "replay": f"{row.kernels} replayed"}.get(row.fidelity, f"{row.kernels} emulated")
+    kernels = row.kernels or "test program"
+    return {"plan": "planned", "replay": f"{kernels} replayed"}.get(row.fidelity, f"{kernels} emulated")
 
 
 def _block(
@@ -88,6 +98,8 @@ def _block(
     notes: dict[str, int],
 ) -> list[str]:
     """Headings, then the models of each source and board under the run that stands for them."""
+    had = {row.quantity for row in rows} | {name for row in rows for name in figures.get(row.run, ())}
+    block = replace(block, groups=tuple(group for group in block.groups if had & {group[0], group[2]}))
     parts: dict[tuple[str, str, str, str], dict[tuple[str, ...], dict[str, ValidationRow]]] = {}
     for row in rows:
         part = parts.setdefault((row.source, row.board, ran(row), row.why), {})

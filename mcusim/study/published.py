@@ -1,4 +1,5 @@
-"""Published measurements: what ``published.csv`` has on a model, a machine and a policy.
+"""Published measurements: what ``published.csv`` has on a model, a machine and a policy, and ``published_memory.csv``
+on accesses to memory.
 
 A row of the table is one number with its unit, source and ``use``: ``calibrate`` (a machine parameter was fitted to
 it), ``validate`` (nothing was), ``duplicate`` (the same number as another row) or ``context`` (measured under other
@@ -14,7 +15,7 @@ from importlib.resources import files
 
 from mcusim.report.measured import Measured
 
-__all__ = ["measured", "rows"]
+__all__ = ["measured", "memory_rows", "rows"]
 
 _FIGURE = {
     ("latency", "ms"): ("latency_ms", 1.0),
@@ -28,7 +29,17 @@ _FIGURE = {
 @cache
 def rows() -> tuple[Mapping[str, str], ...]:
     """All rows of ``published.csv``, keyed by its header."""
-    text = files("mcusim.study").joinpath("published.csv").read_text(encoding="utf-8")
+    return _table("published.csv")
+
+
+@cache
+def memory_rows() -> tuple[Mapping[str, str], ...]:
+    """The memory micro-benchmarks, with the same keys: ``model`` is what was done, ``placement`` how it was cached."""
+    return _table("published_memory.csv")
+
+
+def _table(name: str) -> tuple[Mapping[str, str], ...]:
+    text = files("mcusim.study").joinpath(name).read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
 
 

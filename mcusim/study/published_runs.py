@@ -6,17 +6,18 @@ Left out: whether the publication's binary was built like ours; ``why`` of a run
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mcusim.study.published import rows
+from mcusim.study.published import memory_rows, rows
 from mcusim.units import parse_size
 
 __all__ = ["Published", "PublishedRun", "published"]
 
+_PROGRAMS = "mcusim/kernels/elf"  # the test programs, in the checkout
 _USED = "duplicate"  # the use of a row that repeats an experiment of another table
 
 
@@ -25,7 +26,9 @@ class PublishedRun:
     """``model`` is a name of `mcusim models`, or a file's name with its ``sha256``.
 
     ``cannot``, when it is set, says why nothing here reproduces the rows; else ``fidelity`` is ``replay``, ``emulate``
-    or ``plan``, which runs nothing. ``sram_budget`` is in bytes, ``place`` the run's in the file.
+    or ``plan``, which runs nothing. ``sram_budget`` is in bytes, ``place`` the run's in the file. A memory
+    micro-benchmark calls ``function`` of the program ``model`` with ``arguments``, which makes ``accesses``, on the
+    machine with ``changes``.
     """
 
     model: str
@@ -37,6 +40,10 @@ class PublishedRun:
     sram_budget: int | None = None
     order: str = "default"
     allocator: str = ""
+    function: str = ""
+    arguments: tuple[str, ...] = ()
+    accesses: int = 0
+    changes: tuple[tuple[str, str], ...] = ()
     why: str = ""
     cannot: str | None = None
     place: int = field(default=0, compare=False)
@@ -46,6 +53,10 @@ class PublishedRun:
         """The command that repeats it; empty when nothing does. Model files are named without their folder."""
         if self.cannot is not None:
             return ""
+        if self.function:
+            changes = "".join(f' --set {key}="{value}"' for key, value in self.changes)
+            called = f"--call {self.function} --args {','.join(self.arguments)}"
+            return f"mcusim emulate {_PROGRAMS}/{self.model} -m {self.machine}{changes} {called}"
         steps, model = [], self.model
         arranged = f" --order {self.order}" * (self.order != "default") + f" --allocator {self.allocator}"
         if self.fidelity == "plan":
@@ -76,30 +87,25 @@ class Published:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """All rows, each experiment once, in the order of ``published.csv``.
+    """All rows, each experiment once, in the order of ``published.csv``; then the memory micro-benchmarks.
 
     A ``duplicate`` row whose number stands in another table too is that row's second place. One whose number is
     printed nowhere else (MACs, file size and arena of an experiment that was calibrated on) counts as the experiment
     does: nothing that was used for calibration is called validated.
     """
-    entries = _document()
-    return tuple(Published(row, tuple(tables), _use(row), _run(row, entries)) for row, tables in _once())
-
-
-def _once() -> Iterator[tuple[Mapping[str, str], list[str]]]:
-    for row in rows():
-        twins = [other for other in rows() if other is not row and _number(other) == _number(row)]
-        if row["use"] == _USED and twins:
-            continue
-        yield row, sorted({row["table"], *(twin["table"] for twin in twins)})
-
-
-def _use(row: Mapping[str, str]) -> str:
-    if row["use"] != _USED:
-        return row["use"]
-    uses = {other["use"] for other in rows() if _experiment(other) == _experiment(row)} - {_USED}
-    assert len(uses) == 1, f"published.csv: {_experiment(row)} is used as {sorted(uses)}"
-    return uses.pop()
+    document, found = _document(), []
+    by_number: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    uses: dict[tuple[str, ...], set[str]] = {}
+    for row in (*rows(), *memory_rows()):
+        by_number.setdefault(_number(row), []).append(row)
+        uses.setdefault(_experiment(row), set()).add(row["use"])
+    for same in by_number.values():
+        row = next((one for one in same if one["use"] != _USED), same[0])
+        use = row["use"]
+        if use == _USED:
+            (use,) = uses[_experiment(row)] - {_USED}
+        found.append(Published(row, tuple(sorted({one["table"] for one in same})), use, _run(row, document)))
+    return tuple(found)
 
 
 def _experiment(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -120,6 +126,10 @@ def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
     assert len(places) == 1, f"published_runs.toml has {len(places)} runs for {_number(row)}"
     entry = {key: value for key, value in document["run"][places[0]].items() if key != "rows"}
     name = row["model"].partition(" (")[0]
+    call = document["call"].get(name)
+    if call is not None:
+        entry |= call | {"arguments": tuple(entry["arguments"]), "changes": tuple(entry.pop("set").items())}
+        return PublishedRun(entry.pop("program"), place=places[0], **entry)
     model = document["model"].get(name, {"zoo": name})
     if "sram_budget" in entry:
         entry["sram_budget"] = parse_size(entry["sram_budget"])

@@ -44,7 +44,9 @@ def models_folder(given: str | Path | None) -> Path | None:
 
 
 def find(run: PublishedRun, folder: Path | None) -> Found:
-    """The model of ``run``; a file must be the published one, told by its sha256."""
+    """The model of ``run``; a file must be the published one, told by its sha256. Programs ship with the code."""
+    if run.function:
+        return Found(run.model)
     if run.sha256 is None:
         from mcusim.model.zoo import parse_name
         from mcusim.model.zoo.builder import definition_sha256

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcusim.errors import McusimError
+from mcusim.kernels.programs import FOLDER
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
 from mcusim.plan.ordering import optimal_order
 from mcusim.report import Result
+from mcusim.study.emulate import emulate
 from mcusim.study.memory import memory, priced
 from mcusim.study.published_runs import PublishedRun
 from mcusim.study.settings import settings
@@ -23,11 +27,14 @@ DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic
 def perform(run: PublishedRun, model: str) -> Outcome:
     """Do ``run``, whose model is the file or zoo network ``model``; what cannot be run is an outcome.
 
-    Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, or ``peak_bytes`` of a plan.
+    Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
+    ``cycles_per_access`` (of the bus, which runs at the core's clock) or ``copy_ms`` of a memory micro-benchmark.
     ``arena_bytes`` is that of the network with explicit PADs (:mod:`mcusim.plan.exported`), as in ``mcusim compare``.
     Leaves out: what an allocator does besides moving tensors.
     """
     try:
+        if run.function:
+            return Outcome(_kept(_called(run)))
         if run.fidelity == "plan":
             found = memory(model, order=run.order, allocator=run.allocator)
             return Outcome({"peak_bytes": float(found.placed.bytes)})
@@ -40,6 +47,20 @@ def perform(run: PublishedRun, model: str) -> Outcome:
         )
     except McusimError as error:
         return Outcome(reason=str(error))
+
+
+def _kept(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+
+
+def _called(run: PublishedRun) -> dict[str, float]:
+    found = emulate(
+        FOLDER / run.model, run.machine, call=run.function, arguments=run.arguments, overrides=dict(run.changes)
+    )
+    cycles = found.profile.cycles
+    if run.accesses:
+        return {"cycles_per_access": cycles / run.accesses}
+    return {"copy_ms": 1e3 * cycles / found.machine.core.clock}
 
 
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
