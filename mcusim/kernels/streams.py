@@ -46,7 +46,9 @@ def pointwise(s: State, p: State) -> None:
     for c in range(0, channels, 2):
         rows = min(2, channels - c)
         weights = p[W] + c * depth
-        walk(s, weights, rows * depth, 1, 0, p[G_SUM], 0)
+        for k in range(0, depth, TURN):  # the offset's share, summed over both filters in step
+            for i in range(rows):
+                walk(s, weights + i * depth + k, min(TURN, depth - k), 1, 0, p[G_SUM], 1)
         for x in range(0, pixels, 2):
             n = min(2, pixels - x)
             first = p[IN] + x * depth

@@ -3,14 +3,14 @@
 A tile costs ``F(r1) - F(r0)`` with ``F`` the whole cycles of output rows ``0..r``, so the tiles of an operator sum to
 the operator exactly. Levels (counts are per operator, rows ``0..r``):
 
-* pointwise: ``block`` MACs in groups of 16 input channels, ``rest`` the others, ``sum`` weights summed for the input
-  offset, ``output`` requantised values
+* pointwise: ``block`` MACs in groups of 16 input channels, ``rest`` the others, ``output`` requantised values; ``sum``
+  weights summed for the input offset, in every call
 * conv, depthwise: ``tap`` copied window positions, ``element`` im2col elements copied four at a time, ``element_rest``
   the odd ones, ``zero`` padding bytes cleared, ``block``/``rest``/``mac`` MACs, ``output``
 * pool: ``tap`` window elements read, ``output``; the others: ``element`` output elements (``copy``: bytes)
 
-Left out: what a kernel call repeats for every tile of an operator (its prologue, and pointwise's ``sum``): it is
-charged once, spread over the rows.
+What a kernel call does again for every tile (pointwise's ``sum`` over its weights) is in :func:`per_call`. Left out:
+a call's prologue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from mcusim.kernels.profile import CoreCosts
 from mcusim.kernels.variants import variant
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["compute_cycles", "counts", "inside"]
+__all__ = ["compute_cycles", "counts", "inside", "per_call"]
+
+PER_CALL = ("sum",)
 
 
 def inside(out: int, size: int, kernel: int, stride: int, dilation: int, pad: int) -> list[int]:
@@ -49,8 +51,7 @@ def counts(g: Geometry, rows: int) -> dict[str, int]:
     window = g.kernel_h * g.kernel_w
     if kind == "pointwise":
         blocked = g.in_c // 16 * 16
-        once = g.in_c * g.out_c * rows // g.out_h
-        return {"block": outputs * blocked, "rest": outputs * (g.in_c - blocked), "sum": once, "output": outputs}
+        return {"block": outputs * blocked, "rest": outputs * (g.in_c - blocked), "output": outputs}
     if kind == "conv":
         return _conv(g, rows, outputs)
     if kind == "depthwise":
@@ -87,6 +88,11 @@ def _conv(g: Geometry, rows: int, outputs: int) -> dict[str, int]:
     }
 
 
+def per_call(g: Geometry) -> dict[str, int]:
+    """Level counts of what every kernel call does again, however few rows its tile has."""
+    return {"sum": g.in_c * g.out_c} if variant(g) == "pointwise" else {}
+
+
 @cache
 def _cumulated(g: Geometry, rows: int, levels: tuple[tuple[str, int], ...]) -> int:
     number = counts(g, rows)
@@ -94,6 +100,8 @@ def _cumulated(g: Geometry, rows: int, levels: tuple[tuple[str, int], ...]) -> i
 
 
 def compute_cycles(g: Geometry, tile: Tile, costs: CoreCosts) -> int:
-    """Cycles of one kernel call in an ideal memory; tiles of an operator sum to the whole."""
-    levels = tuple(costs.levels[variant(g)].items())
-    return _cumulated(g, tile.out_row + tile.out_rows, levels) - _cumulated(g, tile.out_row, levels)
+    """Cycles of one kernel call in an ideal memory; tiles of an operator sum to the whole, but for :func:`per_call`."""
+    rows = tuple((level, cost) for level, cost in costs.levels[variant(g)].items() if level not in PER_CALL)
+    cycles = _cumulated(g, tile.out_row + tile.out_rows, rows) - _cumulated(g, tile.out_row, rows)
+    again = sum(costs.levels[variant(g)][level] * number for level, number in per_call(g).items())
+    return cycles + (again // 1000 if tile.out_rows else 0)

@@ -1,0 +1,62 @@
+"""Access streams of the cost profile's kernels against closed counts, on the board's SDRAM."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcusim.kernels import load_profile
+from mcusim.kernels.calls import play
+from mcusim.machine import load_machine
+from mcusim.memory import layout as L
+from mcusim.memory.system import MemorySystem
+from mcusim.model.geometry import Geometry, Tile, whole
+
+BOARD = "stm32f469i-disco"
+SDRAM, SRAM = 0xC000_0000, 0x2000_0000
+ROW = 1024  # bytes: 256 columns of 32 bit
+
+
+def played(g: Geometry, operands: dict[str, tuple[int, int]], rows: Tile | None = None) -> MemorySystem:
+    memory = MemorySystem(load_machine(BOARD, {"memory.sdram.timing.refresh": "1 ms"}))
+    profile = load_profile()
+    play(memory.state, g, rows or whole(g), operands, profile, profile.core("cortex-m4"))
+    return memory
+
+
+def sdram(memory: MemorySystem, slot: int) -> int:
+    """A slot of the SDRAM's block."""
+    index = [region.name for region in memory.regions].index("sdram")
+    return int(memory.state[memory.first_block + index * L.REGION + slot])
+
+
+def pointwise(depth: int, filters: int = SDRAM) -> MemorySystem:
+    """One pixel, two filters of ``depth`` weights."""
+    g = Geometry("CONV_2D", 1, 1, 1, depth, 1, 1, 2)
+    places = {"input0": (SRAM, depth), "filter": (filters, 2 * depth), "output": (SRAM + 0x8000, 2)}
+    return played(g, places)
+
+
+@pytest.mark.parametrize("depth", [ROW, 2 * ROW])
+def test_two_filters_in_two_rows_close_each_other(depth: int) -> None:
+    """Both filters are read in step, bytes for the offset's share and words for the products: with a row of the bank
+    between them every read finds the other's row open."""
+    memory = pointwise(depth)
+    reads = 2 * depth + 2 * depth // 4
+    assert sdram(memory, L.READS) == reads
+    assert memory.counters()["sdram_row_misses"] == reads
+
+
+def test_two_filters_in_one_row_keep_it_open() -> None:
+    depth = ROW // 4
+    memory = pointwise(depth)
+    assert sdram(memory, L.READS) == 2 * depth + 2 * depth // 4
+    assert memory.counters()["sdram_row_misses"] <= 32, "the first turn of 32 bytes counts as one that finds it closed"
+
+
+def test_a_row_in_between_costs_precharge_and_activation() -> None:
+    """Per read tRP + tRCD: 4 clocks of 2 core cycles, over the same reads in one row."""
+    depth = ROW // 4
+    near = sdram(pointwise(depth), L.STALL)
+    far = sdram(pointwise(depth, SDRAM + ROW - depth), L.STALL)  # the second filter begins the next row
+    reads = 2 * depth + 2 * depth // 4
+    assert (far - near) / L.TICK / reads == pytest.approx(8, rel=0.06)
