@@ -10,6 +10,7 @@ from mcusim.machine import load_machine
 from mcusim.memory import layout as L
 from mcusim.memory.system import MemorySystem
 from mcusim.model.geometry import Geometry, Tile, whole
+from mcusim.plan.tiling import partition
 
 BOARD = "stm32f469i-disco"
 SDRAM, SRAM = 0xC000_0000, 0x2000_0000
@@ -60,3 +61,19 @@ def test_a_row_in_between_costs_precharge_and_activation() -> None:
     far = sdram(pointwise(depth, SDRAM + ROW - depth), L.STALL)  # the second filter begins the next row
     reads = 2 * depth + 2 * depth // 4
     assert (far - near) / L.TICK / reads == pytest.approx(8, rel=0.06)
+
+
+def test_pad_reads_and_writes_every_byte_once() -> None:
+    """Tile by tile: the rows above and below the input belong to the tiles that write them."""
+    g = Geometry("PAD", 1, 6, 6, 40, 10, 10, 40, pad_top=2, pad_bottom=2, pad_left=2, pad_right=2)
+    read = written = 0
+    for tile in partition(g, 2):
+        places = {
+            "input0": (SDRAM + tile.in_row * 240, tile.in_rows * 240),
+            "output": (SDRAM + 0x10000 + tile.out_row * 400, tile.out_rows * 400),
+        }
+        memory = played(g, places, tile)
+        read += sdram(memory, L.READ_BYTES)
+        written += sdram(memory, L.WRITE_BYTES)
+        assert sdram(memory, L.READS) == sdram(memory, L.READ_BYTES), "byte by byte"
+    assert (read, written) == (6 * 6 * 40, 10 * 10 * 40)

@@ -24,6 +24,7 @@ _STREAM = {
     "depthwise_basic": S.depthwise_direct,
     "fully_connected": S.fully_connected,
     "pool": S.pool,
+    "pad": S.pad,
 }
 _ROLE = {
     "input0": S.IN, "input1": S.IN2, "filter": S.W, "output": S.OUT,
@@ -86,7 +87,7 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
 
     Accesses as the inner loops of CMSIS-NN 5.8.0 issue them, in words unless said: pointwise 4 loads for 16 MACs
     (bytes: 4 for 4), conv and depthwise 6 for 16 and 8, depthwise 3x3 2 for 4, fully connected 3 for 8, im2col 3 for 4
-    elements (bytes: 2 for 1), requantisation 3 an output.
+    elements (bytes: 2 for 1), PAD 2 a byte, requantisation 3 an output.
     """
     level = {name: cost / 1000 for name, cost in costs.levels[kind].items()}
     gap = {S.G_BLOCK: 0.0, S.G_REST: 0.0, S.G_SUM: 0.0, S.G_COPY: 0.0, S.G_ZERO: 0.0, S.G_OUT: 0.0}
@@ -103,6 +104,8 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
         gap[S.G_BLOCK] = 2 * level["mac"]
     elif kind == "fully_connected":
         gap[S.G_BLOCK] = 8 * level["mac"] / 3
+    elif kind == "pad":
+        gap |= {S.G_COPY: level["element"] / 2, S.G_ZERO: level["zero"]}
     elif kind == "pool":
         gap[S.G_BLOCK] = level["tap"] / (3 if g.type == "AVERAGE_POOL_2D" else 1)
     else:

@@ -37,6 +37,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "elementwise": ("element",),
     "lookup": ("element",),
     "copy": ("element",),
+    "pad": ("element", "zero", "pixel"),
 }
 CORES = ("cortex-m4", "cortex-m7")
 TECHNIQUES = ("cmsis", "reference")

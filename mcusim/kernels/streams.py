@@ -5,7 +5,8 @@ Every function takes the memory state ``s`` and a parameter array ``p`` (slots b
 as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's pace.
 
 Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
-``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``).
+``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``)
+and TFLM of 2021 (``reference_ops::PadImpl``).
 Left out: loads and stores of the stack (they hit zero-wait memory on every machine here and are in the compute cycles).
 """
 
@@ -184,6 +185,22 @@ def pool(s: State, p: State) -> None:
                         walk(s, p[SCR], 4 * depth, 4, 0, p[G_BLOCK], 1)
                         walk(s, p[SCR], 4 * depth, 4, 1, p[G_BLOCK], 1)
         walk(s, p[OUT] + pixel * depth, depth, 1, 1, p[G_OUT], 0)
+
+
+@native
+def pad(s: State, p: State) -> None:
+    """Byte by byte: an input's row read and written, padding written."""
+    depth, source, target = p[IN_C], p[IN], p[OUT]
+    for pixel in range(p[ROWS] * p[OUT_W]):
+        y, x = p[ROW] + pixel // p[OUT_W] - p[PT], pixel % p[OUT_W] - p[PL]
+        if 0 <= y < p[IN_H] and 0 <= x < p[IN_W]:
+            for k in range(0, depth, TURN):
+                walk(s, source + k, min(TURN, depth - k), 1, 0, p[G_COPY], 1)
+                walk(s, target + k, min(TURN, depth - k), 1, 1, p[G_COPY], 1)
+            source += depth
+        else:
+            walk(s, target, depth, 1, 1, p[G_ZERO], 0)
+        target += depth
 
 
 @native

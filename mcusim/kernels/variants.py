@@ -10,7 +10,7 @@ from mcusim.model.geometry import Geometry
 
 VARIANTS = (
     "pointwise", "conv", "depthwise", "depthwise_3x3", "depthwise_basic", "fully_connected",
-    "add", "pool", "elementwise", "lookup", "copy",
+    "add", "pool", "elementwise", "lookup", "copy", "pad",
 )  # fmt: skip
 
 _BY_TYPE = {
@@ -30,6 +30,8 @@ _BY_TYPE = {
     "SOFTMAX": "lookup",
     "LOGISTIC": "lookup",
     "TANH": "lookup",
+    "PAD": "pad",
+    "PADV2": "pad",
 }
 
 

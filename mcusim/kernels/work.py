@@ -7,6 +7,7 @@ the operator exactly. Levels (counts are per operator, rows ``0..r``):
   weights summed for the input offset, in every call
 * conv, depthwise: ``tap`` copied window positions, ``element`` im2col elements copied four at a time, ``element_rest``
   the odd ones, ``zero`` padding bytes cleared, ``block``/``rest``/``mac`` MACs, ``output``
+* pad: ``element`` bytes copied one by one, ``zero`` bytes of padding, ``pixel``
 * pool: ``tap`` window elements read, ``output``; the others: ``element`` output elements (``copy``: bytes)
 
 What a kernel call does again for every tile (pointwise's ``sum`` over its weights) is in :func:`per_call`. Left out:
@@ -69,6 +70,9 @@ def counts(g: Geometry, rows: int) -> dict[str, int]:
         if g.type == "MEAN":
             return {"tap": g.in_bytes // g.item * rows // g.out_h, "output": outputs}
         return {"tap": g.batch * _taps(g)[rows] * g.in_c, "output": outputs}
+    if kind == "pad":
+        inside = g.batch * max(0, min(rows - g.pad_top, g.in_h)) * g.in_w * g.in_c
+        return {"element": inside, "zero": outputs - inside, "pixel": outputs // g.out_c}
     return {"element": outputs * (g.item if kind == "copy" else 1)}
 
 

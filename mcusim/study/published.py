@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+from mcusim.model.zoo.names import PADS
 from mcusim.report.measured import Measured
 
 __all__ = ["measured", "memory_rows", "rows"]
@@ -47,9 +48,13 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
     """Published figures of ``model`` (name without suffix) on ``machine`` under ``policy``; None when there are none.
 
     Figures come from the first source that has the combination; a figure printed in several of its tables is taken
-    from the first. Leaves out figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
+    from the first. A name that ends in ``-pad`` is the same network with its paddings as operators of their own, as the
+    TinyOps networks are inferred to have been (:mod:`mcusim.plan.exported`).
+
+    Leaves out figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
     """
-    found = [row for row in rows() if _key(row) == (model, machine, policy) and row["use"] != "context"]
+    key = (model.removesuffix(PADS), machine, policy)
+    found = [row for row in rows() if _key(row) == key and row["use"] != "context"]
     figures: dict[str, float] = {}
     use: dict[str, str] = {}
     tables: dict[str, None] = {}

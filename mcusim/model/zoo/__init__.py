@@ -22,5 +22,10 @@ def build(name: ZooName) -> Graph:
     from mcusim.model.zoo.calibration import Calibration
     from mcusim.model.zoo.file_size import estimate_file_bytes
 
-    graph = Calibration(build_layers(name)).run()
+    graph = Calibration(build_layers(replace(name, pads=False))).run()
+    if name.pads:
+        from mcusim.model.explicit_pads import with_pads
+        from mcusim.model.zoo.builder import definition_sha256
+
+        graph = replace(with_pads(graph), name=str(name), sha256=definition_sha256(name, name.architecture))
     return replace(graph, file_bytes=estimate_file_bytes(graph))

@@ -1,9 +1,9 @@
-"""Zoo names: ``FAMILY`` or ``FAMILY-w<width>-r<resolution>``."""
+"""Zoo names: ``FAMILY`` or ``FAMILY-w<width>-r<resolution>``, and either with ``-pad`` behind it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from mcusim.errors import ModelError
@@ -11,25 +11,31 @@ from mcusim.model.zoo.architectures import ARCHITECTURES, Architecture
 
 WIDTHS = (Fraction(1, 20), Fraction(2))
 RESOLUTIONS = (16, 512)
+PADS = "-pad"
 
 
 @dataclass(frozen=True)
 class ZooName:
-    """A name taken apart; ``width`` is 1 and ``resolution`` None for networks without such parameters."""
+    """A name taken apart; ``width`` is 1 and ``resolution`` None for networks without such parameters.
+
+    ``pads``: the form with an explicit PAD before each padded strided window (:mod:`mcusim.model.explicit_pads`).
+    """
 
     family: str
     width: Fraction = Fraction(1)
     resolution: int | None = None
+    pads: bool = False
 
     @property
     def architecture(self) -> Architecture:
         return ARCHITECTURES[self.family]
 
     def __str__(self) -> str:
+        end = PADS if self.pads else ""
         if self.resolution is None:
-            return self.family
+            return self.family + end
         digits = f"{float(self.width):.2f}" if 100 % self.width.denominator == 0 else f"{float(self.width):g}"
-        return f"{self.family}-w{digits}-r{self.resolution:03d}"
+        return f"{self.family}-w{digits}-r{self.resolution:03d}{end}"
 
 
 def zoo_names() -> dict[str, str]:
@@ -43,6 +49,9 @@ def parse_name(text: str) -> ZooName | None:
     Raises ModelError for a known family with a width outside 0.05 to 2 or a resolution outside 16 to 512, or without
     one of them.
     """
+    if text.endswith(PADS):
+        plain = parse_name(text.removesuffix(PADS))
+        return None if plain is None else replace(plain, pads=True)
     if text in ARCHITECTURES and not ARCHITECTURES[text].scalable:
         return ZooName(text)
     family = next((f for f in sorted(ARCHITECTURES, key=len, reverse=True) if re.match(rf"{f}(-[wr]|$)", text)), None)
