@@ -219,7 +219,10 @@ def test_compare_without_arguments_is_table_3(capsys: pytest.CaptureFixture[str]
     data = json_of(capsys)
     assert [row["measured"]["latency_ms"] for row in data["rows"]] == [1007, 2167, 1059, 623, 891, 687]
     assert [row["sram_budget"] for row in data["rows"]] == [256 << 10] * 3 + [320 << 10] * 3
-    assert [pair["model"] for pair in data["external_over_tinyops"]] == ["proxyless-w0.25-r160", "proxyless-w0.25-r192"]
+    assert [pair["model"] for pair in data["external_over_tinyops"]] == [
+        "proxyless-w0.25-r160-pad",
+        "proxyless-w0.25-r192-pad",
+    ]
 
 
 def test_inspect_json(capsys: pytest.CaptureFixture[str]) -> None:

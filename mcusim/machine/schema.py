@@ -93,7 +93,10 @@ _LINE_CHANGE = Default(
 )
 _SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
 _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
-_MAPPING = Default(lambda _: "bank-row-column", "FMC address mapping tables of ST RM0385/RM0090, not verified")
+_MAPPING = Default(
+    lambda _: "bank-row-column",
+    "ST RM0390, FMC row and bank boundaries: behind the last row of a bank comes the first of the next bank",
+)
 
 CORE: dict[str, Field] = {
     "isa": choice("cortex-m4", "cortex-m7"),

@@ -127,7 +127,7 @@ def _ratio_line(members: Sequence[Result]) -> list[str]:
 def _planned_line(members: Sequence[Result]) -> list[str]:
     for result in members:
         arena, error = result.arena(exported=False), result.planned_arena_error
-        if arena is not None and error is not None:
+        if arena is not None and error is not None and arena != result.arena(exported=True):
             return [f"arena as planned, without PADs: {rounded(arena / 1000)} KB, error {percent(error)}"]
     return []
 

@@ -17,23 +17,24 @@ __all__ = ["POLICIES", "Case", "product_cases", "tinyops_cases"]
 POLICIES = ("internal", "external", "tinyops")
 
 _F469, _F746 = "stm32f469i-disco", "stm32f746g-disco"
+# the networks with explicit PADs, as they are inferred to have run: mcusim/plan/exported.py
 _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
     2: (
-        ("proxyless-w0.25-r160", _F469, "internal"),
-        ("proxyless-w0.40-r080", _F469, "tinyops"),
-        ("mbv3-w0.40-r096", _F469, "tinyops"),
-        ("mcunet-f469", _F469, "tinyops"),
-        ("mnasnet-w1.00-r080", _F469, "tinyops"),
-        ("mnasnet-w1.00-r096", _F469, "tinyops"),
-        ("proxyless-w0.25-r192", _F746, "internal"),
-        ("proxyless-w0.85-r064", _F746, "tinyops"),
-        ("mcunet-f746", _F746, "tinyops"),
-        ("mnasnet-w1.00-r096", _F746, "tinyops"),
-        ("mnasnet-w1.00-r128", _F746, "tinyops"),
+        ("proxyless-w0.25-r160-pad", _F469, "internal"),
+        ("proxyless-w0.40-r080-pad", _F469, "tinyops"),
+        ("mbv3-w0.40-r096-pad", _F469, "tinyops"),
+        ("mcunet-f469-pad", _F469, "tinyops"),
+        ("mnasnet-w1.00-r080-pad", _F469, "tinyops"),
+        ("mnasnet-w1.00-r096-pad", _F469, "tinyops"),
+        ("proxyless-w0.25-r192-pad", _F746, "internal"),
+        ("proxyless-w0.85-r064-pad", _F746, "tinyops"),
+        ("mcunet-f746-pad", _F746, "tinyops"),
+        ("mnasnet-w1.00-r096-pad", _F746, "tinyops"),
+        ("mnasnet-w1.00-r128-pad", _F746, "tinyops"),
     ),
     3: tuple(
         (model, machine, policy)
-        for model, machine in (("proxyless-w0.25-r160", _F469), ("proxyless-w0.25-r192", _F746))
+        for model, machine in (("proxyless-w0.25-r160-pad", _F469), ("proxyless-w0.25-r192-pad", _F746))
         for policy in POLICIES
     ),
 }
