@@ -16,7 +16,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mcusim.commands import compare, emulate, export, inspect, kernels, memory, reorder, simulate, validate, verify
+from mcusim.commands import (
+    calibrate,
+    compare,
+    emulate,
+    export,
+    inspect,
+    kernels,
+    memory,
+    reorder,
+    simulate,
+    validate,
+    verify,
+)
 from mcusim.commands.output import fail
 from mcusim.errors import McusimError
 
@@ -76,6 +88,7 @@ app.command("plan")(simulate.plan)
 app.command("replay")(simulate.replay)
 app.command("verify")(verify.verify)
 app.command("validate")(validate.validate)
+app.command("calibrate")(calibrate.calibrate)
 app.command("emulate")(emulate.emulate)
 app.command("kernels")(kernels.kernels)
 app.command("kernels build")(kernels.build)

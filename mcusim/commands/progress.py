@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "counting", "rated", "spinner", "working"]
+__all__ = ["Counter", "bar", "counted", "counting", "rated", "spinner", "working"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 BESIDE = 50  # columns that a bar, its numbers and the time left take
@@ -71,6 +71,25 @@ def spinner(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def counted(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
+    """A spinner for steps whose number nobody knows, with the count so far; yields the function to call at each."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    done = 0
+    with Console(stderr=True).status(what) as status:
+
+        def step(_: object) -> None:
+            nonlocal done
+            done += 1
+            status.update(f"{what}: {done} {unit}")
+
+        yield step
 
 
 @contextmanager

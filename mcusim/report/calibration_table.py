@@ -1,0 +1,99 @@
+"""What ``mcusim calibrate`` says, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcusim.report.calibration import Calibration, Fitted
+from mcusim.report.text import columns, percent, wrapped
+
+__all__ = ["calibration_json", "calibration_table"]
+
+
+def calibration_json(found: Calibration) -> dict[str, Any]:
+    """``parameters``, ``rows`` with errors in percent before, after and left out, ``left`` keys, and the sums."""
+    return {
+        "machine": found.machine,
+        "measurements": found.measurements,
+        "parameters": [
+            {
+                "key": p.key,
+                "unit": p.unit,
+                "start": p.start,
+                "value": p.value,
+                "text": p.text,
+                "low": p.low,
+                "high": p.high,
+                "at_bound": p.bound,
+                "standard_error": p.standard_error,
+            }
+            for p in found.parameters
+        ],
+        "rows": [
+            {
+                "where": row.where,
+                "experiment": row.experiment,
+                "quantity": row.quantity,
+                "measured": row.measured,
+                "before": row.before,
+                "after": row.after,
+                "error_before_percent": row.error_before,
+                "error_after_percent": row.error_after,
+                "leave_one_out_percent": row.leave_one_out,
+            }
+            for row in found.residuals
+        ],
+        "left": [{"key": left.key, "reason": left.reason, "measure": left.measure} for left in found.left],
+        "rms_before_percent": found.rms_before,
+        "rms_after_percent": found.rms_after,
+        "leave_one_out": found.leave_one_out,
+        "operator_overhead": found.overhead,
+        "iterations": found.iterations,
+        "simulations": found.runs,
+    }
+
+
+def calibration_table(found: Calibration) -> str:
+    """The text that ``mcusim calibrate`` prints."""
+    lines = [f"{found.machine}, fitted to {found.measurements}", ""]
+    rows = [["fitted", "before", "after", "+-", "bounds"]]
+    for p in found.parameters:
+        spread = "-" if p.standard_error is None else f"{p.standard_error:.2g}"
+        rows.append([p.key, f"{p.start:.4g}", p.text, spread, f"{p.low:.4g} to {p.high:.4g}"])
+    lines += columns(rows)
+    lines += ["", "  errors in percent of the measurement"]
+    table = [["row", "run", "quantity", "measured", "before", "after", "left out"]]
+    for row in found.residuals:
+        errors = [percent(row.error_before), percent(row.error_after), percent(row.leave_one_out)]
+        line = row.where.rpartition(":")[2]
+        table.append([line, row.experiment, row.quantity, f"{row.measured:.6g}", *errors])
+    lines += columns(table, left=3)
+    lines += ["", *_notes(found)]
+    return "\n".join(lines)
+
+
+def _notes(found: Calibration) -> Iterator[str]:
+    yield f"  root of the mean squared error: {found.rms_before:.1f} % before, {found.rms_after:.1f} % after"
+    left_out = found.leave_one_out
+    if left_out is None:
+        yield "  left out: no row can be: without its run the others do not determine the keys"
+    else:
+        count = f"{left_out['rows']:.0f} of {len(found.residuals)} rows"
+        yield f"  left out: {count}, median {left_out['median']:.1f} %, worst {left_out['worst']:.1f} %"
+    for p in found.parameters:
+        if p.bound:
+            yield from wrapped(_bound(p))
+    if found.overhead is not None:
+        yield f"  operator_overhead is no figure of a machine: run with --operator-overhead {found.overhead}"
+    for left in found.left:
+        if left.reason.startswith("the rows"):
+            yield from wrapped(f"not fitted: {left.key}, {left.reason}; measure {left.measure}")
+    unseen = [left.key for left in found.left if not left.reason.startswith("the rows")]
+    if unseen:
+        yield from wrapped(f"not fitted, hardly any effect: {', '.join(unseen)}")
+
+
+def _bound(p: Fitted) -> str:
+    limit = f"{p.low if p.bound == 'low' else p.high:.4g} {p.unit}".strip()
+    return f"{p.key} is at its bound of {limit}: the rows ask for what such hardware hardly does; something else is off"

@@ -1,0 +1,179 @@
+"""Physical figures of a machine fitted to measurements: which, from what, how well, and how well elsewhere.
+
+The fit is least squares of the relative errors of all rows (:mod:`mcusim.study.least_squares`), within bounds
+(:mod:`mcusim.study.fittable`); cycles come from the simulation itself, at every point. A fit that the rows do not
+determine is refused by name: keys without an effect on any row, and keys whose effects on all rows are alike.
+The leave-one-out error of a row is that of a fit without its *experiment* (all that was measured in the same run, since
+energy, current and latency of one run say the same thing twice): one Gauss-Newton step from the full fit, simulated
+there. A row has one when the other rows determine what it depends on.
+
+Left out: minima besides the nearest, measurement errors that differ between rows, errors of the model that no key has
+(they end up in the keys: look at the residuals and at bounds that are hit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, floor
+from pathlib import Path
+
+import numpy as np
+
+from mcusim.errors import UsageError
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.report.calibration import Calibration, Fitted, FittedRow, Left
+from mcusim.study.fittable import OVERHEAD, Parameter, candidates
+from mcusim.study.fitted_file import machine_text
+from mcusim.study.identify import chosen_keys, named_keys
+from mcusim.study.least_squares import Array, Mask, Problem, Solution, jacobian, leave_out, solve
+from mcusim.study.measurements import Row, read_measurements
+from mcusim.study.rig import Rig
+from mcusim.study.settings import MACHINE, expect, many
+
+__all__ = ["Calibration", "calibrate"]
+
+
+def calibrate(
+    machine: str | Path | Machine,
+    measurements: str | Path,
+    keys: Sequence[str] | str | None = None,
+    *,
+    output: str | Path | None = None,
+    progress: Callable[[object], object] | None = None,
+) -> Calibration:
+    """Fit figures of ``machine`` to the rows of the CSV file ``measurements`` (:mod:`mcusim.study.measurements`).
+
+    ``keys`` are dotted machine keys of :mod:`mcusim.study.fittable`, or ``operator_overhead``. None chooses those that
+    the file does not give as measured or from a data sheet, that the rows see and that they tell apart, the ones with
+    the largest effect first, and leaves one row more than keys. ``output`` is where ``Calibration.machine_text`` will
+    be: the path by which it extends the machine is relative to it. ``progress`` is called after every simulation.
+
+    Raises :class:`~mcusim.errors.InputError` for a machine, a file or a row that cannot be used, UsageError for a key
+    that cannot be fitted and for a fit that the rows do not determine.
+    """
+    expect("machine", machine, MACHINE)
+    expect("measurements", measurements, ((str, Path), "the path of a CSV file"))
+    named = None if keys is None else list(dict.fromkeys(many("keys", keys, ((str,), "machine keys"))))
+    target = machine if isinstance(machine, Machine) else load_machine(machine)
+    if target.changes:
+        raise UsageError(f"{target.name} was changed after loading; write {', '.join(target.changes)} into its file")
+    rows = read_measurements(measurements)
+    known = candidates(target, _overhead(target, rows))
+    rig = Rig(target, rows, known, progress)
+    parameters, left = named_keys(named, known, rig) if named is not None else chosen_keys(known, rig)
+    fit = _Fit(rig, parameters)
+    solution = fit.solve()
+    return fit.result(solution, Path(measurements), left, None if output is None else Path(output))
+
+
+def _overhead(machine: Machine, rows: Sequence[Row]) -> int | None:
+    """Where an interpreter's cycles start; None when no row is a network's."""
+    from mcusim.kernels.interpreter import operator_cycles
+
+    return operator_cycles(machine.core.isa) if any(row.experiment.model for row in rows) else None
+
+
+@dataclass(frozen=True)
+class _Fit:
+    rig: Rig
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def problem(self) -> Problem:
+        low, high, doubt = ([getattr(p, name) for p in self.parameters] for name in ("low", "high", "doubt"))
+        return Problem(self.residuals, *(np.array(values, float) for values in (low, high, doubt)))
+
+    def values(self, x: Array) -> Mapping[str, float]:
+        return {parameter.key: float(value) for parameter, value in zip(self.parameters, x, strict=True)}
+
+    def residuals(self, x: Array) -> Array:
+        """Relative errors of the rows."""
+        found = self.rig.simulate(self.values(x))
+        return np.array([value / row.value - 1 for value, row in zip(found, self.rig.rows, strict=True)])
+
+    def solve(self) -> Solution:
+        """The best point whose values are those that the file will have: whole ones by trying both neighbours."""
+        start = np.array([parameter.start for parameter in self.parameters])
+        found = solve(self.problem, start)
+        whole = [i for i, p in enumerate(self.parameters) if p.whole]
+        if not whole:
+            return self._rounded(found)
+        options = [sorted({floor(found.x[i] + 1e-6), ceil(found.x[i] - 1e-6)}) for i in whole]
+        tried = [self._held(found, dict(zip(whole, values, strict=True))) for values in product(*options)]
+        return min(tried, key=lambda solution: float(solution.residuals @ solution.residuals))
+
+    def _held(self, found: Solution, held: Mapping[int, int]) -> Solution:
+        """``found`` with some parameters held at whole numbers and the others fitted again."""
+        rest = [i for i in range(len(self.parameters)) if i not in held]
+        x = found.x.copy()
+        for i, value in held.items():
+            x[i] = value
+
+        def residuals(values: Array) -> Array:
+            x[rest] = values
+            return self.residuals(x)
+
+        problem = self.problem
+        part = Problem(residuals, problem.low[rest], problem.high[rest], problem.doubt[rest])
+        x[rest] = solve(part, found.x[rest]).x if rest else []
+        return self._rounded(Solution(x, found.residuals, found.jacobian, found.iterations))
+
+    def _rounded(self, found: Solution) -> Solution:
+        x = np.array([parameter.rounded(value) for parameter, value in zip(self.parameters, found.x, strict=True)])
+        x = np.clip(x, self.problem.low, self.problem.high)
+        residuals = self.residuals(x)
+        return Solution(x, residuals, jacobian(self.problem, x, residuals, 0.25), found.iterations)
+
+    def result(self, found: Solution, measurements: Path, left: tuple[Left, ...], output: Path | None) -> Calibration:
+        fitted = self._parameters(found)
+        overhead = next((round(p.value) for p in fitted if p.key == OVERHEAD), None)
+        return Calibration(
+            machine=self.rig.machine.name,
+            measurements=measurements.name,
+            parameters=fitted,
+            residuals=self._rows(found),
+            left=left,
+            machine_text=machine_text(self.rig.machine, fitted, measurements.name, len(self.rig.rows), output),
+            overhead=overhead,
+            iterations=found.iterations,
+            runs=self.rig.played,
+        )
+
+    def _parameters(self, found: Solution) -> tuple[Fitted, ...]:
+        spare = len(found.residuals) - len(found.x)
+        errors: list[float | None] = [None] * len(found.x)
+        if spare > 0:
+            scaled = found.jacobian * self.problem.doubt
+            spread = np.sqrt(found.residuals @ found.residuals / spare * np.diag(np.linalg.pinv(scaled.T @ scaled)))
+            errors = [float(value) for value in spread * self.problem.doubt]
+        return tuple(
+            Fitted(p.key, p.unit, p.start, float(value), p.text(value), p.low, p.high, error)
+            for p, value, error in zip(self.parameters, found.x, errors, strict=True)
+        )
+
+    def _rows(self, found: Solution) -> tuple[FittedRow, ...]:
+        before = self.rig.simulate({p.key: p.start for p in self.parameters})
+        elsewhere = self._without_each(found)
+        return tuple(
+            FittedRow(row.where, str(row.experiment), row.quantity, row.value, first, row.value * (1 + last), error)
+            for row, first, last, error in zip(self.rig.rows, before, found.residuals, elsewhere, strict=True)
+        )
+
+    def _without_each(self, found: Solution) -> list[float | None]:
+        """Of every row, the error in percent when its experiment took no part in the fit."""
+        errors: list[float | None] = [None] * len(self.rig.rows)
+        for experiment in dict.fromkeys(row.experiment for row in self.rig.rows):
+            inside = np.array([row.experiment == experiment for row in self.rig.rows])
+            step, foreseen = leave_out(self.problem, found, inside)
+            values = self._only(inside).simulate(self.values(found.x + step))
+            for i, known, value in zip(np.flatnonzero(inside).tolist(), foreseen, values, strict=True):
+                errors[i] = 100 * (value / self.rig.rows[i].value - 1) if known else None
+        return errors
+
+    def _only(self, inside: Mask) -> Rig:
+        """The rig with some of its rows; what was played stays known."""
+        rows = [row for row, kept in zip(self.rig.rows, inside, strict=True) if kept]
+        return replace(self.rig, rows=rows)

@@ -1,0 +1,175 @@
+"""Bounded least squares for a handful of parameters and a function that is slow, nearly linear and a fine staircase.
+
+Levenberg-Marquardt (Marquardt 1963; Nocedal and Wright, Numerical Optimization, chapter 10) with bounds as an active
+set: a step that leaves the box is cut at it, the parameters that reached it are held, the step of the others is solved
+anew. The Jacobian is by one-sided differences over steps that are long against the function's staircase (simulated time
+comes in 1/256 cycles, some keys in whole cycles), so that its noise stays below one per cent. Deterministic.
+
+Left out: minima besides the one that the start leads to, and robust weights: an outlier pulls like any other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Array",
+    "Mask",
+    "Problem",
+    "Solution",
+    "confounded",
+    "independent",
+    "jacobian",
+    "leave_out",
+    "solve",
+    "step_of",
+]
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+MOST_ITERATIONS = 20
+CLOSE = 1e-3  # of a parameter's doubt: a step this short ends the fit
+SAME_DIRECTION = 0.03  # singular value of the columns at unit length below which their effects are one and the same
+FIRST_DAMPING, LARGEST_DAMPING = 1e-6, 1e3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``residuals`` of a point; ``low`` and ``high`` bound it, ``doubt`` scales it (one entry a parameter)."""
+
+    residuals: Callable[[Array], Array]
+    low: Array
+    high: Array
+    doubt: Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The point, its residuals and its Jacobian (rows x parameters), and how many iterations led there."""
+
+    x: Array
+    residuals: Array
+    jacobian: Array
+    iterations: int
+
+
+def jacobian(problem: Problem, x: Array, at: Array, share: float = 0.5) -> Array:
+    """Derivatives of the residuals at ``x``, where they are ``at``, over steps of ``share`` of the doubts."""
+    columns = []
+    for i, doubt in enumerate(problem.doubt):
+        step = share * doubt
+        if x[i] + step > problem.high[i]:
+            step = -step
+        moved = x.copy()
+        moved[i] += step
+        columns.append((problem.residuals(moved) - at) / step)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(at), 0))
+
+
+def step_of(jacobian: Array, residuals: Array, x: Array, problem: Problem, damping: float = 0.0) -> Array:
+    """The step from ``x`` that makes ``residuals + jacobian @ step`` least within the bounds.
+
+    ``damping`` adds the squared step in units of the doubts, times it and the column's own length.
+    """
+    step = np.zeros(len(x))
+    free = np.ones(len(x), bool)
+    while free.any():
+        held = residuals + jacobian @ np.where(free, 0.0, step)
+        columns = jacobian[:, free]
+        penalty = np.diag(np.sqrt(damping) * (np.linalg.norm(columns, axis=0) + 1e-12))
+        matrix, right = np.vstack([columns, penalty]), np.concatenate([-held, np.zeros(len(penalty))])
+        step[free] = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        cut = np.clip(x + step, problem.low, problem.high) - x
+        outside = free & (np.abs(cut - step) > 1e-12 * problem.doubt)
+        if not outside.any():
+            break
+        step[outside] = cut[outside]
+        free &= ~outside
+    return step
+
+
+def solve(problem: Problem, start: Array) -> Solution:
+    """The point of least squared residuals that ``start`` leads to."""
+    x = np.clip(start, problem.low, problem.high)
+    residuals = problem.residuals(x)
+    slopes = jacobian(problem, x, residuals)
+    damping, done = FIRST_DAMPING, 0
+    while done < MOST_ITERATIONS:
+        step = step_of(slopes, residuals, x, problem, damping)
+        short = bool(np.all(np.abs(step) < CLOSE * problem.doubt))
+        found = problem.residuals(x + step)
+        if found @ found >= residuals @ residuals:
+            if short or damping > LARGEST_DAMPING:
+                break
+            damping = max(10 * damping, 1e-3)
+            continue
+        x, residuals, damping, done = x + step, found, damping / 10, done + 1
+        if short:
+            break
+        slopes = jacobian(problem, x, residuals, 0.25)
+    return Solution(x, residuals, slopes, done)
+
+
+def leave_out(problem: Problem, found: Solution, out: Mask) -> tuple[Array, Mask]:
+    """The step from ``found`` to the fit without the rows ``out`` (a mask), and which of these the others foresee.
+
+    A row is foreseen when it hardly depends (a twentieth of its slope) on directions that the other rows do not
+    determine; in those the parameters stay where they are.
+    """
+    slopes = found.jacobian * problem.doubt
+    unit = np.maximum(np.linalg.norm(slopes, axis=0), 1e-12)
+    _, values, vectors = np.linalg.svd(slopes[~out] / unit)
+    values = np.concatenate([values, np.zeros(len(vectors) - len(values))])
+    open_ = vectors[values < SAME_DIRECTION]
+    own = slopes[out] / unit
+    foreseen = np.linalg.norm(own @ open_.T, axis=1) <= 0.05 * np.linalg.norm(own, axis=1)
+    held = open_ * unit / problem.doubt
+    matrix = np.vstack([found.jacobian[~out], held])
+    rest = np.concatenate([found.residuals[~out], np.zeros(len(held))])
+    return step_of(matrix, rest, found.x, problem), foreseen
+
+
+def independent(scaled: Array, least: float, most: int) -> list[int]:
+    """Columns that the rows tell apart, those of the largest own effect first (QR with column pivoting), at most
+    ``most``. ``scaled``: effect of a doubt of each parameter on each row; a column counts with at least ``least``."""
+    chosen: list[int] = []
+    rest = scaled.copy()
+    while len(chosen) < min(most, scaled.shape[1]):
+        lengths = np.linalg.norm(rest, axis=0)
+        lengths[chosen] = 0
+        best = int(np.argmax(lengths))
+        if lengths[best] < least:
+            break
+        chosen.append(best)
+        if confounded(scaled[:, chosen]):
+            chosen.pop()
+            rest[:, best] = 0
+            continue
+        direction = rest[:, best] / lengths[best]
+        rest -= np.outer(direction, direction @ rest)
+    return chosen
+
+
+def confounded(scaled: Array) -> list[list[int]]:
+    """Groups of columns whose effects on the rows cannot be told apart; empty when all can.
+
+    By the singular values of the columns at unit length: a right singular vector of one below SAME_DIRECTION is a
+    change of several parameters that the rows hardly show; those with a share in it form a group.
+    """
+    columns = scaled / np.maximum(np.linalg.norm(scaled, axis=0), 1e-300)
+    count = columns.shape[1]
+    _, values, vectors = np.linalg.svd(np.vstack([columns, np.zeros((count, count))]))
+    groups: list[set[int]] = []
+    for value, vector in zip(values, vectors, strict=True):
+        if value >= SAME_DIRECTION:
+            continue
+        group = {int(i) for i in np.flatnonzero(np.abs(vector) > 0.1)}
+        for other in [g for g in groups if g & group]:
+            groups.remove(other)
+            group |= other
+        groups.append(group)
+    return [sorted(group) for group in groups]

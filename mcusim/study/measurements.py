@@ -1,0 +1,250 @@
+"""A user's measurements: the CSV that ``mcusim calibrate`` reads.
+
+One line a measured number, the first line names the columns, in any order; lines that begin with ``#`` are remarks.
+
+=============  ====================================================================================================
+``model``      a ``.tflite`` (relative to the CSV) or a name of ``mcusim models``
+``policy``     ``internal``, ``external`` or ``tinyops``: where the network's bytes were
+``kernels``    a cost profile or kernel set, by default that of ``mcusim run``
+``fidelity``   ``replay`` (the default) or ``emulate``
+``program``    instead of a model: an ELF (relative to the CSV) or a test program that ships (``memory``)
+``function``   the function of ``program`` that was timed, as CYCCNT counts from call to return
+``arguments``  its arguments, separated by blanks: integers or names of symbols
+``quantity``   ``latency_ms``, ``cycles``, ``supply_current_ma`` or ``energy_mj``; of a program one of the first two
+``value``      a plain number above zero in the unit that the quantity's name ends with
+``weights``    the region that weights were read from, if not the policy's own choice
+``sram_budget``  the limit of on-chip RAM that the plan had (``256 KiB``)
+``code``       the region that kernels ran from, if not the first flash
+``set``        what was set otherwise than the machine file has it: ``core.clock=200 MHz; memory.flash.wait_states=6``
+``note``       anything; not read
+=============  ====================================================================================================
+
+``quantity`` and ``value`` are always needed, ``model`` and ``policy`` or ``program`` and ``function`` too; columns that
+no line needs can be left out, cells that do not apply are empty. Left out: an error of each measurement (all lines
+weigh the same, relative to their value), and anything measured inside a run, such as one operator's cycles.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from mcusim.errors import UsageError
+from mcusim.units import quoted
+
+__all__ = ["COLUMNS", "LARGEST_FILE", "MOST_ROWS", "QUANTITIES", "TEMPLATE", "Experiment", "Row", "read_measurements"]
+
+LARGEST_FILE = 1 << 20
+MOST_ROWS = 500
+COLUMNS = (
+    "model", "policy", "kernels", "fidelity", "program", "function", "arguments", "quantity", "value", "weights",
+    "sram_budget", "code", "set", "note",
+)  # fmt: skip
+QUANTITIES = ("latency_ms", "cycles", "supply_current_ma", "energy_mj")
+_OF_MODELS = ("policy", "kernels", "fidelity", "weights", "sram_budget", "code")
+_OF_PROGRAMS = ("function", "arguments")
+TEMPLATE = """\
+# Measurements for `mcusim calibrate`: one number a line. Replace the lines below by your own; empty cells do not apply.
+# quantity: latency_ms, cycles, supply_current_ma or energy_mj; value: a plain number in that unit.
+# model: a .tflite beside this file, or a name of `mcusim models`. A timed function (CYCCNT) has program, function and
+# arguments instead. set: what differs from the machine file while this was measured ("core.clock=200 MHz").
+model,policy,kernels,program,function,arguments,quantity,value,sram_budget,set,note
+ds-cnn,internal,,,,,latency_ms,34.1,,,mean of 100 inferences
+ds-cnn,internal,,,,,supply_current_ma,95.0,,,
+ds-cnn,external,,,,,latency_ms,41.9,,,the same network with its data in SDRAM
+ds-cnn,external,,,,,supply_current_ma,118.0,,,
+kws.tflite,internal,cmsis-gcc12,,,,cycles,7150000,,,a file of your own
+,,,memory,read_u32,0x60000000 262144,cycles,980000,,,DWT->CYCCNT around the call
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What was run, whatever was measured of it; a ``model`` or a ``program``, paths as they are opened."""
+
+    model: str = ""
+    policy: str = ""
+    kernels: str | None = None
+    fidelity: str = "replay"
+    weights: str | None = None
+    sram_budget: str | None = None
+    code: str | None = None
+    program: str = ""
+    function: str = ""
+    arguments: tuple[str, ...] = ()
+    set: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """A short name for tables: the model and its policy, or the call."""
+        changes = (
+            f", {len(self.set)} keys set" if len(self.set) > 1 else f", {'='.join(self.set[0])}" if self.set else ""
+        )
+        if self.program:
+            return f"{Path(self.program).stem}: {self.function}({', '.join(self.arguments)}){changes}"
+        chosen = [text for text in (self.kernels, "emulate" * (self.fidelity == "emulate"), self.weights) if text]
+        return f"{Path(self.model).name} {self.policy}{''.join(f' {text}' for text in chosen)}{changes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured number: ``where`` is ``file:line``."""
+
+    where: str
+    experiment: Experiment
+    quantity: str
+    value: float
+
+
+def read_measurements(path: str | Path) -> tuple[Row, ...]:
+    """The rows of a CSV file, in its order; raises UsageError naming file, line, column, value and what is wrong."""
+    file = Path(path)
+    text = _text(file)
+    shown = file.name
+    lines = [line if not line.lstrip().startswith("#") else "" for line in text.splitlines()]
+    reader = csv.reader(io.StringIO("\n".join(lines)), strict=True)
+    try:
+        return _rows(shown, file.parent, reader)
+    except csv.Error as error:
+        raise UsageError(f"{shown}:{reader.line_num}: not CSV: {error}") from None
+
+
+def _text(path: Path) -> str:
+    """The file's text; what is no regular file is not opened, since a pipe would block."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{path}: not a regular file; measurements are a CSV file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{str(path)[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > LARGEST_FILE:
+        raise UsageError(f"{path}: larger than {LARGEST_FILE:,} B; a log has one line a measured number, not a sample")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
+
+
+def _rows(shown: str, folder: Path, reader: Iterator[list[str]]) -> tuple[Row, ...]:
+    header: list[str] | None = None
+    rows: list[Row] = []
+    for cells in reader:
+        where = f"{shown}:{getattr(reader, 'line_num', 0)}"
+        if not any(cell.strip() for cell in cells):
+            continue
+        if header is None:
+            header = _header(where, cells)
+            continue
+        if len(cells) != len(header):
+            raise UsageError(f"{where}: has {len(cells)} cells, the header has {len(header)}")
+        if len(rows) == MOST_ROWS:
+            raise UsageError(f"{where}: more than {MOST_ROWS} measurements; average repeated ones")
+        rows.append(_row(where, folder, dict(zip(header, (cell.strip() for cell in cells), strict=True))))
+    if not rows:
+        raise UsageError(f"{shown}: has no measurement; `mcusim calibrate --template` prints an example")
+    return tuple(rows)
+
+
+def _header(where: str, cells: list[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name not in COLUMNS:
+            near = get_close_matches(name[:80].lower(), COLUMNS, n=1)
+            hint = f", did you mean {near[0]}" if near else ""
+            raise UsageError(f"{where}: unknown column {quoted(name)}{hint}; columns are {', '.join(COLUMNS)}")
+        if names.count(name) > 1:
+            raise UsageError(f"{where}: the column {name} is there twice")
+    for needed in ("quantity", "value"):
+        if needed not in names:
+            raise UsageError(f"{where}: the column {needed} is missing")
+    if not {"model", "policy"} <= set(names) and not {"program", "function"} <= set(names):
+        raise UsageError(f"{where}: the columns model and policy are missing (or program and function)")
+    return names
+
+
+def _row(where: str, folder: Path, cells: Mapping[str, str]) -> Row:
+    model, program = cells.get("model", ""), cells.get("program", "")
+    if bool(model) is bool(program):
+        raise UsageError(
+            f"{where}: names {'both a' if model else 'neither a'} model {'and' if model else 'nor'} a program"
+        )
+    for name in _OF_PROGRAMS if model else _OF_MODELS:
+        if cells.get(name):
+            kind = "model" if model else "program"
+            raise UsageError(
+                f"{where}: {name} = {quoted(cells[name])} does not apply to a {kind}: leave the cell empty"
+            )
+    needed = "policy" if model else "function"
+    if not cells.get(needed):
+        raise UsageError(f"{where}: {needed} is empty: a {'model' if model else 'program'} needs it")
+    quantity = _quantity(where, cells["quantity"], bool(program))
+    changes = _set(where, cells.get("set", ""))
+    if program:
+        ran = Experiment(
+            program=_beside(folder, program),
+            function=cells["function"],
+            arguments=tuple(cells.get("arguments", "").split()),
+            set=changes,
+        )
+    else:
+        ran = Experiment(
+            model=_beside(folder, model),
+            policy=cells["policy"],
+            fidelity=cells.get("fidelity") or "replay",
+            set=changes,
+            kernels=cells.get("kernels") or None,
+            weights=cells.get("weights") or None,
+            sram_budget=cells.get("sram_budget") or None,
+            code=cells.get("code") or None,
+        )
+    return Row(where, ran, quantity, _value(where, quantity, cells["value"]))
+
+
+def _beside(folder: Path, name: str) -> str:
+    """The path of the file of that name beside the CSV, if there is one; else the name."""
+    try:
+        return str(folder / name) if (folder / name).is_file() else name
+    except (OSError, ValueError):
+        return name
+
+
+def _quantity(where: str, text: str, program: bool) -> str:
+    known = QUANTITIES[:2] if program else QUANTITIES
+    if text not in known:
+        near = get_close_matches(text[:80].lower(), known, n=1)
+        hint = f", did you mean {near[0]}" if near else ""
+        what = "a program has" if program else "there are"
+        raise UsageError(f"{where}: quantity {quoted(text)}{hint}: {what} {', '.join(known)}, each in its own unit")
+    return text
+
+
+def _value(where: str, quantity: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        unit = quantity.rpartition("_")[2] if "_" in quantity else "cycles"
+        raise UsageError(
+            f"{where}: value = {quoted(text)}: must be a plain number, in {unit} as {quantity} says"
+        ) from None
+    if not math.isfinite(value) or not 1e-9 < value < 1e15:
+        raise UsageError(f"{where}: value = {quoted(text)}: must be a finite number above zero")
+    return value
+
+
+def _set(where: str, text: str) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(f'{where}: set = {quoted(text)}: must be KEY=VALUE, several separated by ";"')
+        if key.strip() in found:
+            raise UsageError(f"{where}: set: {key.strip()[:80]} is given twice")
+        found[key.strip()] = value.strip()
+    return tuple(sorted(found.items()))

@@ -1,0 +1,146 @@
+"""The measured experiments, simulated on a machine whose figures are being varied; no run is played twice.
+
+Left out: what :func:`~mcusim.study.simulate.simulate` and :func:`~mcusim.study.emulate.emulate` leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcusim.errors import InputError, McusimError, UsageError
+from mcusim.machine.description import DeviceKind, Machine
+from mcusim.machine.loader import replace_all
+from mcusim.model.graph import Graph
+from mcusim.report.energy import delivered, dma_busy_cycles, uses
+from mcusim.study.fittable import OVERHEAD, Parameter
+from mcusim.study.measurements import Experiment, Row
+from mcusim.study.settings import Execution, Settings, settings
+
+__all__ = ["Rig"]
+
+MOST_INSTRUCTIONS = 100_000_000
+_EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
+_WHOLE_SHARE = 1e-9
+
+
+@dataclass(frozen=True)
+class _Played:
+    """Core cycles of an experiment, at ``clock`` Hz; of a network's also what its energy is computed from."""
+
+    cycles: float
+    clock: int
+    external: tuple[DeviceKind, ...] = ()
+    moved: Mapping[str, int] = field(default_factory=dict)
+    dma_cycles: int = 0
+
+
+@dataclass
+class Rig:
+    """``rows`` on ``machine``, with ``parameters`` to vary. ``step`` is called after every run that was played."""
+
+    machine: Machine
+    rows: Sequence[Row]
+    parameters: Sequence[Parameter] = ()
+    step: Callable[[object], object] | None = None
+    played: int = 0
+    _graphs: dict[str, Graph] = field(default_factory=dict)
+    _runs: dict[tuple[Experiment, tuple[tuple[str, str], ...]], _Played] = field(default_factory=dict)
+
+    def simulate(self, values: Mapping[str, float]) -> list[float]:
+        """What the simulation says of every row, in its own unit, with the machine's keys at ``values``.
+
+        A key that takes whole numbers is interpolated between two of them. Raises UsageError naming the row whose
+        experiment cannot be run.
+        """
+        texts = [(self._texts(found), weight) for found, weight in self._corners(values)]
+        return [sum(weight * self._figure(row, keys) for keys, weight in texts) for row in self.rows]
+
+    def _corners(self, values: Mapping[str, float]) -> list[tuple[dict[str, float], float]]:
+        """Points of whole numbers around ``values``, with weights that sum to one."""
+        corners = [(dict(values), 1.0)]
+        for parameter in self.parameters:
+            value = values.get(parameter.key)
+            if value is None or not parameter.whole:
+                continue
+            below = float(int(value + _WHOLE_SHARE))
+            share = value - below
+            if share < _WHOLE_SHARE:
+                shares = [(below, 1.0)]
+            elif parameter.doubt >= 50:  # one more or less of a hundred cycles is nothing
+                shares = [(float(round(value)), 1.0)]
+            else:
+                shares = [(below, 1 - share), (below + 1, share)]
+            corners = [({**point, parameter.key: w}, weight * s) for point, weight in corners for w, s in shares]
+        return corners
+
+    def _texts(self, values: Mapping[str, float]) -> dict[str, str]:
+        return {p.key: p.text(values[p.key]) for p in self.parameters if p.key in values}
+
+    def _figure(self, row: Row, keys: Mapping[str, str]) -> float:
+        played = self._play(row, keys)
+        if row.quantity == "cycles":
+            return played.cycles
+        if row.quantity == "latency_ms":
+            return 1e3 * played.cycles / played.clock
+        machine, clock = self._machine(row, keys), played.clock
+        found = delivered(machine, played.cycles / clock, played.external, played.moved, played.dma_cycles / clock)
+        return found.supply_current_ma if row.quantity == "supply_current_ma" else found.energy_mj
+
+    def _machine(self, row: Row, keys: Mapping[str, str]) -> Machine:
+        changes = {key: text for key, text in keys.items() if key != OVERHEAD}
+        try:
+            return replace_all(self.machine, {**dict(row.experiment.set), **changes})
+        except InputError as error:
+            raise UsageError(f"{row.where}: {error}") from None
+
+    def _play(self, row: Row, keys: Mapping[str, str]) -> _Played:
+        timing = tuple(sorted((key, text) for key, text in keys.items() if not key.startswith("power.")))
+        where = (row.experiment, timing)
+        if where not in self._runs:
+            machine = self._machine(row, keys)
+            try:
+                play = self._program if row.experiment.program else self._network
+                self._runs[where] = play(row.experiment, machine, keys.get(OVERHEAD))
+            except McusimError as error:
+                raise UsageError(f"{row.where}: {row.experiment}: {error}") from None
+            self.played += 1
+            if self.step is not None:
+                self.step(None)
+        return self._runs[where]
+
+    def _network(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+        from mcusim.study.simulate import simulate_row
+
+        if asked.model not in self._graphs:
+            from mcusim.model import load_model
+
+            self._graphs[asked.model] = load_model(asked.model)
+        result = simulate_row(self._graphs[asked.model], machine, _settings(asked, overhead))
+        run = result.run
+        if run is None:
+            raise UsageError(str(result.negative))
+        external = tuple(kind for kind in _EXTERNAL if uses(run, machine, kind))
+        moved = {region: traffic.total for region, traffic in run.traffic.items()}
+        return _Played(run.cycles, run.clock, external, moved, dma_busy_cycles(run.events))
+
+    def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+        from mcusim.kernels.programs import program_path
+        from mcusim.study.emulate import emulate
+
+        path = Path(asked.program)
+        file = path if path.suffix or path.exists() else program_path(asked.program, machine.core.isa)
+        result = emulate(
+            file, machine, call=asked.function, arguments=asked.arguments, max_instructions=MOST_INSTRUCTIONS
+        )
+        if result.stop.kind != "returned":
+            text = result.stop.fault.text if result.stop.fault else f"it {result.stop.kind}"
+            raise UsageError(f"the function did not return: {text}")
+        return _Played(result.profile.cycles, machine.core.clock)
+
+
+def _settings(asked: Experiment, overhead: str | None) -> Settings:
+    cycles = None if overhead is None else int(overhead.split()[0])
+    execution = Execution(code=asked.code, overhead=cycles)
+    return settings(asked.policy, asked.kernels, asked.sram_budget, asked.weights, None, asked.fidelity, execution)
