@@ -73,7 +73,7 @@ class Calibration:
     """``machine_text`` is the TOML that extends the machine with the fitted figures; nothing else is in it.
 
     ``overhead``: an interpreter's cycles an operator, when they were fitted; they are no figure of a machine.
-    ``runs`` simulations in ``iterations`` steps led there.
+    ``runs`` simulations and ``steps`` of the fit led there.
     """
 
     machine: str
@@ -83,7 +83,7 @@ class Calibration:
     left: tuple[Left, ...]
     machine_text: str = field(repr=False)
     overhead: int | None
-    iterations: int
+    steps: int
     runs: int
 
     def __str__(self) -> str:

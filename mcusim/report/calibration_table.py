@@ -49,7 +49,7 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
         "rms_after_percent": found.rms_after,
         "leave_one_out": found.leave_one_out,
         "operator_overhead": found.overhead,
-        "iterations": found.iterations,
+        "steps": found.steps,
         "simulations": found.runs,
     }
 

@@ -96,36 +96,35 @@ class _Fit:
 
     def solve(self) -> Solution:
         """The best point whose values are those that the file will have: whole ones by trying both neighbours."""
-        start = np.array([parameter.start for parameter in self.parameters])
-        found = solve(self.problem, start)
+        x, steps = solve(self.problem, np.array([parameter.start for parameter in self.parameters]))
         whole = [i for i, p in enumerate(self.parameters) if p.whole]
-        if not whole:
-            return self._rounded(found)
-        options = [sorted({floor(found.x[i] + 1e-6), ceil(found.x[i] - 1e-6)}) for i in whole]
-        tried = [self._held(found, dict(zip(whole, values, strict=True))) for values in product(*options)]
-        return min(tried, key=lambda solution: float(solution.residuals @ solution.residuals))
+        options = [sorted({floor(x[i] + 1e-6), ceil(x[i] - 1e-6)}) for i in whole]
+        points = [self._rounded(self._held(x, whole, values) if whole else x) for values in product(*options)]
+        tried = [(point, self.residuals(point)) for point in points]
+        best, residuals = min(tried, key=lambda pair: float(pair[1] @ pair[1]))
+        return Solution(best, residuals, jacobian(self.problem, best, residuals, 0.25), steps)
 
-    def _held(self, found: Solution, held: Mapping[int, int]) -> Solution:
-        """``found`` with some parameters held at whole numbers and the others fitted again."""
-        rest = [i for i in range(len(self.parameters)) if i not in held]
-        x = found.x.copy()
-        for i, value in held.items():
-            x[i] = value
+    def _held(self, start: Array, whole: Sequence[int], values: Sequence[int]) -> Array:
+        """``start`` with its ``whole`` parameters at ``values`` and the others fitted again."""
+        x = start.copy()
+        x[list(whole)] = values
+        rest = [i for i in range(len(x)) if i not in whole]
+        if not rest:
+            return x
 
-        def residuals(values: Array) -> Array:
-            x[rest] = values
-            return self.residuals(x)
+        def residuals(others: Array) -> Array:
+            point = x.copy()
+            point[rest] = others
+            return self.residuals(point)
 
         problem = self.problem
         part = Problem(residuals, problem.low[rest], problem.high[rest], problem.doubt[rest])
-        x[rest] = solve(part, found.x[rest]).x if rest else []
-        return self._rounded(Solution(x, found.residuals, found.jacobian, found.iterations))
+        x[rest] = solve(part, x[rest])[0]
+        return x
 
-    def _rounded(self, found: Solution) -> Solution:
-        x = np.array([parameter.rounded(value) for parameter, value in zip(self.parameters, found.x, strict=True)])
-        x = np.clip(x, self.problem.low, self.problem.high)
-        residuals = self.residuals(x)
-        return Solution(x, residuals, jacobian(self.problem, x, residuals, 0.25), found.iterations)
+    def _rounded(self, x: Array) -> Array:
+        values = [parameter.rounded(value) for parameter, value in zip(self.parameters, x, strict=True)]
+        return np.clip(values, self.problem.low, self.problem.high)
 
     def result(self, found: Solution, measurements: Path, left: tuple[Left, ...], output: Path | None) -> Calibration:
         fitted = self._parameters(found)
@@ -138,7 +137,7 @@ class _Fit:
             left=left,
             machine_text=machine_text(self.rig.machine, fitted, measurements.name, len(self.rig.rows), output),
             overhead=overhead,
-            iterations=found.iterations,
+            steps=found.steps,
             runs=self.rig.played,
         )
 

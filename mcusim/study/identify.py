@@ -40,9 +40,9 @@ def named_keys(
             " name fewer keys"
         )
     scaled = _effects(found, rig)
-    blind = [p for p, effect in zip(found, np.abs(scaled).max(axis=0), strict=True) if effect < NO_EFFECT]
-    if blind:
-        raise UsageError(f"under-determined: {_unseen(blind)}")
+    effects = np.abs(scaled).max(axis=0)
+    if np.any(effects < NO_EFFECT):
+        raise UsageError(f"under-determined: {_unseen(found, effects)}")
     groups = confounded(scaled)
     if groups:
         kept = [found[i].key for i in sorted(independent(scaled, NO_EFFECT, len(found)))]
@@ -62,7 +62,7 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
     effects = np.abs(scaled).max(axis=0)
     chosen = independent(np.where(effects < SMALL_EFFECT, 0, scaled), SMALL_EFFECT, max(1, _spare(rig)))
     if not chosen:
-        raise UsageError(f"under-determined: {_unseen(list(open_keys))}")
+        raise UsageError(f"under-determined: {_unseen(open_keys, effects, SMALL_EFFECT)}")
     left = [
         Left(p.key, "hardly shows in any row" if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
         for i, (p, effect) in enumerate(zip(open_keys, effects, strict=True))
@@ -111,9 +111,16 @@ def _effects(parameters: tuple[Parameter, ...], rig: Rig) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _unseen(parameters: Sequence[Parameter]) -> str:
-    parts = [f"{p.key} has no effect on any row; measure {p.sees}" for p in parameters[:6]]
-    more = f"; and {len(parameters) - 6} more" if len(parameters) > 6 else ""
+def _unseen(parameters: Sequence[Parameter], effects: Array, least: float = NO_EFFECT) -> str:
+    parts = []
+    for p, effect in zip(parameters, effects, strict=True):
+        much = (
+            f"hardly any effect ({100 * effect:.2g} % for {p.doubt:.3g} {p.unit or 'more'})" if effect else "no effect"
+        )
+        if effect < least:
+            parts.append(f"{p.key} has {much} on any row; measure {p.sees}")
+    more = f"; and {len(parts) - 6} more" if len(parts) > 6 else ""
+    parts = parts[:6]
     return "; ".join(parts) + more
 
 

@@ -31,7 +31,8 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-MOST_ITERATIONS = 20
+MOST_STEPS = 30
+EXACT = 1e-6  # root of the mean squared residual that nothing is gained below
 CLOSE = 1e-3  # of a parameter's doubt: a step this short ends the fit
 SAME_DIRECTION = 0.03  # singular value of the columns at unit length below which their effects are one and the same
 FIRST_DAMPING, LARGEST_DAMPING = 1e-6, 1e3
@@ -49,12 +50,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """The point, its residuals and its Jacobian (rows x parameters), and how many iterations led there."""
+    """The point, its residuals and its Jacobian (rows x parameters), and how many steps led there."""
 
     x: Array
     residuals: Array
     jacobian: Array
-    iterations: int
+    steps: int
 
 
 def jacobian(problem: Problem, x: Array, at: Array, share: float = 0.5) -> Array:
@@ -92,26 +93,32 @@ def step_of(jacobian: Array, residuals: Array, x: Array, problem: Problem, dampi
     return step
 
 
-def solve(problem: Problem, start: Array) -> Solution:
-    """The point of least squared residuals that ``start`` leads to."""
+def solve(problem: Problem, start: Array) -> tuple[Array, int]:
+    """The point of least squared residuals that ``start`` leads to, and the number of steps.
+
+    Between Jacobians by differences they are updated by Broyden's formula, which costs no evaluation; a step that does
+    not help has them taken anew before it is damped.
+    """
     x = np.clip(start, problem.low, problem.high)
     residuals = problem.residuals(x)
-    slopes = jacobian(problem, x, residuals)
+    slopes, fresh = jacobian(problem, x, residuals), True
     damping, done = FIRST_DAMPING, 0
-    while done < MOST_ITERATIONS:
+    while done < MOST_STEPS and residuals @ residuals > len(residuals) * EXACT**2:
         step = step_of(slopes, residuals, x, problem, damping)
         short = bool(np.all(np.abs(step) < CLOSE * problem.doubt))
         found = problem.residuals(x + step)
-        if found @ found >= residuals @ residuals:
-            if short or damping > LARGEST_DAMPING:
-                break
-            damping = max(10 * damping, 1e-3)
+        if found @ found < residuals @ residuals:
+            along = step / problem.doubt**2
+            slopes = slopes + np.outer(found - residuals - slopes @ step, along) / (along @ step)
+            x, residuals, damping, done, fresh = x + step, found, damping / 10, done + 1, False
+        elif not fresh:
+            slopes, fresh = jacobian(problem, x, residuals, 0.25), True
             continue
-        x, residuals, damping, done = x + step, found, damping / 10, done + 1
-        if short:
+        else:
+            damping = max(10 * damping, 1e-3)
+        if short or damping > LARGEST_DAMPING:
             break
-        slopes = jacobian(problem, x, residuals, 0.25)
-    return Solution(x, residuals, slopes, done)
+    return x, done
 
 
 def leave_out(problem: Problem, found: Solution, out: Mask) -> tuple[Array, Mask]:
