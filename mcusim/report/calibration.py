@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-__all__ = ["Calibration", "Fitted", "FittedRow", "Left", "rms"]
+__all__ = ["HARDLY", "Calibration", "Fitted", "FittedRow", "Left", "rms"]
+
+
+HARDLY = "hardly shows in any row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mcusim.report.calibration import Calibration, Fitted
+from mcusim.report.calibration import HARDLY, Calibration, Fitted
 from mcusim.report.text import columns, percent, wrapped
 
 __all__ = ["calibration_json", "calibration_table"]
@@ -87,9 +87,9 @@ def _notes(found: Calibration) -> Iterator[str]:
     if found.overhead is not None:
         yield f"  operator_overhead is no figure of a machine: run with --operator-overhead {found.overhead}"
     for left in found.left:
-        if left.reason.startswith("the rows"):
+        if left.reason != HARDLY:
             yield from wrapped(f"not fitted: {left.key}, {left.reason}; measure {left.measure}")
-    unseen = [left.key for left in found.left if not left.reason.startswith("the rows")]
+    unseen = [left.key for left in found.left if left.reason == HARDLY]
     if unseen:
         yield from wrapped(f"not fitted, hardly any effect: {', '.join(unseen)}")
 

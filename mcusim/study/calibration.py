@@ -27,8 +27,8 @@ from mcusim.machine.description import Machine
 from mcusim.report.calibration import Calibration, Fitted, FittedRow, Left
 from mcusim.study.fittable import OVERHEAD, Parameter, candidates
 from mcusim.study.fitted_file import machine_text
-from mcusim.study.identify import chosen_keys, named_keys
-from mcusim.study.least_squares import Array, Mask, Problem, Solution, jacobian, leave_out, solve
+from mcusim.study.identify import at_the_fit, chosen_keys, named_keys, without
+from mcusim.study.least_squares import Array, Mask, Problem, Solution, both_sides, leave_out, solve
 from mcusim.study.measurements import Row, read_measurements
 from mcusim.study.rig import Rig
 from mcusim.study.settings import MACHINE, expect, many
@@ -63,9 +63,13 @@ def calibrate(
     rows = read_measurements(measurements)
     known = candidates(target, _overhead(target, rows))
     rig = Rig(target, rows, known, progress)
+    rig.check()
     parameters, left = named_keys(named, known, rig) if named is not None else chosen_keys(known, rig)
+    solution = _Fit(rig, parameters).solve()
+    while flat := at_the_fit(parameters, solution):
+        parameters, left = without(parameters, left, flat, named is not None)
+        solution = _Fit(rig, parameters).solve()
     fit = _Fit(rig, parameters)
-    solution = fit.solve()
     return fit.result(solution, Path(measurements), left, None if output is None else Path(output))
 
 
@@ -102,7 +106,8 @@ class _Fit:
         points = [self._rounded(self._held(x, whole, values) if whole else x) for values in product(*options)]
         tried = [(point, self.residuals(point)) for point in points]
         best, residuals = min(tried, key=lambda pair: float(pair[1] @ pair[1]))
-        return Solution(best, residuals, jacobian(self.problem, best, residuals, 0.25), steps)
+        slopes, effects = both_sides(self.problem, best, residuals, 0.25)
+        return Solution(best, residuals, slopes, effects, steps)
 
     def _held(self, start: Array, whole: Sequence[int], values: Sequence[int]) -> Array:
         """``start`` with its ``whole`` parameters at ``values`` and the others fitted again."""
@@ -158,7 +163,7 @@ class _Fit:
         elsewhere = self._without_each(found)
         return tuple(
             FittedRow(row.where, str(row.experiment), row.quantity, row.value, first, row.value * (1 + last), error)
-            for row, first, last, error in zip(self.rig.rows, before, found.residuals, elsewhere, strict=True)
+            for row, first, last, error in zip(self.rig.rows, before, found.residuals.tolist(), elsewhere, strict=True)
         )
 
     def _without_each(self, found: Solution) -> list[float | None]:

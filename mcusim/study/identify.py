@@ -11,13 +11,13 @@ from difflib import get_close_matches
 import numpy as np
 
 from mcusim.errors import UsageError
-from mcusim.report.calibration import Left
+from mcusim.report.calibration import HARDLY, Left
 from mcusim.study.fittable import Parameter, parameter_of
-from mcusim.study.least_squares import Array, confounded, independent
+from mcusim.study.least_squares import Array, Solution, confounded, independent
 from mcusim.study.rig import Rig
 from mcusim.units import quoted
 
-__all__ = ["chosen_keys", "named_keys"]
+__all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]
 
 NO_EFFECT = 2e-4  # a doubt of the key moves no row by more than this share
 SMALL_EFFECT = 2e-3  # below it a key is not fitted unless it was named
@@ -64,11 +64,39 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
     if not chosen:
         raise UsageError(f"under-determined: {_unseen(open_keys, effects, SMALL_EFFECT)}")
     left = [
-        Left(p.key, "hardly shows in any row" if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
+        Left(p.key, HARDLY if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
         for i, (p, effect) in enumerate(zip(open_keys, effects, strict=True))
         if i not in chosen
     ]
     return tuple(open_keys[i] for i in sorted(chosen)), tuple(left)
+
+
+def at_the_fit(parameters: tuple[Parameter, ...], found: Solution) -> list[tuple[Parameter, str]]:
+    """Parameters that the rows do not determine where the fit ended, though they did where it began, and why."""
+    flat = [
+        (p, f"near {p.text(value)}, where the fit ends, it has no effect on any row")
+        for p, value, effect in zip(parameters, found.x, found.effects, strict=True)
+        if effect < NO_EFFECT
+    ]
+    if flat:
+        return flat
+    scaled = found.jacobian * [p.doubt for p in parameters]
+    groups = confounded(scaled)
+    kept = independent(scaled, NO_EFFECT, len(parameters)) if groups else range(len(parameters))
+    reason = "where the fit ends, the rows do not tell it apart"
+    return [(p, reason) for i, p in enumerate(parameters) if i not in kept]
+
+
+def without(
+    parameters: tuple[Parameter, ...], left: tuple[Left, ...], flat: Sequence[tuple[Parameter, str]], named: bool
+) -> tuple[tuple[Parameter, ...], tuple[Left, ...]]:
+    """``parameters`` less the ``flat`` ones, which join ``left``; UsageError if they were named or none remains."""
+    out = [p for p, _ in flat]
+    rest = tuple(p for p in parameters if p not in out)
+    if named or not rest:
+        reasons = "; ".join(f"{p.key}: {reason}; measure {p.sees}" for p, reason in flat)
+        raise UsageError(f"under-determined: {reasons}")
+    return rest, (*left, *(Left(p.key, reason, p.sees) for p, reason in flat))
 
 
 def _spare(rig: Rig) -> int:

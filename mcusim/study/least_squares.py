@@ -21,6 +21,7 @@ __all__ = [
     "Mask",
     "Problem",
     "Solution",
+    "both_sides",
     "confounded",
     "independent",
     "jacobian",
@@ -50,11 +51,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """The point, its residuals and its Jacobian (rows x parameters), and how many steps led there."""
+    """The point, its residuals, its Jacobian (rows x parameters), and how many steps led there.
+
+    ``effects``: change of the row that shows it most for a doubt of each parameter, to the side that shows it less.
+    """
 
     x: Array
     residuals: Array
     jacobian: Array
+    effects: Array
     steps: int
 
 
@@ -69,6 +74,22 @@ def jacobian(problem: Problem, x: Array, at: Array, share: float = 0.5) -> Array
         moved[i] += step
         columns.append((problem.residuals(moved) - at) / step)
     return np.stack(columns, axis=1) if columns else np.zeros((len(at), 0))
+
+
+def both_sides(problem: Problem, x: Array, at: Array, share: float) -> tuple[Array, Array]:
+    """:func:`jacobian` as the mean of steps up and down, and the effect of the smaller of the two on any row for a
+    doubt of each parameter; at a bound there is one side."""
+    slopes, effects = [], []
+    for i, doubt in enumerate(problem.doubt):
+        sides = []
+        for step in (share * doubt, -share * doubt):
+            moved = x.copy()
+            moved[i] = min(max(x[i] + step, problem.low[i]), problem.high[i])
+            if abs(moved[i] - x[i]) > 0.01 * abs(step):
+                sides.append((problem.residuals(moved) - at) / (moved[i] - x[i]))
+        slopes.append(np.mean(sides, axis=0))
+        effects.append(min(float(np.abs(side).max()) * doubt for side in sides))
+    return np.stack(slopes, axis=1), np.array(effects)
 
 
 def step_of(jacobian: Array, residuals: Array, x: Array, problem: Problem, damping: float = 0.0) -> Array:

@@ -57,6 +57,19 @@ class Rig:
         texts = [(self._texts(found), weight) for found, weight in self._corners(values)]
         return [sum(weight * self._figure(row, keys) for keys, weight in texts) for row in self.rows]
 
+    def check(self) -> None:
+        """Raise UsageError for the first row that names what does not exist, before anything is played."""
+        for row in self.rows:
+            self._machine(row, {})
+            try:
+                if row.experiment.program:
+                    self._file(row.experiment)
+                else:
+                    _settings(row.experiment, None)
+                    self._graph(row.experiment.model)
+            except McusimError as error:
+                raise UsageError(f"{row.where}: {row.experiment}: {error}") from None
+
     def _corners(self, values: Mapping[str, float]) -> list[tuple[dict[str, float], float]]:
         """Points of whole numbers around ``values``, with weights that sum to one."""
         corners = [(dict(values), 1.0)]
@@ -113,11 +126,7 @@ class Rig:
     def _network(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
         from mcusim.study.simulate import simulate_row
 
-        if asked.model not in self._graphs:
-            from mcusim.model import load_model
-
-            self._graphs[asked.model] = load_model(asked.model)
-        result = simulate_row(self._graphs[asked.model], machine, _settings(asked, overhead))
+        result = simulate_row(self._graph(asked.model), machine, _settings(asked, overhead))
         run = result.run
         if run is None:
             raise UsageError(str(result.negative))
@@ -125,14 +134,29 @@ class Rig:
         moved = {region: traffic.total for region, traffic in run.traffic.items()}
         return _Played(run.cycles, run.clock, external, moved, dma_busy_cycles(run.events))
 
-    def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+    def _graph(self, model: str) -> Graph:
+        from mcusim.model import load_model
+
+        if model not in self._graphs:
+            self._graphs[model] = load_model(model)
+        return self._graphs[model]
+
+    def _file(self, asked: Experiment) -> Path:
+        """The ELF file: as named, or the test program of that name."""
         from mcusim.kernels.programs import program_path
-        from mcusim.study.emulate import emulate
 
         path = Path(asked.program)
-        file = path if path.suffix or path.exists() else program_path(asked.program, machine.core.isa)
+        return path if path.suffix or path.exists() else program_path(asked.program, self.machine.core.isa)
+
+    def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+        from mcusim.study.emulate import emulate
+
         result = emulate(
-            file, machine, call=asked.function, arguments=asked.arguments, max_instructions=MOST_INSTRUCTIONS
+            self._file(asked),
+            machine,
+            call=asked.function,
+            arguments=asked.arguments,
+            max_instructions=MOST_INSTRUCTIONS,
         )
         if result.stop.kind != "returned":
             text = result.stop.fault.text if result.stop.fault else f"it {result.stop.kind}"
