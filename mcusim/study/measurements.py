@@ -54,6 +54,7 @@ TEMPLATE = """\
 # quantity: latency_ms, cycles, supply_current_ma or energy_mj; value: a plain number in that unit.
 # model: a .tflite beside this file, or a name of `mcusim models`. A timed function (CYCCNT) has program, function and
 # arguments instead. set: what differs from the machine file while this was measured ("core.clock=200 MHz").
+# Further columns where they apply: fidelity, weights and code (regions).
 model,policy,kernels,program,function,arguments,quantity,value,sram_budget,set,note
 ds-cnn,internal,,,,,latency_ms,34.1,,,mean of 100 inferences
 ds-cnn,internal,,,,,supply_current_ma,95.0,,,

@@ -18,10 +18,10 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights behind it, or in the
     region ``options.weights`` names (``qspi``: read in place).
 
-    Weights in SDRAM were copied there from flash before the inference starts, as the TinyOps firmware does; that copy
-    is not part of the program. ``options.sram_budget`` plays no part: nothing lives in SRAM.
+    ``options.sram_budget`` plays no part: nothing lives in SRAM.
 
-    Raises DoesNotFit and UsageError (no SDRAM, unknown region).
+    Raises DoesNotFit and UsageError (no SDRAM, unknown region). Leaves out: the copy of the weights into SDRAM before
+    the first inference, which the TinyOps firmware makes once.
     """
     arena = sdram(machine, "external")
     weights = options.weights or arena
