@@ -148,6 +148,12 @@ def test_a_bound_that_is_hit_is_named(tmp_path: Path) -> None:
     assert f"{READ} is at its bound of 0 cycles" in str(result)
 
 
+def test_a_figure_that_moves_far_is_told(tmp_path: Path) -> None:
+    near, far = (fitted(tmp_path, F469, {READ: f"{value} cycles"}, networks(["external"]), [READ]) for value in (9, 30))
+    assert "typically off by 3: something else" in str(far)
+    assert "typically off" not in str(near)
+
+
 def test_leave_one_out_is_a_fit_without_the_run(tmp_path: Path) -> None:
     """Beside fits that really leave the run out; the row of a run that alone determines a key has none."""
     rows = measure(F469, {READ: "9 cycles", LINE: "2.5 cycles"}, ONE, ("latency_ms",), noise=0.02)

@@ -59,9 +59,14 @@ def test_the_template_is_a_csv_that_is_read(tmp_path: Path, capsys: pytest.Captu
     rows = read_measurements(path)
     assert text == TEMPLATE and len(rows) == 6
     assert {row.quantity for row in rows} == {"latency_ms", "supply_current_ma", "cycles"}
-    assert rows[-1].experiment.arguments == ("0x60000000", "262144")
+    assert rows[-1].experiment.arguments == ("0xC0000000", "262144")
     header = next(csv.reader(io.StringIO("".join(line for line in text.splitlines(True) if line[0] != "#"))))
     assert set(header) <= set(COLUMNS)
+    out = tmp_path / "board.toml"
+    assert main(["calibrate", "stm32f746g-disco", "--measurements", str(path), "-o", str(out)]) == 0
+    figures = load_machine(out).figures.values()
+    fitted = {figure.key for figure in figures if figure.source.startswith("template.csv")}
+    assert fitted == {READ, RUN, "power.energy_per_byte.sdram"}
 
 
 def test_files_are_found_beside_the_csv_and_cells_may_be_quoted(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ HARDLY = "hardly shows in any row"
 class Fitted:
     """One key: where the fit began, where it ended, its bounds, in ``unit``; ``text`` is the value as the file has it.
 
-    ``standard_error`` follows from the residuals, None when there are as many parameters as rows.
+    ``doubt`` is by how much such a figure is typically off. ``standard_error`` follows from the residuals, None when
+    there are as many parameters as rows.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Fitted:
     text: str
     low: float
     high: float
+    doubt: float
     standard_error: float | None
 
     @property

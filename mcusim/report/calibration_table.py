@@ -11,6 +11,9 @@ from mcusim.report.text import columns, percent, wrapped
 __all__ = ["calibration_json", "calibration_table"]
 
 
+FAR = 5.0  # doubts: a figure that moves by more is told
+
+
 def calibration_json(found: Calibration) -> dict[str, Any]:
     """``parameters``, ``rows`` with errors in percent before, after and left out, ``left`` keys, and the sums."""
     return {
@@ -25,6 +28,7 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
                 "text": p.text,
                 "low": p.low,
                 "high": p.high,
+                "doubt": p.doubt,
                 "at_bound": p.bound,
                 "standard_error": p.standard_error,
             }
@@ -84,6 +88,11 @@ def _notes(found: Calibration) -> Iterator[str]:
     for p in found.parameters:
         if p.bound:
             yield from wrapped(_bound(p))
+        elif abs(p.value - p.start) > FAR * p.doubt:
+            yield from wrapped(
+                f"{p.key} has moved by {abs(p.value - p.start):.3g} {p.unit}, such figures are typically off by"
+                f" {p.doubt:.2g}: something else may be off"
+            )
     if found.overhead is not None:
         yield f"  operator_overhead is no figure of a machine: run with --operator-overhead {found.overhead}"
     for left in found.left:

@@ -154,7 +154,7 @@ class _Fit:
             spread = np.sqrt(found.residuals @ found.residuals / spare * np.diag(np.linalg.pinv(scaled.T @ scaled)))
             errors = [float(value) for value in spread * self.problem.doubt]
         return tuple(
-            Fitted(p.key, p.unit, p.start, float(value), p.text(value), p.low, p.high, error)
+            Fitted(p.key, p.unit, p.start, float(value), p.text(value), p.low, p.high, p.doubt, error)
             for p, value, error in zip(self.parameters, found.x, errors, strict=True)
         )
 

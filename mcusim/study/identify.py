@@ -20,7 +20,7 @@ from mcusim.units import quoted
 __all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]
 
 NO_EFFECT = 2e-4  # a doubt of the key moves no row by more than this share
-SMALL_EFFECT = 2e-3  # below it a key is not fitted unless it was named
+SMALL_EFFECT = 1e-2  # what a doubt must change beyond all other keys, for a key to be fitted that nobody named
 MOST_KEYS = 16
 
 
@@ -60,7 +60,7 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
         )
     scaled = _effects(open_keys, rig)
     effects = np.abs(scaled).max(axis=0)
-    chosen = independent(np.where(effects < SMALL_EFFECT, 0, scaled), SMALL_EFFECT, max(1, _spare(rig)))
+    chosen = independent(scaled, SMALL_EFFECT, max(1, _spare(rig)))
     if not chosen:
         raise UsageError(f"under-determined: {_unseen(open_keys, effects, SMALL_EFFECT)}")
     left = [

@@ -1,9 +1,9 @@
 """Bounded least squares for a handful of parameters and a function that is slow, nearly linear and a fine staircase.
 
-Levenberg-Marquardt (Marquardt 1963; Nocedal and Wright, Numerical Optimization, chapter 10) with bounds as an active
-set: a step that leaves the box is cut at it, the parameters that reached it are held, the step of the others is solved
-anew. The Jacobian is by one-sided differences over steps that are long against the function's staircase (simulated time
-comes in 1/256 cycles, some keys in whole cycles), so that its noise stays below one per cent. Deterministic.
+Levenberg-Marquardt (Marquardt 1963; Nocedal and Wright, Numerical Optimization, chapter 10), each step the exact one
+within the bounds. The Jacobian is by one-sided differences over steps that are long against the function's staircase
+(simulated time comes in 1/256 cycles, some keys in whole cycles), so that its noise stays below one per cent.
+Deterministic.
 
 Left out: minima besides the one that the start leads to, and robust weights: an outlier pulls like any other row.
 """
@@ -97,21 +97,40 @@ def step_of(jacobian: Array, residuals: Array, x: Array, problem: Problem, dampi
 
     ``damping`` adds the squared step in units of the doubts, times it and the column's own length.
     """
-    step = np.zeros(len(x))
-    free = np.ones(len(x), bool)
-    while free.any():
-        held = residuals + jacobian @ np.where(free, 0.0, step)
-        columns = jacobian[:, free]
-        penalty = np.diag(np.sqrt(damping) * (np.linalg.norm(columns, axis=0) + 1e-12))
-        matrix, right = np.vstack([columns, penalty]), np.concatenate([-held, np.zeros(len(penalty))])
-        step[free] = np.linalg.lstsq(matrix, right, rcond=None)[0]
-        cut = np.clip(x + step, problem.low, problem.high) - x
-        outside = free & (np.abs(cut - step) > 1e-12 * problem.doubt)
-        if not outside.any():
+    penalty = np.sqrt(damping) * (np.linalg.norm(jacobian, axis=0) + 1e-12)
+    matrix = np.vstack([jacobian, np.diag(penalty)])
+    right = np.concatenate([-residuals, np.zeros(len(x))])
+    low, high = (problem.low - x) / problem.doubt, (problem.high - x) / problem.doubt
+    return _boxed(matrix * problem.doubt, right, low, high) * problem.doubt
+
+
+def _boxed(matrix: Array, right: Array, low: Array, high: Array) -> Array:
+    """The ``y`` of least ``|matrix @ y - right|`` with ``low <= y <= high`` (BVLS: Stark and Parker 1995).
+
+    ``low <= 0 <= high``. A parameter on a bound is released while that helps, one that would leave the box is held.
+    """
+    y = np.zeros(len(low))
+    free = np.zeros(len(low), bool)
+    for _ in range(10 * len(low) + 10):
+        slope = matrix.T @ (right - matrix @ y)  # downhill
+        inward = np.where(free | ((y >= high) & (slope > 0)) | ((y <= low) & (slope < 0)), 0, np.abs(slope))
+        if inward.max(initial=0) <= 1e-9 * (np.linalg.norm(matrix) * np.linalg.norm(right) + 1e-300):
             break
-        step[outside] = cut[outside]
-        free &= ~outside
-    return step
+        free[int(np.argmax(inward))] = True
+        while free.any():
+            wanted = y.copy()
+            wanted[free] = np.linalg.lstsq(matrix[:, free], right - matrix[:, ~free] @ y[~free], rcond=None)[0]
+            outside = free & ((wanted < low) | (wanted > high))
+            if not outside.any():
+                y = wanted
+                break
+            limit = np.where(wanted > high, high, low)
+            shares = np.where(outside, (limit - y) / np.where(outside, wanted - y, 1), 1)
+            first = int(np.argmin(shares))
+            y = np.clip(y + shares[first] * np.where(free, wanted - y, 0), low, high)
+            y[first] = limit[first]
+            free[first] = False
+    return y
 
 
 def solve(problem: Problem, start: Array) -> tuple[Array, int]:
@@ -185,19 +204,20 @@ def independent(scaled: Array, least: float, most: int) -> list[int]:
 def confounded(scaled: Array) -> list[list[int]]:
     """Groups of columns whose effects on the rows cannot be told apart; empty when all can.
 
-    By the singular values of the columns at unit length: a right singular vector of one below SAME_DIRECTION is a
-    change of several parameters that the rows hardly show; those with a share in it form a group.
+    By the singular values of the columns at unit length: the right singular vectors of those below SAME_DIRECTION span
+    the changes of several parameters that the rows hardly show; parameters that occur together in these form a group.
     """
     columns = scaled / np.maximum(np.linalg.norm(scaled, axis=0), 1e-300)
     count = columns.shape[1]
     _, values, vectors = np.linalg.svd(np.vstack([columns, np.zeros((count, count))]))
-    groups: list[set[int]] = []
-    for value, vector in zip(values, vectors, strict=True):
-        if value >= SAME_DIRECTION:
-            continue
-        group = {int(i) for i in np.flatnonzero(np.abs(vector) > 0.1)}
-        for other in [g for g in groups if g & group]:
-            groups.remove(other)
-            group |= other
-        groups.append(group)
-    return [sorted(group) for group in groups]
+    unseen = vectors[values < SAME_DIRECTION]
+    shares = np.abs(unseen.T @ unseen)  # two parameters that stand in for each other have one
+    groups: list[list[int]] = []
+    rest = {int(i) for i in np.flatnonzero(np.diag(shares) > 0.01)}
+    while rest:
+        group = [min(rest)]
+        for i in group:
+            group += sorted(j for j in rest if shares[i, j] > 0.05 and j not in group)
+        rest -= set(group)
+        groups.append(sorted(group))
+    return groups

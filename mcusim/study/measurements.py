@@ -56,12 +56,12 @@ TEMPLATE = """\
 # arguments instead. set: what differs from the machine file while this was measured ("core.clock=200 MHz").
 # Further columns where they apply: fidelity, weights and code (regions).
 model,policy,kernels,program,function,arguments,quantity,value,sram_budget,set,note
-ds-cnn,internal,,,,,latency_ms,34.1,,,mean of 100 inferences
-ds-cnn,internal,,,,,supply_current_ma,95.0,,,
-ds-cnn,external,,,,,latency_ms,41.9,,,the same network with its data in SDRAM
-ds-cnn,external,,,,,supply_current_ma,118.0,,,
-kws.tflite,internal,cmsis-gcc12,,,,cycles,7150000,,,a file of your own
-,,,memory,read_u32,0x60000000 262144,cycles,980000,,,DWT->CYCCNT around the call
+ds-cnn,internal,,,,,latency_ms,28.4,,,mean of 100 inferences
+ds-cnn,internal,,,,,supply_current_ma,97.0,,,
+ds-cnn,external,,,,,latency_ms,37.9,,,the same network with its data in SDRAM
+ds-cnn,external,,,,,supply_current_ma,121.0,,,
+ds-cnn,tinyops,,,,,cycles,7150000,,,
+,,,memory,read_u32,0xC0000000 262144,cycles,1090000,,memory.sdram.base=0xC000_0000,DWT->CYCCNT around the call
 """
 
 
