@@ -63,6 +63,29 @@ def test_changed_figures_are_found_again(tmp_path: Path, name: str) -> None:
     assert all(row.after == pytest.approx(row.measured, rel=1e-3) for row in result.residuals)
 
 
+def test_energies_and_cycles_are_measurements_too(tmp_path: Path) -> None:
+    changes = {READ: "9 cycles", RUN: "55 mA"}
+    rows = measure(F469, changes, ONE, ("cycles", "energy_mj"))
+    result = calibrate(F469, write(tmp_path / "board.csv", rows), list(changes))
+    assert values(result) == {READ: pytest.approx(9, rel=0.01), RUN: pytest.approx(55, rel=0.001)}
+    assert result.rms_after < 0.01
+
+
+@pytest.mark.slow
+def test_emulated_rows_are_fitted_as_replayed_ones(tmp_path: Path) -> None:
+    sample = str(Path(__file__).parents[1] / "traces" / "sample-one-conv.tflite")
+    ran = [Experiment(model=sample, policy="external", kernels="cmsis", fidelity="emulate")]
+    rows = measure(F746, {READ: "15 cycles"}, ran, ("latency_ms",))
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "model,policy,kernels,fidelity,quantity,value\n"
+        f"{sample},external,cmsis,emulate,latency_ms,{rows[0].value:.9g}\n",
+        encoding="utf-8",
+    )
+    result = calibrate(F746, path, [READ])
+    assert values(result) == {READ: pytest.approx(15, rel=0.01)}
+
+
 def test_noise_of_the_measurements_is_the_error_of_the_figures(tmp_path: Path) -> None:
     """One per cent of noise: each figure within three of the standard errors stated, and these are small."""
     changes = {READ: "9 cycles", WRITE: "4 cycles", LINE: "2.5 cycles", RUN: "55 mA", SDRAM: "20 mA"}
@@ -205,6 +228,26 @@ def test_a_machine_by_path_is_extended_by_its_path(tmp_path: Path) -> None:
         machine = load_machine(output)
         assert machine.power.run == 0.044
         assert machine.figures[READ].basis == "calibrated"
+
+
+def test_a_path_that_no_machine_file_can_name_is_refused_before_the_fit(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 120) / ("y" * 120)
+    deep.mkdir(parents=True)
+    own = deep / "own.toml"
+    own.write_text(f'extends = "{F469}"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="can extend only a path of at most 200 printable characters"):
+        calibrate(own, tmp_path / "none.csv", output=tmp_path / "out.toml")
+    rows = write(tmp_path / "x.csv", measure(F469, {READ: "9 cycles"}, networks(["external"]), ("latency_ms",)))
+    (deep / "out.toml").write_text(
+        calibrate(own, rows, [READ], output=deep / "out.toml").machine_text, encoding="utf-8"
+    )
+    assert load_machine(deep / "out.toml").figures[READ].basis == "calibrated"
+
+
+def test_the_table_fits_a_terminal(tmp_path: Path) -> None:
+    text = str(fitted(tmp_path, F469, {READ: "9 cycles"}, [*ONE, *F469_LOOPS]))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "memory: read_u32(0xc000000..." in text
 
 
 def test_what_python_gives_is_checked(tmp_path: Path) -> None:

@@ -48,10 +48,7 @@ def calibrate(
       mcusim calibrate my.toml --measurements log.csv -o new.toml --fit memory.sdram.read_overhead,power.run
     """
     if template:
-        from mcusim.study.measurements import TEMPLATE
-
-        sys.stdout.write(TEMPLATE)
-        return 0
+        return _template()
     if machine is None or measurements is None or output is None:
         missing = "MACHINE" if machine is None else "--measurements" if measurements is None else "-o"
         raise UsageError(f"{missing} is missing: mcusim calibrate MACHINE --measurements CSV -o FILE")
@@ -67,6 +64,13 @@ def calibrate(
     from mcusim.report.calibration_table import calibration_json
 
     out.emit(lambda: f"{found}\n  written: {output}", lambda: calibration_json(found))
+    return 0
+
+
+def _template() -> int:
+    from mcusim.study.measurements import TEMPLATE
+
+    sys.stdout.write(TEMPLATE)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from mcusim.report.calibration import HARDLY, Calibration, Fitted
@@ -11,6 +12,8 @@ from mcusim.report.text import columns, percent, wrapped
 __all__ = ["calibration_json", "calibration_table"]
 
 
+UNITS = {"latency_ms": "ms", "cycles": "cycles", "supply_current_ma": "mA", "energy_mj": "mJ"}
+LONGEST = 29  # characters of a run's name
 FAR = 5.0  # doubts: a figure that moves by more is told
 
 
@@ -19,21 +22,7 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
     return {
         "machine": found.machine,
         "measurements": found.measurements,
-        "parameters": [
-            {
-                "key": p.key,
-                "unit": p.unit,
-                "start": p.start,
-                "value": p.value,
-                "text": p.text,
-                "low": p.low,
-                "high": p.high,
-                "doubt": p.doubt,
-                "at_bound": p.bound,
-                "standard_error": p.standard_error,
-            }
-            for p in found.parameters
-        ],
+        "parameters": [_parameter(p) for p in found.parameters],
         "rows": [
             {
                 "where": row.where,
@@ -48,7 +37,7 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
             }
             for row in found.residuals
         ],
-        "left": [{"key": left.key, "reason": left.reason, "measure": left.measure} for left in found.left],
+        "left": [asdict(left) for left in found.left],
         "rms_before_percent": found.rms_before,
         "rms_after_percent": found.rms_after,
         "leave_one_out": found.leave_one_out,
@@ -56,6 +45,10 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
         "steps": found.steps,
         "simulations": found.runs,
     }
+
+
+def _parameter(p: Fitted) -> dict[str, Any]:
+    return asdict(p) | {"at_bound": p.bound}
 
 
 def calibration_table(found: Calibration) -> str:
@@ -67,14 +60,19 @@ def calibration_table(found: Calibration) -> str:
         rows.append([p.key, f"{p.start:.4g}", p.text, spread, f"{p.low:.4g} to {p.high:.4g}"])
     lines += columns(rows)
     lines += ["", "  errors in percent of the measurement"]
-    table = [["row", "run", "quantity", "measured", "before", "after", "left out"]]
+    table = [["row", "run", "measured", "", "before", "after", "left out"]]
     for row in found.residuals:
-        errors = [percent(row.error_before), percent(row.error_after), percent(row.leave_one_out)]
+        errors = [percent(e, short=True) for e in (row.error_before, row.error_after, row.leave_one_out)]
         line = row.where.rpartition(":")[2]
-        table.append([line, row.experiment, row.quantity, f"{row.measured:.6g}", *errors])
-    lines += columns(table, left=3)
+        table.append([line, _cut(row.experiment), f"{row.measured:.5g}".rjust(8), UNITS[row.quantity], *errors])
+    lines += columns(table, left=4)
     lines += ["", *_notes(found)]
     return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    """A run's name with its end left out where a terminal has no room for it."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _notes(found: Calibration) -> Iterator[str]:

@@ -26,7 +26,7 @@ from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.report.calibration import Calibration, Fitted, FittedRow, Left
 from mcusim.study.fittable import OVERHEAD, Parameter, candidates
-from mcusim.study.fitted_file import machine_text
+from mcusim.study.fitted_file import machine_text, parent_of
 from mcusim.study.identify import at_the_fit, chosen_keys, named_keys, without
 from mcusim.study.least_squares import Array, Mask, Problem, Solution, both_sides, leave_out, solve
 from mcusim.study.measurements import Row, read_measurements
@@ -60,6 +60,8 @@ def calibrate(
     target = machine if isinstance(machine, Machine) else load_machine(machine)
     if target.changes:
         raise UsageError(f"{target.name} was changed after loading; write {', '.join(target.changes)} into its file")
+    file = None if output is None else Path(output)
+    parent_of(target, file)
     rows = read_measurements(measurements)
     known = candidates(target, _overhead(target, rows))
     rig = Rig(target, rows, known, progress)
@@ -70,7 +72,7 @@ def calibrate(
         parameters, left = without(parameters, left, flat, named is not None)
         solution = _Fit(rig, parameters).solve()
     fit = _Fit(rig, parameters)
-    return fit.result(solution, Path(measurements), left, None if output is None else Path(output))
+    return fit.result(solution, Path(measurements), left, file)
 
 
 def _overhead(machine: Machine, rows: Sequence[Row]) -> int | None:
@@ -101,7 +103,7 @@ class _Fit:
     def solve(self) -> Solution:
         """The best point whose values are those that the file will have: whole ones by trying both neighbours."""
         x, steps = solve(self.problem, np.array([parameter.start for parameter in self.parameters]))
-        whole = [i for i, p in enumerate(self.parameters) if p.whole]
+        whole = [i for i, p in enumerate(self.parameters) if p.stepped]
         options = [sorted({floor(x[i] + 1e-6), ceil(x[i] - 1e-6)}) for i in whole]
         points = [self._rounded(self._held(x, whole, values) if whole else x) for values in product(*options)]
         tried = [(point, self.residuals(point)) for point in points]

@@ -61,6 +61,7 @@ _TABLE = (
     _Fittable("power.dma_active", 0, 100, 1, "the current of policy tinyops beside external"),
     _Fittable("power.energy_per_byte.*", 0, 20, 0.5, "currents of runs that move much and little through {region}"),
 )  # fmt: skip
+_FINE = 50  # from here on one more or less is nothing
 _SHARE = 0.2  # of a figure, that it may typically be off by
 
 
@@ -68,7 +69,7 @@ _SHARE = 0.2  # of a figure, that it may typically be off by
 class Parameter:
     """One key of one machine: where the fit starts, its bounds and how much it is typically off, all in ``unit``.
 
-    ``sees`` is a measurement that the key shows in. ``energy``: it changes no cycle. ``stated``: the file gives it as
+    ``sees`` is a measurement that the key shows in. ``stated``: the file gives it as
     measured or from a data sheet.
     """
 
@@ -84,8 +85,9 @@ class Parameter:
     sees: str
 
     @property
-    def energy(self) -> bool:
-        return self.key.startswith("power.")
+    def stepped(self) -> bool:
+        """Whether one more or less is much: both whole numbers around a value are looked at."""
+        return self.whole and self.doubt < _FINE
 
     def text(self, value: float) -> str:
         """``value`` as a machine file has it."""

@@ -16,9 +16,9 @@ from mcusim.machine.description import Machine
 from mcusim.report.calibration import Fitted
 from mcusim.study.fittable import OVERHEAD
 
-__all__ = ["machine_text"]
+__all__ = ["machine_text", "parent_of"]
 
-_LONGEST = 200  # characters of a title
+_LONGEST = 200  # characters of a text in a machine file
 
 
 def machine_text(machine: Machine, fitted: Sequence[Fitted], measurements: str, rows: int, output: Path | None) -> str:
@@ -30,7 +30,7 @@ def machine_text(machine: Machine, fitted: Sequence[Fitted], measurements: str, 
     source = f"{measurements}, least squares over {rows} rows (mcusim calibrate)"
     lines = [
         f"# {machine.name} with figures fitted to {_plain(measurements)} by mcusim calibrate; all others are its own.",
-        f"extends = {_quoted(_parent(machine, output))}",
+        f"extends = {_quoted(parent_of(machine, output))}",
         f"title = {_quoted(f'{machine.title}, calibrated'[:_LONGEST])}",
     ]
     tables: dict[str, list[str]] = {}
@@ -47,16 +47,22 @@ def machine_text(machine: Machine, fitted: Sequence[Fitted], measurements: str, 
     return "\n".join(lines) + "\n"
 
 
-def _parent(machine: Machine, output: Path | None) -> str:
-    """What ``extends`` says."""
+def parent_of(machine: Machine, output: Path | None) -> str:
+    """What ``extends`` says: a shipped name, or a path relative to ``output``; UsageError where neither can be."""
     path = Path(machine.path)
     if machine.name in machine_names() and path == _shipped(machine.name):
         return machine.name
     if not machine.path:
         raise UsageError(f"{machine.name} was not read from a file: there is nothing to extend")
     folder = Path.cwd() if output is None else output.parent
-    text = os.path.relpath(path.absolute(), folder.absolute())
-    return text if "/" in text else f"./{text}"
+    relative = os.path.relpath(path.absolute(), folder.absolute())
+    text = min(relative if "/" in relative else f"./{relative}", str(path.absolute()), key=len)
+    if len(text) > _LONGEST or not text.isprintable():
+        raise UsageError(
+            f"{_plain(text[:80])}: a machine file can extend only a path of at most {_LONGEST} printable characters;"
+            " move or rename it"
+        )
+    return text
 
 
 def _shipped(name: str) -> Path:

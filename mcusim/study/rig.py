@@ -44,15 +44,19 @@ class Rig:
     rows: Sequence[Row]
     parameters: Sequence[Parameter] = ()
     step: Callable[[object], object] | None = None
-    played: int = 0
     _graphs: dict[str, Graph] = field(default_factory=dict)
     _runs: dict[tuple[Experiment, tuple[tuple[str, str], ...]], _Played] = field(default_factory=dict)
+
+    @property
+    def played(self) -> int:
+        """How many different runs it took so far."""
+        return len(self._runs)
 
     def simulate(self, values: Mapping[str, float]) -> list[float]:
         """What the simulation says of every row, in its own unit, with the machine's keys at ``values``.
 
-        A key that takes whole numbers is interpolated between two of them. Raises UsageError naming the row whose
-        experiment cannot be run.
+        A key that takes whole numbers is interpolated between two of them, where one more is much. Raises UsageError
+        naming the row whose experiment cannot be run.
         """
         texts = [(self._texts(found), weight) for found, weight in self._corners(values)]
         return [sum(weight * self._figure(row, keys) for keys, weight in texts) for row in self.rows]
@@ -75,16 +79,11 @@ class Rig:
         corners = [(dict(values), 1.0)]
         for parameter in self.parameters:
             value = values.get(parameter.key)
-            if value is None or not parameter.whole:
+            if value is None or not parameter.stepped:
                 continue
             below = float(int(value + _WHOLE_SHARE))
             share = value - below
-            if share < _WHOLE_SHARE:
-                shares = [(below, 1.0)]
-            elif parameter.doubt >= 50:  # one more or less of a hundred cycles is nothing
-                shares = [(float(round(value)), 1.0)]
-            else:
-                shares = [(below, 1 - share), (below + 1, share)]
+            shares = [(below, 1.0)] if share < _WHOLE_SHARE else [(below, 1 - share), (below + 1, share)]
             corners = [({**point, parameter.key: w}, weight * s) for point, weight in corners for w, s in shares]
         return corners
 
@@ -118,7 +117,6 @@ class Rig:
                 self._runs[where] = play(row.experiment, machine, keys.get(OVERHEAD))
             except McusimError as error:
                 raise UsageError(f"{row.where}: {row.experiment}: {error}") from None
-            self.played += 1
             if self.step is not None:
                 self.step(None)
         return self._runs[where]
