@@ -103,6 +103,12 @@ def test_the_table_fits_a_terminal_and_has_every_entry() -> None:
     assert len(longer.splitlines()) == len(text.splitlines()) + len(kernel_errors()) + 4
 
 
+def test_the_document_is_current() -> None:
+    """scripts/readme writes it."""
+    path = TESTS.parent / "mcusim" / "study" / "LEDGER.md"
+    assert path.read_text(encoding="utf-8") == ledger_markdown()
+
+
 def test_the_markdown_and_the_json_have_every_entry() -> None:
     assert len(ledger_json()["entries"]) == len(entries())
     rows = [line for line in ledger_markdown().splitlines() if line.startswith("| `")]

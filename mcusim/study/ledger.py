@@ -36,6 +36,12 @@ KINDS = {
     "policy": "Policies",
 }
 _INDENT, _WIDTH = 13, 80
+_HEAD = """<!-- written by scripts/readme from mcusim/study/ledger.toml -->
+# The fidelity ledger
+
+What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error stands here only
+if a test fails when it is exceeded. Whole runs against published measurements are the business of `mcusim validate`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def _kernel_lines() -> list[str]:
 
 def ledger_markdown() -> str:
     """The ledger as a Markdown document: a table a kind, tests by name."""
-    parts = []
+    parts = [_HEAD]
     for kind, title in KINDS.items():
         parts += [f"## {title}", "", "| | modelled | left out | error | tests |", "|---|---|---|---|---|"]
         for e in entries():
