@@ -190,18 +190,18 @@ def test_leave_one_out_is_a_fit_without_the_run(tmp_path: Path) -> None:
 
 
 def test_the_same_input_gives_the_same_text(tmp_path: Path) -> None:
-    first, second = (fitted(tmp_path, F469, {READ: "9 cycles"}, ONE, [READ, RUN]) for _ in range(2))
+    ran = networks(["internal", "external"])
+    first, second = (fitted(tmp_path, F469, {READ: "9 cycles"}, ran, [READ, RUN]) for _ in range(2))
     assert first == second
     assert first.machine_text == second.machine_text
 
 
 def test_the_file_changes_the_fitted_figures_and_nothing_else(tmp_path: Path) -> None:
-    result = fitted(
-        tmp_path, F746, {READ: "9 cycles", RUN: "80 mA", STATES: "9"}, [*TWO, *F746_LOOPS], [READ, RUN, STATES]
-    )
+    changes = {READ: "9 cycles", RUN: "80 mA", STATES: "9"}
+    result = fitted(tmp_path, F469, changes, networks(["internal", "external"]), list(changes))
     path = tmp_path / "mine.toml"
     path.write_text(result.machine_text, encoding="utf-8")
-    before, after = load_machine(F746), load_machine(path)
+    before, after = load_machine(F469), load_machine(path)
     assert after.name == "mine"
     assert set(before.figures) == set(after.figures)
     for key, figure in after.figures.items():

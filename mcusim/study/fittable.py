@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import floor, log10
 
 from mcusim.machine.description import Machine, Region
-from mcusim.units import Duration, parse_current, parse_duration, parse_energy
+from mcusim.units import parse_current, parse_duration, parse_energy
 
 __all__ = ["OVERHEAD", "Parameter", "candidates", "parameter_of"]
 
@@ -91,13 +92,17 @@ class Parameter:
 
     def text(self, value: float) -> str:
         """``value`` as a machine file has it."""
-        if self.whole and not self.unit:
-            return str(round(value))
-        return f"{self.rounded(value):.10g} {self.unit}"
+        number = f"{self.rounded(value):.{self._digits}f}"
+        number = number.rstrip("0").rstrip(".") if "." in number else number
+        return f"{number} {self.unit}".rstrip()
 
     def rounded(self, value: float) -> float:
-        """To whole numbers where the simulation takes only those, else to four digits behind the point."""
-        return float(round(value)) if self.whole else round(value, 4)
+        """To whole numbers where the simulation takes only those, else to a ten-thousandth or what is little here."""
+        return round(value, self._digits)
+
+    @property
+    def _digits(self) -> int:
+        return 0 if self.whole else max(4, 3 - floor(log10(self.doubt)))
 
 
 def candidates(machine: Machine, overhead: int | None = None) -> tuple[Parameter, ...]:
@@ -117,18 +122,22 @@ def _found(machine: Machine, overhead: int | None) -> Iterator[Parameter]:
             match = matcher.fullmatch(key)
             name = match[1] if match is not None and matcher.groups else ""
             if match is not None and _kind_fits(entry.pattern, machine.memory.get(name)):
-                unit, start = _value(machine, key, figure.text)
-                yield _parameter(entry, key, unit, start, figure.basis in ("datasheet", "measured"), name)
+                unit, start, scale = _value(machine, key, figure.text)
+                stated = figure.basis in ("datasheet", "measured")
+                yield _parameter(entry, key, unit, start, stated, name, scale)
 
 
-def _parameter(entry: _Fittable, key: str, unit: str, start: float, stated: bool, region: str = "") -> Parameter:
+def _parameter(
+    entry: _Fittable, key: str, unit: str, start: float, stated: bool, region: str = "", scale: float = 1.0
+) -> Parameter:
+    """``scale``: how many of ``unit`` are one of the table's."""
     return Parameter(
         key=key,
         unit=unit,
         start=start,
-        low=min(entry.low, start),
-        high=max(entry.high, 2 * start),
-        doubt=max(entry.doubt, _SHARE * start),
+        low=min(scale * entry.low, start),
+        high=max(scale * entry.high, 2 * start),
+        doubt=max(scale * entry.doubt, _SHARE * start),
         whole=entry.whole,
         default=entry.default and not stated,
         stated=stated,
@@ -146,18 +155,20 @@ def _kind_fits(pattern: str, region: Region | None) -> bool:
     return kind is None or (region is not None and region.kind == kind[1])
 
 
-def _value(machine: Machine, key: str, text: str) -> tuple[str, float]:
-    """Unit and number of a figure as the fit counts it: as written, but times in core cycles, mA and nJ."""
+def _value(machine: Machine, key: str, text: str) -> tuple[str, float, float]:
+    """Unit and number of a figure as written, currents in mA and energies in nJ; and how many of the unit are one of
+    the table's: clocks of any kind one, times what a core cycle takes."""
     if key.startswith("power.energy"):
-        return "nJ", float(parse_energy(text) * 10**9)
+        return "nJ", float(parse_energy(text) * 10**9), 1.0
     if key.startswith("power."):
-        return "mA", float(parse_current(text) * 1000)
+        return "mA", float(parse_current(text) * 1000), 1.0
     if text.strip().isdigit():
-        return "", float(text)
-    length: Duration = parse_duration(text, ("sdclk", "qclk", "hclk"))
-    if length.unit == "s":
-        return "cycles", float(length.cycles(machine.core.clock))
-    return text.strip().lstrip("0123456789._ "), float(length.value)
+        return "", float(text), 1.0
+    length, unit = parse_duration(text, ("sdclk", "qclk", "hclk")), text.strip().lstrip("0123456789._ ")
+    if length.unit != "s":
+        return unit, float(length.value), 1.0
+    one = parse_duration(f"1 {unit}").value
+    return unit, float(length.value / one), float(1 / one / machine.core.clock)
 
 
 def parameter_of(key: str, known: tuple[Parameter, ...]) -> Parameter | None:
