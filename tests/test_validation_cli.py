@@ -16,6 +16,7 @@ from conftest import REPOSITORY
 from test_verify_processes import children, eventually
 
 from mcusim.cli import main
+from mcusim.study.ledger import ledger_json, ledger_table
 from mcusim.study.validation import stored_validation
 
 FIGURE_1 = ["validate", "--source", "Liberis", "--jobs", "1"]
@@ -63,9 +64,11 @@ def test_nothing_run_is_a_negative_verdict(capsys: pytest.CaptureFixture[str]) -
         (["--board", ""], "--board '' is part of none of: STM32F469I-DISCO"),
         (["--models", "none"], "--models none: there is no such folder"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
-        (["--stored", "--no-cache"], "--stored runs nothing; --no-cache is for the runs"),
-        (["--stored", "--models", "."], "--stored runs nothing; --models is for the runs"),
-        (["--stored", "--jobs", "2"], "--stored runs nothing; --jobs is for the runs"),
+        (["--stored", "--no-cache"], "--stored runs nothing; --no-cache has no effect with it"),
+        (["--stored", "--models", "."], "--stored runs nothing; --models has no effect with it"),
+        (["--stored", "--jobs", "2"], "--stored runs nothing; --jobs has no effect with it"),
+        (["--ledger", "--stored"], "--ledger runs nothing; --stored has no effect with it"),
+        (["--ledger", "--source", "TinyOps"], "--ledger runs nothing; --source has no effect with it"),
         (["--html", "a/b.html"], "cannot write a/b.html: there is no directory a"),
         (["--html", "same", "--json", "same"], "same is named for two outputs"),
         (["--html", "-"], "-: name a file; standard output is for the table"),
@@ -81,6 +84,13 @@ def test_what_cannot_be_used_is_refused_before_the_work(
     told = capsys.readouterr()
     assert told.out == "" and text in told.err and told.err.count("\n") == 1
     assert Path("there").read_text() == "kept"
+
+
+def test_the_ledger_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--ledger"]) == 0
+    assert capsys.readouterr().out == ledger_table() + "\n"
+    assert main(["validate", "--ledger", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(ledger_json()))
 
 
 def test_force_overwrites(tmp_path: Path) -> None:

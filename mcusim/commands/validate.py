@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ Jobs = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run anew, and keep nothing.")]
 Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
+Ledger = Annotated[
+    bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
+]
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Pictures: each number measured against simulated.")
 ]
@@ -43,6 +47,7 @@ def validate(
     jobs: Jobs = None,
     no_cache: NoCache = False,
     stored: Stored = False,
+    ledger: Ledger = False,
     html: Html = None,
     json: options.Json = None,
     force: options.Force = False,
@@ -59,11 +64,25 @@ def validate(
       mcusim validate --source TinyOps --html validation.html
       mcusim validate --board l4r5 --models models --json rows.json
       mcusim validate --stored
+      mcusim validate --ledger
     """
     output = Output(json, force)
     check_outputs([html] if html is not None else [], json, [], force)
-    _check(stored, models, jobs, no_cache)
-    found = _stored(source, board) if stored else _run(source, board, models, jobs, no_cache)
+    runs = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
+    if ledger:
+        _refuse("--ledger", {"--source": source, "--board": board, "--stored": stored or None, "--html": html, **runs})
+        from mcusim.study.ledger import ledger_json, ledger_table
+
+        output.emit(ledger_table, ledger_json)
+        return 0
+    if stored:
+        _refuse("--stored", runs)
+        return _report(_stored(source, board), output, html, force)
+    return _report(_run(source, board, models, jobs, no_cache), output, html, force)
+
+
+def _report(found: Validation, output: Output, html: Path | None, force: bool) -> int:
+    """Write and print it; returns the exit status."""
     from mcusim.report.validation_json import validation_json
 
     if html is not None:
@@ -90,9 +109,8 @@ def _stored(source: str | None, board: str | None) -> Validation:
     return stored_validation(source, board)
 
 
-def _check(stored: bool, models: str | None, jobs: int | None, no_cache: bool) -> None:
-    """Refuse what has no effect."""
-    given = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
+def _refuse(option: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for what has no effect beside ``option``."""
     named = next((name for name, value in given.items() if value is not None), None)
-    if stored and named:
-        raise UsageError(f"--stored runs nothing; {named} is for the runs")
+    if named:
+        raise UsageError(f"{option} runs nothing; {named} has no effect with it")

@@ -130,7 +130,7 @@ def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
     if call is not None:
         entry |= call | {"arguments": tuple(entry["arguments"]), "changes": tuple(entry.pop("set").items())}
         return PublishedRun(entry.pop("program"), place=places[0], **entry)
-    model = document["model"].get(name, {"zoo": name})
+    model = document["model"].get(name, {"zoo": name + entry.pop("form", "")})
     if "sram_budget" in entry:
         entry["sram_budget"] = parse_size(entry["sram_budget"])
     return PublishedRun(model.get("zoo") or model["file"], model.get("sha256"), place=places[0], **entry)
