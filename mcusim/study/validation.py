@@ -87,8 +87,8 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> Validation:
     found = (replace(row, confidence=row_confidence(row)) for row in beside(rows, outcomes))
-    wanted = {one.run for one in rows}
-    figures = {run.command: outcome.figures for run, outcome in outcomes.items() if run in wanted and outcome.figures}
+    runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
+    figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
     return Validation(tuple(found), figures)
 
 
