@@ -80,3 +80,9 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         assert cache_folder() == Path(folder) / "mcusim" / "validation"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == tmp_path / "home" / ".cache" / "mcusim" / "validation"
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert cache_folder() is None

@@ -52,7 +52,8 @@ def validate(
     expect("models", models, ((str, Path, type(None)), "a folder or None"))
     folder, count = models_folder(models), _jobs(jobs)
     found = {run: find(run, folder) for run in _order(rows)}
-    kept = OutcomeCache(cache_folder()) if cache else None
+    place = cache_folder() if cache else None
+    kept = None if place is None else OutcomeCache(place)
     outcomes = _known(found, kept)
     waiting = {run: model for run, model in found.items() if run not in outcomes}
     if progress is not None:

@@ -33,11 +33,14 @@ _PACKAGES = ("capstone", "llvmlite", "numba", "numpy", "simpy", "unicorn")
 _LARGEST = 1 << 16  # bytes of a file here
 
 
-def cache_folder() -> Path:
+def cache_folder() -> Path | None:
     """``mcusim/validation`` in ``XDG_CACHE_HOME``, by default in ``~/.cache``; a relative path there is ignored, as
-    the XDG base directory specification says."""
+    the XDG base directory specification says. None for a user without a home."""
     named = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return (named if named.is_absolute() else Path.home() / ".cache") / "mcusim" / "validation"
+    try:
+        return (named if named.is_absolute() else Path.home() / ".cache") / "mcusim" / "validation"
+    except RuntimeError:
+        return None
 
 
 class OutcomeCache:
