@@ -112,6 +112,7 @@ def to_json(result: Result) -> dict[str, Any]:
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
     ``fault`` or ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
+    ``confidence`` begins with ``latency validated to x %``, ``calibrated`` or ``extrapolated``; null without a run.
     """
     row: dict[str, Any] = {
         "model": result.model,
