@@ -111,8 +111,8 @@ def _block(
         note = notes.setdefault(why, len(notes) + 1)
         where = f", {board}" if board else ""
         placements = {placement for _, placement, _ in part}
-        kernels += f", {placements.pop()}" if len(placements) == 1 else ""
-        lines += [*hanging(f"{source}{where}: {kernels} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
+        shared = f", {placements.pop()}" if len(placements) == 1 else ""
+        lines += [*hanging(f"{source}{where}: {kernels}{shared} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
     return [*lines, ""]
 
 
