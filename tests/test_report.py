@@ -123,6 +123,33 @@ def test_external_memories_draw_current_only_when_used() -> None:
     assert energy(moved, make_machine()).energy_mj - base == pytest.approx(1e3 * (5 * 0.01 * 0.02 + 1e6 * 1e-9))
 
 
+def test_a_core_that_waits_for_data_draws_what_it_draws_stalled() -> None:
+    """Waits for SRAM, SDRAM, QSPI and the bus; not for flash, and polling for a DMA is running."""
+    cycles, spent = 1_000_000, {"sram": 10, "sdram": 40_000, "qspi": 300, "bus": 690, "flash": 5_000, "dma_wait": 7_000}
+    by_cause = dict.fromkeys(CAUSES, 0) | spent
+    by_cause["compute"] = cycles - sum(spent.values())
+    machine, run = make_machine(), make_run(cycles, by_cause=by_cause)
+    stalled = replace(machine, power=replace(machine.power, stalled=0.03))
+    saved = energy(run, machine).energy_mj - energy(run, stalled).energy_mj
+    assert saved == pytest.approx(1e3 * 5 * (0.1 - 0.03) * 41_000 / CLOCK)
+    same = replace(machine, power=replace(machine.power, stalled=0.1))
+    assert energy(run, same) == energy(run, machine)
+
+
+def test_the_stalled_current_is_an_assumption_of_what_waits() -> None:
+    machine = make_machine()
+    figure = Figure("power.stalled", "30 mA", "assumed", "test", "bench.toml", 1)
+    told = replace(
+        machine, power=replace(machine.power, stalled=0.03), figures={**machine.figures, "power.stalled": figure}
+    )
+    by_cause = dict.fromkeys(CAUSES, 0) | {"compute": 90, "sdram": 10}
+    line = "power.stalled = 30 mA (assumed: test)"
+    assert line in assumptions(make_run(100, by_cause=by_cause), told)
+    assert line not in assumptions(make_run(100, by_cause=by_cause | {"sdram": 0, "compute": 100}), told)
+    as_it_runs = replace(told, power=replace(told.power, stalled=machine.power.run))
+    assert line not in assumptions(make_run(100, by_cause=by_cause), as_it_runs)
+
+
 def test_dma_energy_counts_the_union_of_a_controllers_transfers() -> None:
     events = (transfer("dma2.s0", 0, 100), transfer("dma2.s1", 50, 150), transfer("dma1.s0", 0, 10))
     assert dma_busy_cycles(events) == 150 + 10

@@ -51,6 +51,15 @@ def test_all_six_energies_within_20_percent(table_3: Comparison) -> None:
     assert all(error is not None and abs(error) <= 20 for error in errors.values()), errors
 
 
+def test_currents_within_1_percent_and_in_the_order_of_the_paper(table_3: Comparison) -> None:
+    """TinyOps draws less than external memory on the board without a cache, and more on the one with."""
+    current = {(row.machine.name, row.policy): row.figure("supply_current_ma") or 0 for row in table_3.rows}
+    assert current["stm32f469i-disco", "tinyops"] < current["stm32f469i-disco", "external"]
+    assert current["stm32f746g-disco", "tinyops"] > current["stm32f746g-disco", "external"]
+    errors = [row.error_percent("supply_current_ma") for row in table_3.rows]
+    assert all(error is not None and abs(error) <= 1 for error in errors), errors
+
+
 def test_external_over_tinyops_within_10_percent(table_3: Comparison) -> None:
     ratios = table_3.to_json()["external_over_tinyops"]
     assert [r["machine"] for r in ratios] == ["stm32f469i-disco", "stm32f746g-disco"]

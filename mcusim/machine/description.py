@@ -219,6 +219,7 @@ class Power:
     qspi_active: float  # A added while QSPI is memory-mapped (a program uses it)
     dma_active: float  # A added while a DMA stream transfers
     energy_per_byte: Mapping[str, float]  # region name -> J per byte moved
+    stalled: float | None = None  # A in place of ``run`` while the core waits for data; None: as ``run``
 
 
 @dataclass(frozen=True, slots=True)

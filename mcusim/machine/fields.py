@@ -263,19 +263,21 @@ def duration(*clocks: str, positive: bool = False, default: Default | None = Non
     return Field(parse, default)
 
 
-def _bounded(parse_exact: Callable[[object], Any], low: float, high: float, rule: str) -> Field:
+def _bounded(
+    parse_exact: Callable[[object], Any], low: float, high: float, rule: str, default: Default | None = None
+) -> Field:
     def parse(value: object) -> float:
         exact = parse_exact(value)
         if not (exact > 0 if low else exact >= 0) or exact > high:
             raise RejectedError(f"a size {rule}")
         return float(exact)
 
-    return Field(parse)
+    return Field(parse, default)
 
 
-def current() -> Field:
+def current(default: Default | None = None) -> Field:
     """A current in A."""
-    return _bounded(units.parse_current, 0, 100, "a current must be at most 100 A")
+    return _bounded(units.parse_current, 0, 100, "a current must be at most 100 A", default)
 
 
 def voltage() -> Field:

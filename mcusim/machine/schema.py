@@ -93,6 +93,7 @@ _LINE_CHANGE = Default(
 )
 _SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
 _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
+_STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=lambda value: f"{1e3 * value:.12g} mA")
 _MAPPING = Default(
     lambda _: "bank-row-column",
     "ST RM0390, FMC row and bank boundaries: behind the last row of a bank comes the first of the next bank",
@@ -218,6 +219,7 @@ POWER: dict[str, Field | Table | Each] = {
     "qspi_active": current(),
     "dma_active": current(),
     "energy_per_byte": Each(lambda _: energy(), absent="defaults"),
+    "stalled": current(_STALLED),
 }
 
 

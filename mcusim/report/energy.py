@@ -11,7 +11,9 @@ from mcusim.machine.description import DeviceKind, Machine
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["Energy", "delivered", "dma_busy_cycles", "energy", "uses"]
+__all__ = ["WAITS", "Energy", "delivered", "dma_busy_cycles", "energy", "uses"]
+
+WAITS = ("sram", "sdram", "qspi", "bus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,35 +31,47 @@ def energy(run: Run, machine: Machine) -> Energy:
     ::
 
         t     = cycles / clock
-        E     = V x t x (run + [sdram_active if used] + [qspi_active if used])
+        E     = V x ((t - t_wait) x run + t_wait x stalled)
+              + V x t x ([sdram_active if used] + [qspi_active if used])
               + V x t_dma x dma_active
               + sum over regions: bytes moved x energy_per_byte
         I     = E / (V x t)
 
-    ``t_dma`` is the time with at least one transfer of a DMA controller in progress, summed over controllers. SDRAM
-    and QSPI count as used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles
-    has zero energy and current.
+    ``t_wait`` is the time the core waits for data (causes sram, sdram, qspi and bus; not flash, whose waits are in
+    what ``run`` was measured with); a machine that does not say ``stalled`` draws ``run`` then, too. ``t_dma`` is the
+    time with at least one transfer of a DMA controller in progress, summed over controllers. SDRAM and QSPI count as
+    used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles has zero energy and
+    current.
 
     Leaves out: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the core's
-    current on its instruction mix, and the difference between reads and writes of a region.
+    current on its instruction mix (polling for a DMA counts as running), and the difference between reads and writes
+    of a region.
     """
     kinds: tuple[DeviceKind, ...] = ("sdram", "qspi")
     external = [kind for kind in kinds if uses(run, machine, kind)]
     moved = {region: traffic.total for region, traffic in run.traffic.items()}
-    return delivered(machine, run.cycles / run.clock, external, moved, dma_busy_cycles(run.events) / run.clock)
+    waited = sum(run.by_cause.get(cause, 0) for cause in WAITS) / run.clock
+    return delivered(machine, run.cycles / run.clock, external, moved, dma_busy_cycles(run.events) / run.clock, waited)
 
 
 def delivered(
-    machine: Machine, seconds: float, external: Collection[str], moved: Mapping[str, int], dma_seconds: float = 0.0
+    machine: Machine,
+    seconds: float,
+    external: Collection[str],
+    moved: Mapping[str, int],
+    dma_seconds: float = 0.0,
+    waited: float = 0.0,
 ) -> Energy:
     """The formula of :func:`energy` for anything of ``seconds``: ``external`` are the kinds of external memory that it
-    uses (``sdram``, ``qspi``), ``moved`` bytes by region, ``dma_seconds`` t_dma."""
+    uses (``sdram``, ``qspi``), ``moved`` bytes by region, ``dma_seconds`` t_dma, ``waited`` t_wait."""
     power = machine.power
     current = power.run
     current += power.sdram_active if "sdram" in external else 0.0
     current += power.qspi_active if "qspi" in external else 0.0
     joules = power.supply * seconds * current
     joules += power.supply * power.dma_active * dma_seconds
+    if power.stalled is not None:
+        joules -= power.supply * (power.run - power.stalled) * waited
     joules += sum(bytes * power.energy_per_byte.get(region, 0.0) for region, bytes in moved.items())
     mean = joules / (power.supply * seconds) if seconds else 0.0
     return Energy(latency_ms=1e3 * seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
