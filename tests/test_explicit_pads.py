@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from mcusim.cli import main
 from mcusim.errors import ModelError
 from mcusim.kernels import load_profile
 from mcusim.kernels.work import compute_cycles, counts
@@ -59,6 +60,11 @@ def test_a_network_without_strided_windows_stays_as_it_is() -> None:
     graph = load_model("cifar10-arm")
     assert with_pads(graph).operators != () and Counter(op.type for op in with_pads(graph).operators)["PAD"] == 0
     assert with_pads(with_pads(load_model("ds-cnn"))).operators == with_pads(load_model("ds-cnn")).operators
+
+
+def test_the_list_of_networks_says_how_to_name_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    assert "NAME-pad is the same with an explicit PAD" in capsys.readouterr().out
 
 
 def test_a_bad_name_is_named_without_the_ending() -> None:

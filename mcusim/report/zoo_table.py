@@ -32,6 +32,7 @@ def zoo_table() -> str:
         rows.append([row["name"], row["example"], str(row["operators"]), f"{row['macs']:,}", weights])
     notes = [
         "w* is the width multiplier, r* the input resolution, as in the example.",
+        "NAME-pad is the same with an explicit PAD before each strided window that pads, as in a PyTorch export.",
         "Published architectures; the weights are seeded random numbers.",
     ]
     return "\n".join([*columns(rows, left=2), "", *notes])
