@@ -8,6 +8,7 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.calls import play
 from mcusim.machine import load_machine
 from mcusim.memory import layout as L
+from mcusim.memory.path import visit
 from mcusim.memory.system import MemorySystem
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.plan.tiling import partition
@@ -61,6 +62,19 @@ def test_a_row_in_between_costs_precharge_and_activation() -> None:
     far = sdram(pointwise(depth, SDRAM + ROW - depth), L.STALL)  # the second filter begins the next row
     reads = 2 * depth + 2 * depth // 4
     assert (far - near) / L.TICK / reads == pytest.approx(8, rel=0.06)
+
+
+def test_a_store_that_misses_waits_for_a_linefill_buffer_only() -> None:
+    """Two fills are under way at once, the third waits for the first: as the emulated core's stores do."""
+    memory = MemorySystem(load_machine("stm32f746g-disco"))
+    state, base = memory.state, 0x6000_0000
+    visit(state, base, 1, 4, 0, 300 * L.TICK, 0)  # opens the row, and is over
+    state[L.NOW] += 300 * L.TICK
+    fill = visit(state, base + 0x20, 8, 4, 0, 0, 0)  # a whole line is read: its fill to the end
+    state[L.NOW] += 300 * L.TICK
+    stalls = [visit(state, base + 0x40 + 0x20 * i, 1, 1, 1, 0, 0) for i in range(4)]
+    assert stalls[:2] == [0, 0]
+    assert stalls[2] == stalls[3] == fill > 0
 
 
 def test_pad_reads_and_writes_every_byte_once() -> None:

@@ -2,8 +2,9 @@
 
 A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
 between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the
-linefill buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer. A dirty victim
-is written after the fill and keeps the memory busy.
+linefill buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer, and the core
+waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new
+one). A dirty victim is written after the fill and keeps the memory busy.
 
 Left out: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
 """
@@ -118,7 +119,7 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
     s[record + 2] = 1 if write else 0
     wait = start - now
     if write:
-        return max(0, wait + last - n * gap)
+        return max(0, wait - last)
     return max(wait + first, wait + last - (n - 1) * gap)
 
 
