@@ -1,9 +1,12 @@
 """The Cortex-M7 half of ``cmsis-2021-gcc9``: what the 2021 binary executes, at the pace our kernels have on the M7.
 
+The kernels of :data:`OWN` are left as they are in the file: their levels were fitted to the binary's own code, put
+together from the listing in its repository (not part of this one) and run on the emulated Cortex-M7. For the others:
+
 The binary's instructions were counted (on the TinyOps firmware: per operator type on the Cortex-M4, in all on the M7);
-it cannot be run here. The pace, cycles an instruction, is that of kernel set ``cmsis-nano``, which has the same
-technique, on the emulated Cortex-M7: over all operators of a variant in the network that was counted. A Cortex-M4 cost
-of the profile is cycles by the core's instruction table; divided by the table's cycles an instruction it is
+as a whole it cannot be run here. The pace, cycles an instruction, is that of kernel set ``cmsis-nano``, which has the
+same technique, on the emulated Cortex-M7: over all operators of a variant in the network that was counted. A Cortex-M4
+cost of the profile is cycles by the core's instruction table; divided by the table's cycles an instruction it is
 instructions. (Dividing by what our kernels take on the emulated M4 instead would mix two bases: that core has costs,
 of alignment above all, that the table does not know.) Variants that were not counted, whose M4 costs are assumed by the
 same table, are taken to have the mean of those that were.
@@ -36,6 +39,7 @@ COUNTED = {
     "depthwise_3x3": (12.06 * 1.085, 11.54),
     "add": (4.68, 3.71),
 }
+OWN = ("pointwise", "conv", "depthwise", "depthwise_3x3", "add")
 MORE_ON_M7 = 130.0 / 129.1  # instructions of the whole network, the M7's build over the M4's
 
 
@@ -65,6 +69,10 @@ def anchored(path: Path) -> str:
     found = text[: text.index("[cortex-m7]")] + f'[cortex-m7]\nbasis = "emulated"\nsource = "{SOURCE}"\n\n{runtime}'
     tables = []
     for kind, levels in LEVELS.items():
+        if kind in OWN:
+            start = text.index(f"[cortex-m7.{kind}]")
+            tables.append(text[start : text.index("\n[", start) + 1])
+            continue
         ratio = MORE_ON_M7 * seven[kind] / by_table[kind]
         lines = [f"[cortex-m7.{kind}] # x {ratio:.3f}"]
         lines += [f"{level} = {data['cortex-m4'][kind][level] * ratio:.3f}" for level in levels]

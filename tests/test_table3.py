@@ -13,10 +13,10 @@ UNTUNED = {
     ("mcunet-f469-pad", "stm32f469i-disco"): -5.8,
     ("mnasnet-w1.00-r080-pad", "stm32f469i-disco"): -12.6,
     ("mnasnet-w1.00-r096-pad", "stm32f469i-disco"): -11.6,
-    ("proxyless-w0.85-r064-pad", "stm32f746g-disco"): 7.5,
-    ("mcunet-f746-pad", "stm32f746g-disco"): 7.3,
-    ("mnasnet-w1.00-r096-pad", "stm32f746g-disco"): 2.8,
-    ("mnasnet-w1.00-r128-pad", "stm32f746g-disco"): 0.8,
+    ("proxyless-w0.85-r064-pad", "stm32f746g-disco"): 6.0,
+    ("mcunet-f746-pad", "stm32f746g-disco"): 7.2,
+    ("mnasnet-w1.00-r096-pad", "stm32f746g-disco"): 2.3,
+    ("mnasnet-w1.00-r128-pad", "stm32f746g-disco"): 0.6,
 }
 
 
