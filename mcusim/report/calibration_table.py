@@ -64,10 +64,14 @@ def calibration_table(found: Calibration) -> str:
     for row in found.residuals:
         errors = [percent(e, short=True) for e in (row.error_before, row.error_after, row.leave_one_out)]
         line = row.where.rpartition(":")[2]
-        table.append([line, _cut(row.experiment), f"{row.measured:.5g}".rjust(8), UNITS[row.quantity], *errors])
+        table.append([line, _cut(row.experiment), _number(row.measured).rjust(8), UNITS[row.quantity], *errors])
     lines += columns(table, left=4)
     lines += ["", *_notes(found)]
     return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e8 else f"{value:.4g}"
 
 
 def _cut(text: str) -> str:
