@@ -71,7 +71,6 @@ def test_energies_and_cycles_are_measurements_too(tmp_path: Path) -> None:
     assert result.rms_after < 0.01
 
 
-@pytest.mark.slow
 def test_emulated_rows_are_fitted_as_replayed_ones(tmp_path: Path) -> None:
     sample = str(Path(__file__).parents[1] / "traces" / "sample-one-conv.tflite")
     ran = [Experiment(model=sample, policy="external", kernels="cmsis", fidelity="emulate")]
