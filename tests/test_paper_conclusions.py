@@ -29,7 +29,7 @@ def test_tinyops_is_1_2_to_2_2_times_faster_than_external_memory(machine: str) -
     assert 1.2 <= ratio <= 2.2
 
 
-BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="by more than a fifth in simulation"))
+BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="by nearly a fifth in simulation"))
 
 
 @pytest.mark.parametrize("machine", [F469, BEHIND])
@@ -41,7 +41,6 @@ def test_tinyops_draws_less_current_than_external_memory_on_the_f469() -> None:
     assert figure("supply_current", F469, "tinyops") < 0.95 * figure("supply_current", F469, "external")
 
 
-@pytest.mark.xfail(reason="it does in simulation, where the core draws the same current when it waits")
 def test_tinyops_draws_no_less_current_than_external_memory_on_the_f746() -> None:
     assert figure("supply_current", F746, "tinyops") >= figure("supply_current", F746, "external")
 
