@@ -88,7 +88,7 @@ def test_kernels_of_fitted_profiles_have_their_errors() -> None:
 
 def test_the_errors_of_table_2_are_those_that_are_pinned() -> None:
     (entry,) = (entry for entry in entries() if entry.name == "cmsis-2021-gcc9")
-    assert f": {min(UNTUNED.values()):+d} to {max(UNTUNED.values()):+d} %" in (entry.error or "")
+    assert f": {min(UNTUNED.values()):+g} to {max(UNTUNED.values()):+g} %" in (entry.error or "")
 
 
 def test_the_table_fits_a_terminal_and_has_every_entry() -> None:
