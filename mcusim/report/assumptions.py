@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import DeviceKind, Figure, Machine
-from mcusim.report.energy import WAITS, uses
+from mcusim.report.energy import uses, waiting
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -80,8 +80,7 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
         if rest == "stalled":
-            waited = any(run.by_cause.get(cause) for cause in WAITS)
-            return waited and machine.power.stalled not in (None, machine.power.run)
+            return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
         kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}
         return _power_counts(rest, set(_regions(run)), kinds, any(event.kind == "transfer" for event in run.events))
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import DeviceKind, Machine
@@ -11,9 +11,9 @@ from mcusim.machine.description import DeviceKind, Machine
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["WAITS", "Energy", "delivered", "dma_busy_cycles", "energy", "uses"]
+__all__ = ["Energy", "Usage", "delivered", "dma_busy_cycles", "energy", "usage", "uses", "waiting"]
 
-WAITS = ("sram", "sdram", "qspi", "bus")
+_WAITS = ("sram", "sdram", "qspi", "bus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,18 @@ class Energy:
     latency_ms: float
     energy_mj: float
     supply_current_ma: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What energy depends on beside the power table: ``seconds`` that it took, the kinds of ``external`` memory in use
+    (``sdram``, ``qspi``), bytes ``moved`` by region, seconds that the ``dma`` was busy and that the core ``waited``."""
+
+    seconds: float
+    external: Collection[str] = ()
+    moved: Mapping[str, int] = field(default_factory=dict)
+    dma: float = 0.0
+    waited: float = 0.0
 
 
 def energy(run: Run, machine: Machine) -> Energy:
@@ -47,34 +59,39 @@ def energy(run: Run, machine: Machine) -> Energy:
     current on its instruction mix (polling for a DMA counts as running), and the difference between reads and writes
     of a region.
     """
+    return delivered(machine, usage(run, machine))
+
+
+def usage(run: Run, machine: Machine) -> Usage:
+    """What of ``run`` its energy depends on; of ``machine`` it takes what the memories are, nothing of ``power``."""
     kinds: tuple[DeviceKind, ...] = ("sdram", "qspi")
-    external = [kind for kind in kinds if uses(run, machine, kind)]
-    moved = {region: traffic.total for region, traffic in run.traffic.items()}
-    waited = sum(run.by_cause.get(cause, 0) for cause in WAITS) / run.clock
-    return delivered(machine, run.cycles / run.clock, external, moved, dma_busy_cycles(run.events) / run.clock, waited)
+    return Usage(
+        seconds=run.cycles / run.clock,
+        external=[kind for kind in kinds if uses(run, machine, kind)],
+        moved={region: traffic.total for region, traffic in run.traffic.items()},
+        dma=dma_busy_cycles(run.events) / run.clock,
+        waited=waiting(run.by_cause) / run.clock,
+    )
 
 
-def delivered(
-    machine: Machine,
-    seconds: float,
-    external: Collection[str],
-    moved: Mapping[str, int],
-    dma_seconds: float = 0.0,
-    waited: float = 0.0,
-) -> Energy:
-    """The formula of :func:`energy` for anything of ``seconds``: ``external`` are the kinds of external memory that it
-    uses (``sdram``, ``qspi``), ``moved`` bytes by region, ``dma_seconds`` t_dma, ``waited`` t_wait."""
+def waiting(by_cause: Mapping[str, int]) -> int:
+    """Cycles that the core waits for data."""
+    return sum(by_cause.get(cause, 0) for cause in _WAITS)
+
+
+def delivered(machine: Machine, usage: Usage) -> Energy:
+    """The formula of :func:`energy` for whatever ``usage`` says."""
     power = machine.power
     current = power.run
-    current += power.sdram_active if "sdram" in external else 0.0
-    current += power.qspi_active if "qspi" in external else 0.0
-    joules = power.supply * seconds * current
-    joules += power.supply * power.dma_active * dma_seconds
+    current += power.sdram_active if "sdram" in usage.external else 0.0
+    current += power.qspi_active if "qspi" in usage.external else 0.0
+    joules = power.supply * usage.seconds * current
+    joules += power.supply * power.dma_active * usage.dma
     if power.stalled is not None:
-        joules -= power.supply * (power.run - power.stalled) * waited
-    joules += sum(bytes * power.energy_per_byte.get(region, 0.0) for region, bytes in moved.items())
-    mean = joules / (power.supply * seconds) if seconds else 0.0
-    return Energy(latency_ms=1e3 * seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
+        joules -= power.supply * (power.run - power.stalled) * usage.waited
+    joules += sum(bytes * power.energy_per_byte.get(region, 0.0) for region, bytes in usage.moved.items())
+    mean = joules / (power.supply * usage.seconds) if usage.seconds else 0.0
+    return Energy(latency_ms=1e3 * usage.seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
 
 
 def uses(run: Run, machine: Machine, kind: DeviceKind) -> bool:

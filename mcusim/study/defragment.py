@@ -21,7 +21,7 @@ from mcusim.plan.arena import align_up
 from mcusim.plan.layout import Pool, sram_pool
 from mcusim.report.assumptions import machine_assumptions
 from mcusim.report.defragmentation import COPIES, Copy, Defragmentation
-from mcusim.report.energy import delivered
+from mcusim.report.energy import Usage, delivered, waiting
 from mcusim.report.hot_spots import whole
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def defragment(
     extent = max((move.source + align_up(move.bytes, unit) for move in moves), default=0)
     if extent > pool.size:
         raise DoesNotFit(pool.name, extent, pool.size, "the range in which the buffers move")
-    still = delivered(machine, 0.0, (), {})
+    still = delivered(machine, Usage(0.0))
     if not moves:
         return Defragmentation(machine, copy, pool.base, pool.name, (), (), {}, {}, still)
     emulator, cycles = _moved(moves, machine, pool.base, extent, copy, progress)
@@ -86,11 +86,13 @@ def _counted(moved: Defragmentation, emulator: Emulator, loop: str) -> Defragmen
     kinds: tuple[DeviceKind, ...] = ("sdram", "qspi")
     external = [kind for kind in kinds if any(machine.memory[name].kind == kind for name in traffic)]
     crossed = {name: t.total for name, t in traffic.items()}
+    causes = _causes(emulator, moved.cycles)
+    usage = Usage(moved.seconds, external, crossed, waited=waiting(causes) / machine.core.clock)
     return replace(
         moved,
-        by_cause=_causes(emulator, moved.cycles),
+        by_cause=causes,
         traffic=traffic,
-        energy=delivered(machine, moved.seconds, external, crossed),
+        energy=delivered(machine, usage),
         assumptions=(*machine_assumptions(machine, traffic, False, energy=True), *_own(loop)),
     )
 

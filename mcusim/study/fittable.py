@@ -57,6 +57,10 @@ _TABLE = (
     _Fittable("dma.*.completion_interrupt", 0, 5000, 100, "transfers that end while the core waits", True, False),
     _Fittable(OVERHEAD, 0, 50_000, 1000, "a network of many small operators beside one of few large ones", True),
     _Fittable("power.run", 0.1, 500, 5, "the current of a run in on-chip memory"),
+    _Fittable(
+        "power.stalled", 0, 500, 3, "currents of runs that wait much and little for data, beside one that does not",
+        default=False,
+    ),
     _Fittable("power.sdram_active", 0, 300, 5, "the current of a run that keeps buffers in SDRAM, beside one on chip"),
     _Fittable("power.qspi_active", 0, 100, 3, "the current of a run with weights in QSPI, beside one on chip"),
     _Fittable("power.dma_active", 0, 100, 1, "the current of policy tinyops beside external"),

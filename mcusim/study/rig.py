@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcusim.errors import InputError, McusimError, UsageError
-from mcusim.machine.description import DeviceKind, Machine
+from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.report.energy import delivered, dma_busy_cycles, uses
+from mcusim.report.energy import Usage, delivered, usage
 from mcusim.study.fittable import OVERHEAD, Parameter
 from mcusim.study.measurements import Experiment, Row
 from mcusim.study.settings import Execution, Settings, settings
@@ -21,19 +21,15 @@ from mcusim.study.settings import Execution, Settings, settings
 __all__ = ["Rig"]
 
 MOST_INSTRUCTIONS = 100_000_000
-_EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 _WHOLE_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
 class _Played:
-    """Core cycles of an experiment, at ``clock`` Hz; of a network's also what its energy is computed from."""
+    """Core cycles of an experiment, and what its energy is computed from; of a program that is its time alone."""
 
     cycles: float
-    clock: int
-    external: tuple[DeviceKind, ...] = ()
-    moved: Mapping[str, int] = field(default_factory=dict)
-    dma_cycles: int = 0
+    usage: Usage
 
 
 @dataclass
@@ -95,9 +91,8 @@ class Rig:
         if row.quantity == "cycles":
             return played.cycles
         if row.quantity == "latency_ms":
-            return 1e3 * played.cycles / played.clock
-        machine, clock = self._machine(row, keys), played.clock
-        found = delivered(machine, played.cycles / clock, played.external, played.moved, played.dma_cycles / clock)
+            return 1e3 * played.usage.seconds
+        found = delivered(self._machine(row, keys), played.usage)
         return found.supply_current_ma if row.quantity == "supply_current_ma" else found.energy_mj
 
     def _machine(self, row: Row, keys: Mapping[str, str]) -> Machine:
@@ -128,9 +123,7 @@ class Rig:
         run = result.run
         if run is None:
             raise UsageError(str(result.negative))
-        external = tuple(kind for kind in _EXTERNAL if uses(run, machine, kind))
-        moved = {region: traffic.total for region, traffic in run.traffic.items()}
-        return _Played(run.cycles, run.clock, external, moved, dma_busy_cycles(run.events))
+        return _Played(run.cycles, usage(run, machine))
 
     def _graph(self, model: str) -> Graph:
         from mcusim.model import load_model
@@ -159,7 +152,7 @@ class Rig:
         if result.stop.kind != "returned":
             text = result.stop.fault.text if result.stop.fault else f"it {result.stop.kind}"
             raise UsageError(f"the function did not return: {text}")
-        return _Played(result.profile.cycles, machine.core.clock)
+        return _Played(result.profile.cycles, Usage(result.profile.cycles / machine.core.clock))
 
 
 def _settings(asked: Experiment, overhead: str | None) -> Settings:
