@@ -103,7 +103,7 @@ def test_force_overwrites(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs processes")
 def test_ctrl_c_ends_the_runs_and_their_processes() -> None:
     """As a terminal sends it, to all processes at once."""
-    command = [sys.executable, "-m", "mcusim", "validate", "--source", "TinyOps", "--jobs", "2"]
+    command = [sys.executable, "-m", "mcusim", "validate", "--source", "TinyOps", "--jobs", "2", "--no-cache"]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY
     )
