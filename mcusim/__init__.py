@@ -16,18 +16,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
+    from mcusim.study.calibration import calibrate
     from mcusim.study.compare import compare
     from mcusim.study.emulate import emulate
     from mcusim.study.settings import Execution
     from mcusim.study.simulate import simulate
     from mcusim.study.validation import validate
 
-__all__ = ["Execution", "__version__", "compare", "emulate", "load_machine", "load_model", "simulate", "validate"]
+__all__ = [
+    "Execution",
+    "__version__",
+    "calibrate",
+    "compare",
+    "emulate",
+    "load_machine",
+    "load_model",
+    "simulate",
+    "validate",
+]
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Execution": "mcusim.study",
+    "calibrate": "mcusim.study.calibration",
     "compare": "mcusim.study",
     "emulate": "mcusim.study",
     "load_machine": "mcusim.machine",
