@@ -84,8 +84,10 @@ class ReplayCore:
         memory = system.memory
         memory.sync(int(system.env.now))
         ticks: list[int] = []
+        system.waits.begin(task)
         demand = memory.measure(lambda state: ticks.append(self._play(task, system, state)))
-        system.count("core", demand)
+        system.waits.end(task, demand)
+        system.count(task, demand)
         compute, self._carried["compute"] = divmod(self._carried.get("compute", 0) + ticks[0], TICK)
         cycles: Cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
         for name, asked in demand.items():
@@ -122,7 +124,7 @@ class ReplayCore:
         demand = self.memory.measure(
             lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
         )
-        system.count("dma", demand)
+        system.count(task, demand)
         yield from system.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
 
     def traffic(self, system: System) -> dict[str, Traffic]:

@@ -11,7 +11,7 @@ basic block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from mcusim.engine.guest_fault import explained
 from mcusim.engine.guest_places import code_place, stack_place
 from mcusim.engine.guest_program import GuestProgram
 from mcusim.engine.run import Traffic
+from mcusim.engine.waits import transferred
 from mcusim.engine.warm import old_bytes, warm_cache
 from mcusim.engine.watch import watch
 from mcusim.kernels.interpreter import operator_cycles, stated
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from mcusim.engine.system import System
     from mcusim.kernels.registry import KernelSet
     from mcusim.machine.description import Dma, Machine
+    from mcusim.memory.system import Demand
     from mcusim.model.graph import Graph
     from mcusim.plan.program import Compute, Program, Transfer
 
@@ -150,9 +152,10 @@ class EmulatedCore:
         if task.tile == 0:
             spent["runtime"] += self.overhead
             yield system.env.timeout(self.overhead)
-        start, before = int(system.env.now), self.memory.by_region()
+        start, before = int(system.env.now), self.memory.snapshot()
         served = spent["runtime"]
         self.memory.sync(start)
+        system.waits.begin(task)
         if self._watch is not None:
             self._watch.starts(task, start)
         for address, data, written in self.guest.calls(task):
@@ -160,7 +163,10 @@ class EmulatedCore:
             self.emulator.write(address, data)
             yield from self._call(task, address, spent, system)
         elapsed = int(system.env.now) - start - (spent["runtime"] - served)
-        self._attribute(spent, elapsed, before)
+        demand = self.memory.since(before)
+        system.waits.end(task, demand)
+        system.moves(task, demand)
+        self._attribute(spent, elapsed, demand)
         if self._watch is not None:
             self._watch.ends(task, int(system.env.now))
         self._observe(task)
@@ -171,6 +177,7 @@ class EmulatedCore:
         env, memory = system.env, self.memory
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
+        system.moved[task.id] = transferred(task)
         slower = system.disturb.beat(task) if system.disturb else 0
         now, watching = int(env.now), self._watch
         watched = watching.begins(task, now) if watching is not None else (0, 0)
@@ -250,14 +257,13 @@ class EmulatedCore:
             self.memory.state[L.NOW] += cycles * L.TICK
             yield _Late(system.env, cycles)
 
-    def _attribute(self, spent: Cycles, elapsed: int, before: dict[str, dict[str, int]]) -> None:
+    def _attribute(self, spent: Cycles, elapsed: int, demand: Mapping[str, Demand]) -> None:
         """Split the ``elapsed`` cycles by what the core waited for."""
         waits: dict[str, int] = {}
-        for name, count in self.memory.by_region().items():
-            waited = count["waited"] - before[name]["waited"]
+        for name, asked in demand.items():
             cause = CAUSE[self.emulator.machine.memory[name].kind]
-            waits["bus"] = waits.get("bus", 0) + waited
-            waits[cause] = waits.get(cause, 0) + count["stall"] - before[name]["stall"] - waited
+            waits["bus"] = waits.get("bus", 0) + asked.waited
+            waits[cause] = waits.get(cause, 0) + asked.stall - asked.waited
         for cause, ticks in waits.items():
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + ticks, L.TICK)
             spent[cause] = spent.get(cause, 0) + whole

@@ -91,4 +91,5 @@ def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: s
         busy=dict(sorted(system.busy.items())),
         counters={**system.memory.counters(), **core.counted()},
         assumptions=tuple(core.assumptions()),
+        waits=system.waits.cycles(operators),
     )

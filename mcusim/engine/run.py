@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcusim.plan.program import Header
 
@@ -12,7 +12,10 @@ CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "b
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One task as it ran, in core cycles. ``kind`` is ``compute``, ``transfer`` or ``maintain``."""
+    """One task as it ran, in core cycles. ``kind`` is ``compute``, ``transfer`` or ``maintain``.
+
+    ``moved``: bytes that it moved, by region.
+    """
 
     task: int
     lane: str
@@ -22,6 +25,23 @@ class Event:
     start: int
     end: int
     by_cause: Mapping[str, int]
+    moved: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Core cycles that operator ``operator`` waited, by what for: data of operand ``role`` in ``region``.
+
+    ``cause`` is that of a memory, and ``role`` that of an operand, ``code``, or ``other`` (the call structure, the
+    stack); or ``dma_wait``, and ``role`` what the transfer brings, ``region`` where its bytes come from (of outputs
+    where they go). For each operator and cause the cycles sum to those of :class:`OperatorRun`.
+    """
+
+    operator: int
+    cause: str
+    region: str
+    role: str
+    cycles: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +93,4 @@ class Run:
     busy: Mapping[str, int]  # lane -> cycles with a task in progress
     counters: Mapping[str, int]  # dcache_hits, sdram_row_misses ...; emulated also instructions, branches
     assumptions: tuple[str, ...]
+    waits: tuple[Wait, ...] = ()

@@ -19,6 +19,7 @@ from mcusim.engine.contention import Activity, Arbiter
 from mcusim.engine.core import CoreModel, Cycles
 from mcusim.engine.disturb import Disturbance
 from mcusim.engine.run import CAUSES, Event, Traffic
+from mcusim.engine.waits import Waits
 from mcusim.machine.description import Machine
 from mcusim.memory.layout import TICK
 from mcusim.memory.system import Demand
@@ -43,8 +44,11 @@ class System:
         self.arbiter = Arbiter(self.env)
         self.events: list[Event] = []
         self.traffic: dict[str, Traffic] = {}
+        self.moved: dict[int, dict[str, int]] = {}  # bytes by region, of each task
+        self.waits = Waits(self.memory)
         self.operators: dict[int, Cycles] = {}
         self.busy: dict[str, int] = {}
+        self._tasks = {task.id: task for task in program.tasks}
         self._done = {task.id: self.env.event() for task in program.tasks}
         self._stolen = 0  # core cycles taken by the DMA driver since last accounted
         self._driver_until = 0
@@ -58,11 +62,16 @@ class System:
         self.env.run(self.env.process(self._core(lanes["core"], streams)))
         return int(self.env.now)
 
-    def count(self, who: str, demand: Mapping[str, Demand]) -> None:
-        """Add an activity's bytes to the regions' traffic; ``who`` is ``core`` or ``dma``."""
+    def moves(self, task: Task, demand: Mapping[str, Demand]) -> None:
+        """Keep how many bytes a task moved."""
+        self.moved[task.id] = {name: n for name, asked in demand.items() if (n := asked.read_bytes + asked.write_bytes)}
+
+    def count(self, task: Task, demand: Mapping[str, Demand]) -> None:
+        """Add the bytes of a task's activity to the regions' traffic."""
+        self.moves(task, demand)
         for name, asked in demand.items():
             t = self.traffic.get(name, Traffic())
-            if who == "core":
+            if not isinstance(task, Transfer):
                 t = replace(t, core_read=t.core_read + asked.read_bytes, core_write=t.core_write + asked.write_bytes)
             else:
                 t = replace(t, dma_read=t.dma_read + asked.read_bytes, dma_write=t.dma_write + asked.write_bytes)
@@ -75,7 +84,7 @@ class System:
             cycles = self._account(task.operator)
             start = int(self.env.now)
             yield from self._wait(task)
-            cycles["dma_wait"] += int(self.env.now) - start
+            cycles["dma_wait"] += self._waited(task.operator, start)
             # driver code that ran while the core waited costs nothing more
             self._stolen = min(self._stolen, max(0, self._driver_until - int(self.env.now)))
             begin = int(self.env.now)
@@ -94,7 +103,15 @@ class System:
         start = int(self.env.now)
         yield self.env.all_of(streams)
         if self.env.now > start:
-            self._account(last)["dma_wait"] += int(self.env.now) - start
+            self._account(last)["dma_wait"] += self._waited(last, start)
+
+    def _waited(self, operator: int, since: int) -> int:
+        """Cycles that the core waited until now, for the task that ended last."""
+        cycles = int(self.env.now) - since
+        if cycles:
+            ended = self._tasks[self.events[-1].task]
+            self.waits.waited(operator, ended if isinstance(ended, Transfer) else None, cycles)
+        return cycles
 
     def taken(self) -> int:
         """Core cycles that the DMA driver took and that nobody has spent yet; the caller spends them."""
@@ -128,7 +145,7 @@ class System:
         demand = self.memory.measure(
             lambda _: result.append(self.memory.maintain(span.address, span.bytes, clean, invalidate))
         )
-        self.count("core", demand)
+        self.count(task, demand)
         lines, ticks = result[0]
         cycles = -(-(ticks + round(self.machine.cycles(cache.maintenance) * lines * TICK)) // TICK)
         bus = yield from self.arbiter.perform(Activity(cycles, demand))
@@ -175,7 +192,8 @@ class System:
         self.busy[task.lane] = self.busy.get(task.lane, 0) + end - begin
         by_cause = {cause: n for cause, n in spent.items() if n}
         kind = type(task).__name__.lower()
-        self.events.append(Event(task.id, task.lane, kind, _label(task), task.operator, begin, end, by_cause))
+        moved = self.moved.get(task.id, {})
+        self.events.append(Event(task.id, task.lane, kind, _label(task), task.operator, begin, end, by_cause, moved))
         self._done[task.id].succeed()
 
 

@@ -62,6 +62,7 @@ def play(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) 
     counts = p[N.COUNT : N.COUNT + N.LEVELS]
     if region:
         state[region + L.STALL] += int(p[N.WAITED])
+        state[region + L.FETCH_STALL] += int(p[N.WAITED])
     ticks = int(counts @ cycles)
     if region and not measured and state[L.ICACHE] == 0:
         _uncached(state, code, found, ticks, costs.bytes_per_cycle)

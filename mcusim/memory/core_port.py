@@ -32,6 +32,7 @@ from mcusim.memory.maintenance import (
     maintain_set_way,
 )
 from mcusim.memory.native import native
+from mcusim.memory.operands import charge
 
 __all__ = [
     "fetch",
@@ -225,11 +226,14 @@ def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int
 def access(s: State, q: int, address: int, size: int, write: int) -> int:
     """Any access to data; returns the stall in ticks."""
     r = s[q + L.BLOCK]
+    waited = s[r + L.WAITED]
     if s[r + L.SHARED]:
         stall = beside_flights(s, q, address, size, write)
     else:
         stall = reach(s, q, address, size, write)
     s[r + L.STALL] += stall
+    if stall:
+        charge(s, address, stall - (s[r + L.WAITED] - waited))
     s[L.NOW] += stall
     return stall
 
@@ -285,5 +289,6 @@ def second(s: State, q: int, address: int, write: int) -> int:
         return 0
     s[r + L.READ_BYTES] += 4
     s[r + L.STALL] += beats
+    charge(s, address, beats)
     s[L.NOW] += beats
     return beats

@@ -26,6 +26,8 @@ AGAIN, AGAIN_SIZE, AGAIN_LINES = range(25, 28)
 NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = range(28, 32)
 # of the sanitizer: address of its notes (0: off), the core's task, the stack from where to where
 NOTES, TASK, STACK_FROM, STACK_TO = range(56, 60)
+# ranges of the running kernel call's operands in use (behind the flights)
+OPERANDS = 60
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = 24
 DATA_FILLS, CODE_FILL = 32, 48
@@ -66,7 +68,10 @@ MAX_FLIGHTS = 64
 FLIGHTS = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
 # states: slot free; under way; all beats made, its end not reported yet; reported
 IDLE, FLYING, LANDED, REPORTED = range(4)
-HEADER = FLIGHTS + MAX_FLIGHTS * FLIGHT
+# operand of the running kernel call: first address, end, ticks of stall
+OPERAND = FLIGHTS + MAX_FLIGHTS * FLIGHT
+MAX_OPERANDS = 32
+HEADER = OPERAND + 3 * MAX_OPERANDS
 
 # range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags; where
 # the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two bytes

@@ -13,6 +13,7 @@ from typing import Any
 from mcusim.memory import cache, devices
 from mcusim.memory import layout as L
 from mcusim.memory.native import native
+from mcusim.memory.operands import charge
 
 State = Any
 
@@ -40,6 +41,8 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
             s[r + L.READ_BYTES] += n * size
         stall = devices.run(s, r, address, n, size, write, gap, inter)
     s[r + L.STALL] += stall
+    if stall:
+        charge(s, address, stall)
     s[L.NOW] += n * gap + stall
     return stall
 
@@ -131,6 +134,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
         run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
         stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run)
     s[r + L.STALL] += stall
+    s[r + L.FETCH_STALL] += stall
     s[L.NOW] += stall
     return stall
 

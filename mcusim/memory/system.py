@@ -12,7 +12,7 @@ import numpy as np
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import layout as L
-from mcusim.memory import path
+from mcusim.memory import operands, path
 from mcusim.memory.builder import Builder, dma_ticks
 from mcusim.memory.ranges import Bytes, Range, install
 
@@ -39,6 +39,7 @@ COUNTERS = (
     "dma_read_bytes",
     "dma_write_bytes",
 )
+_DEMAND = [*range(L.STALL - L.READS + 1), L.WAITED - L.READS, L.FETCH_STALL - L.READS]  # as its fields
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
@@ -47,7 +48,8 @@ CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qsp
 class Demand:
     """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled.
 
-    ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device.
+    ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device; ``fetched``: those
+    for code.
     """
 
     reads: int
@@ -57,6 +59,7 @@ class Demand:
     occupied: int
     stall: int
     waited: int = 0
+    fetched: int = 0
 
     @property
     def accesses(self) -> int:
@@ -85,20 +88,24 @@ class MemorySystem:
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, Demand]:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
-        before = self._counters()
+        before = self.snapshot()
         action(self.state)
         if not 0 <= self.state[L.NOW] < LAST_TICK:
             raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
-        delta = self._counters() - before
+        return self.since(before)
+
+    def since(self, before: np.ndarray[Any, Any]) -> dict[str, Demand]:
+        """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
+        delta = self.snapshot() - before
         return {
-            region.name: Demand(*map(int, (*row[: L.STALL - L.READS + 1], row[L.WAITED - L.READS])))
+            region.name: Demand(*map(int, row[_DEMAND]))
             for region, row in zip(self.regions, delta, strict=True)
             if row.any()
         }
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
-        total = self._counters().sum(axis=0)
+        total = self.snapshot().sum(axis=0)
         s = self.state
         return {
             "dcache_hits": int(s[L.HITS]),
@@ -112,6 +119,14 @@ class MemorySystem:
             "flash_data_misses": int(total[L.A_MISSES - L.READS]),
             "flash_fetch_misses": int(total[L.F_MISSES - L.READS]),
         }
+
+    def watch_operands(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """From now on count the core's stalls for data in each of ``ranges`` (first address, end)."""
+        operands.begin(self.state, ranges)
+
+    def operand_stalls(self) -> list[int]:
+        """Ticks of each range since :meth:`watch_operands`, without those that transfers in flight cost."""
+        return operands.counted(self.state)
 
     def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> tuple[int, int]:
         """Cache maintenance by address: (lines walked, ticks of the write-backs)."""
@@ -177,7 +192,8 @@ class MemorySystem:
 
         return Flights(self.machine, self.state, self.blocks)
 
-    def _counters(self) -> np.ndarray[Any, Any]:
+    def snapshot(self) -> np.ndarray[Any, Any]:
+        """Every counter of every region as it is now."""
         n = len(self.regions)
         blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
         counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
@@ -191,7 +207,7 @@ class MemorySystem:
 
         ``stall`` holds ``fetch_stall``; ``reads`` holds the reads of code that went to the memory.
         """
-        rows = zip(self.regions, self._counters(), strict=True)
+        rows = zip(self.regions, self.snapshot(), strict=True)
         return {region.name: dict(zip(COUNTERS, map(int, row), strict=True)) for region, row in rows}
 
     def install_ranges(self, ranges: Sequence[Range]) -> None:
