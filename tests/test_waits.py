@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from mcusim import simulate
-from mcusim.engine.run import CAUSES, Run, Wait
+from mcusim.engine.run import CAUSES, Run
 from mcusim.engine.waits import shared_out
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
