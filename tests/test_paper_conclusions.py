@@ -58,8 +58,8 @@ def test_the_cache_narrows_the_penalty_of_external_memory() -> None:
         small, large = (figure("latency", m, "external") / figure("latency", m, policy) for m in (F746, F469))
         assert 1 < small < 0.8 * large, policy
     machine = load_machine(F746, {"cache.data.size": "256 B"})
-    shrunk, whole = (simulate("ds-cnn", m, policy="external").figure("latency_ms") or 0 for m in (machine, F746))
-    internal = simulate("ds-cnn", F746, policy="internal").figure("latency_ms") or 0
+    shrunk, whole = (simulate("ds-cnn", m, policy="external").value("latency_ms") or 0 for m in (machine, F746))
+    internal = simulate("ds-cnn", F746, policy="internal").value("latency_ms") or 0
     assert shrunk / internal > 1.2 * whole / internal > 1.2
 
 

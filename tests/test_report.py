@@ -245,7 +245,7 @@ def test_a_published_arena_is_compared_with_explicit_pads() -> None:
     assert (row["memory"]["arena"], row["memory"]["arena_exported"]) == (1520, 1900)
     assert row["measured"]["error_percent"] == {"arena_bytes": pytest.approx(-5.0)}
     beside = make_result("external", run=run)
-    assert (result.figure("arena_bytes"), beside.figure("arena_bytes")) == (1900, 1520)
+    assert (result.value("arena_bytes"), beside.value("arena_bytes")) == (1900, 1520)
     text = compare_table([result, beside])
     assert "1.9    2 -5.0%" in text
     assert "1.9    -     -" in text

@@ -53,7 +53,7 @@ def test_all_six_energies_within_20_percent(table_3: Comparison) -> None:
 
 def test_currents_within_1_percent_and_in_the_order_of_the_paper(table_3: Comparison) -> None:
     """TinyOps draws less than external memory on the board without a cache, and more on the one with."""
-    current = {(row.machine.name, row.policy): row.figure("supply_current_ma") or 0 for row in table_3.rows}
+    current = {(row.machine.name, row.policy): row.value("supply_current_ma") or 0 for row in table_3.rows}
     assert current["stm32f469i-disco", "tinyops"] < current["stm32f469i-disco", "external"]
     assert current["stm32f746g-disco", "tinyops"] > current["stm32f746g-disco", "external"]
     errors = [row.error_percent("supply_current_ma") for row in table_3.rows]

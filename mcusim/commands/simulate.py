@@ -14,7 +14,8 @@ import typer
 
 from mcusim.commands import options
 from mcusim.commands.execution import asked_execution, check_output, check_outputs, write_outputs
-from mcusim.commands.output import Output, check_writable, fail, write_file
+from mcusim.commands.output import Output, check_writable, fail, write_bytes, write_file
+from mcusim.commands.output import check_outputs as check_apart
 from mcusim.commands.progress import spinner, working
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ OtherKernels = Annotated[
     typer.Option("--kernels", metavar="NAME|PATH", help="Kernel profile or set. Default: what the program names."),
 ]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: lanes over time, memory, cycles and energy by operator."),
+]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
 
@@ -63,6 +68,7 @@ def run(
     allow_unknown: options.AllowUnknown = False,
     operators: Slowest = 10,
     assumptions: Assumptions = False,
+    html: Html = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -78,7 +84,8 @@ def run(
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --fidelity both
     """
-    files = _Files(Output(json, force, [model]), input, output, force).checked(fidelity, [model, json])
+    files = _Files(Output(json, force, [model]), input, output, force, html)
+    files.checked(fidelity, [model, machine, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     copied = options.comma_list(overlay, "--overlay")
     planned = partial(_settings, policy, kernels, sram_budget, weights, copied, fidelity, execution)
@@ -130,19 +137,26 @@ class _Files:
     input: list[str] | None
     output: Path | None
     force: bool
+    html: Path | None = None
 
     def checked(self, fidelity: str, others: Sequence[str | Path | None]) -> _Files:
-        """Itself, when the output can be written and is none of the ``others``."""
-        check_output(self.output, fidelity, [*others, *(self.input or ())], self.force)
+        """Itself, when the output and the page can be written and are none of the ``others``."""
+        check_output(self.output, fidelity, [*others, self.html, *(self.input or ())], self.force)
+        if self.html is not None:
+            check_apart([self.html], self.out.path, [*others, *(self.input or ())], self.force)
         return self
 
     def report(self, found: Result | Both, operators: int, assumptions: bool) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report import Result, to_json
+        from mcusim.report.run_page import run_page
         from mcusim.report.run_table import run_table
 
         result = found if isinstance(found, Result) else found.emulate
+        page = None if self.html is None else run_page(result).encode()
         write_outputs(self.output, result.outputs, self.force)
+        if page is not None and self.html is not None:
+            write_bytes(self.html, page, self.force)
         if isinstance(found, Result):
             self.out.emit(lambda: run_table(found, operators, assumptions), lambda: to_json(found))
         else:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate, groupby
 
 from mcusim.engine.run import OperatorRun, Wait
-from mcusim.machine.description import Machine
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
-from mcusim.plan.program import Compute, Span, Transfer
+from mcusim.plan.layout import pieces
+from mcusim.plan.program import Compute, Transfer
 
 __all__ = ["Waits", "shared_out", "transferred"]
 
@@ -28,7 +28,7 @@ class Waits:
 
     def begin(self, task: Compute) -> None:
         """From now on stalls are those of ``task``."""
-        found = [(o.role, part) for o in task.operands for part in _by_region(o.span, self.machine)]
+        found = [(o.role, part) for o in task.operands for part in pieces(self.machine, o.span)]
         self._watched = [(part.region, role) for role, part in found]
         self.memory.watch_operands([(part.address, part.end) for _, part in found])
 
@@ -86,17 +86,3 @@ def transferred(task: Transfer) -> dict[str, int]:
     for span in (task.source, task.destination):
         found[span.region] = found.get(span.region, 0) + span.bytes
     return found
-
-
-def _by_region(span: Span, machine: Machine) -> list[Span]:
-    """``span`` in pieces that each lie in one region."""
-    pieces: list[Span] = []
-    at = span.address
-    while at < span.end:
-        region = next((r for r in machine.memory.values() if r.base <= at < r.end), None)
-        if region is None:  # through an alias: the region that the span names
-            return [*pieces, Span(span.region, at, span.end - at)]
-        stop = min(span.end, region.end)
-        pieces.append(Span(region.name, at, stop - at))
-        at = stop
-    return pieces

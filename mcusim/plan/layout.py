@@ -14,7 +14,7 @@ from mcusim.machine.description import Machine, Region
 from mcusim.plan.arena import align_up
 from mcusim.plan.program import Span
 
-__all__ = ["Layout", "Pool", "largest_region", "region_pool", "span_at", "sram_pool"]
+__all__ = ["Layout", "Pool", "largest_region", "pieces", "region_pool", "span_at", "sram_pool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,18 @@ def span_at(machine: Machine, address: int, size: int) -> Span:
         if region.base <= address < region.end:
             return Span(region.name, address, size)
     raise ValueError(f"no region of {machine.name} at {address:#010x}")
+
+
+def pieces(machine: Machine, span: Span) -> list[Span]:
+    """``span`` in parts that each lie in one region; what is behind the last region goes by its name."""
+    found: list[Span] = []
+    at = span.address
+    while at < span.end:
+        region = next((r for r in machine.memory.values() if r.base <= at < r.end), None)
+        stop = span.end if region is None else min(span.end, region.end)
+        found.append(Span(span.region if region is None else region.name, at, stop - at))
+        at = stop
+    return found
 
 
 @dataclass(slots=True)

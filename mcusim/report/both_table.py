@@ -77,7 +77,7 @@ def _figures(replay: Result, emulate: Result) -> list[str]:
         ("energy", "energy_mj", "mJ", 2),
         ("supply current", "supply_current_ma", "mA", 1),
     ):
-        a, b = replay.figure(name) or 0.0, emulate.figure(name) or 0.0
+        a, b = replay.value(name) or 0.0, emulate.value(name) or 0.0
         rows.append([label, f"{a:,.{digits}f} {unit}", f"{b:,.{digits}f} {unit}", _change(a, b)])
     return columns(rows)
 

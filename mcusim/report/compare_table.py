@@ -51,7 +51,7 @@ def ratio(results: Sequence[Result]) -> Ratio | None:
     pair = [by_policy.get(policy) for policy in ("external", "tinyops")]
     if any(result is None or result.energy is None for result in pair):
         return None
-    simulated = [result.figure("latency_ms") or 0.0 for result in pair if result]
+    simulated = [result.value("latency_ms") or 0.0 for result in pair if result]
     published = [result.measured.figures.get("latency_ms") for result in pair if result and result.measured]
     if not simulated[1]:
         return None
@@ -73,12 +73,12 @@ def _cells(result: Result, exported: bool) -> list[str]:
     arena, published_arena = result.arena(exported), measured.get("arena_bytes")
     return [
         result.policy,
-        rounded(result.figure("latency_ms")),
+        rounded(result.value("latency_ms")),
         rounded(measured.get("latency_ms")),
         percent(result.error_percent("latency_ms"), short=True),
-        rounded(result.figure("supply_current_ma")),
+        rounded(result.value("supply_current_ma")),
         rounded(measured.get("supply_current_ma")),
-        rounded(result.figure("energy_mj")),
+        rounded(result.value("energy_mj")),
         rounded(measured.get("energy_mj")),
         percent(result.error_percent("energy_mj"), short=True),
         kib(sram_bytes(result)),

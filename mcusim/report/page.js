@@ -26,7 +26,10 @@
     layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom"; // a finger scrolls the page
     const first = labels(layout, div.clientWidth);
     for (const key in first) layout.xaxis[key.slice(6)] = first[key];
-    Plotly.newPlot(div, data, layout, config);
+    const lanes = (layout.meta || {}).lanes && mcusimLanes(layout.meta), margin = layout.margin || {};
+    const seen = () => lanes // what the zoom shows, before what stays
+      ? [...lanes(layout.xaxis.range, div.clientWidth - (margin.l || 0) - (margin.r || 0)), ...data] : data;
+    Plotly.newPlot(div, seen(), layout, lanes ? {...config, doubleClick: "reset"} : config);
     const relabel = () => {
       const wanted = labels(div.layout, div.clientWidth), axis = div.layout.xaxis;
       if ("xaxis.tickvals" in wanted && (wanted["xaxis.tickangle"] !== axis.tickangle ||
@@ -34,6 +37,7 @@
     };
     div.on("plotly_relayout", () => {
       relabel();
+      if (lanes) { layout = div.layout; Plotly.react(div, seen(), layout); }
       for (const other of row) {
         const wanted = {};
         for (const axis of Object.keys(div.layout).filter((key) => /^yaxis/.test(key)))

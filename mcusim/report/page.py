@@ -23,7 +23,8 @@ class Figure:
 
     Texts in ``data`` and ``layout`` are plotly's own markup; what comes from outside goes through :func:`plain` first.
     ``layout["meta"]["labels"]``, where given, names the whole numbers of the x axis from 0 on: as many of them as fit
-    are written, more when zoomed in. Lines, grid and texts take the page's colours.
+    are written, more when zoomed in. ``layout["meta"]["lanes"]``: rows of tasks over time (:mod:`mcusim.report.lanes`)
+    that are drawn before ``data``. Lines, grid and texts take the page's colours.
     """
 
     caption: str
@@ -40,15 +41,18 @@ def page(title: str, parts: Sequence[str | Figure | Sequence[Figure]]) -> str:
     """
     from plotly.offline import get_plotlyjs
 
-    body, count = [], 0
+    body: list[str] = []
+    figures: list[Figure] = []
     for part in parts:
         if isinstance(part, str):
             body.append(part)
             continue
         row = [part] if isinstance(part, Figure) else list(part)
-        body.append(f'<div class="row of-{len(row)}">{"".join(_figure(f, count + i) for i, f in enumerate(row))}</div>')
-        count += len(row)
-    scripts = [get_plotlyjs(), _asset("page.js")] if count else []
+        drawn = "".join(_figure(figure, len(figures) + i) for i, figure in enumerate(row))
+        body.append(f'<div class="row of-{len(row)}">{drawn}</div>')
+        figures += row
+    timed = any("lanes" in figure.layout.get("meta", ()) for figure in figures)
+    scripts = [get_plotlyjs(), *([_asset("lanes.js")] if timed else []), _asset("page.js")] if figures else []
     return "\n".join(
         [
             "<!DOCTYPE html>",

@@ -59,7 +59,7 @@ class Result:
         """Whether the model ran."""
         return self.run is not None
 
-    def figure(self, name: str) -> float | None:
+    def value(self, name: str) -> float | None:
         """A simulated figure by the name of its measured counterpart; None when there is no run.
 
         Where an arena is published, ``arena_bytes`` is that of the network with explicit PADs before padded strided
@@ -93,7 +93,7 @@ class Result:
 
     def error_percent(self, name: str) -> float | None:
         """Error of a figure against its published measurement; None when one of the two is missing."""
-        simulated = self.figure(name)
+        simulated = self.value(name)
         measured = self.measured.figures.get(name) if self.measured else None
         return None if simulated is None or measured is None else error_percent(simulated, measured)
 

@@ -38,12 +38,10 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
 
 def _summary(result: Result, run: Run) -> list[str]:
     measured = result.measured
-    rows = [["latency", f"{result.figure('latency_ms'):,.2f} ms", _beside(result, "latency_ms")]]
+    rows = [["latency", f"{result.value('latency_ms'):,.2f} ms", _beside(result, "latency_ms")]]
     rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
-    rows.append(["energy", f"{result.figure('energy_mj'):,.2f} mJ", _beside(result, "energy_mj")])
-    rows.append(
-        ["supply current", f"{result.figure('supply_current_ma'):.1f} mA", _beside(result, "supply_current_ma")]
-    )
+    rows.append(["energy", f"{result.value('energy_mj'):,.2f} mJ", _beside(result, "energy_mj")])
+    rows.append(["supply current", f"{result.value('supply_current_ma'):.1f} mA", _beside(result, "supply_current_ma")])
     per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
     rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
     issued = run.counters.get("instructions")
@@ -84,7 +82,7 @@ def _memory(result: Result, run: Run) -> list[str]:
 def _arena(result: Result, planned: int) -> list[str]:
     if result.measured is None or "arena_bytes" not in result.measured.figures:
         return [f"  TFLM-style arena {planned / 1000:,.1f} KB (KB = 1000)"]
-    exported, measured = (result.figure("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
+    exported, measured = (result.value("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
     error = percent(result.error_percent("arena_bytes"))
     if planned == result.arena(exported=True):  # the PADs are in the network
         return [f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}"]

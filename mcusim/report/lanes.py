@@ -1,0 +1,242 @@
+"""Who did what when: rows of tasks on one axis of time, merged where they are narrower than what can be seen.
+
+A row is what a lane did from cycle to cycle. A task on it is drawn as *parts* of its length, each of one colour: on the
+core the cycles by cause, laid end to end (their order inside a task is not known).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcusim.report.page import plain, shortened
+from mcusim.report.style import CAUSE_COLOURS, transfer_colour
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Event, Run
+
+__all__ = ["Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots", "spans"]
+
+SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
+_SHADES = ("#9fc3e6", "#c9dcef")
+_WAIT = CAUSE_COLOURS["dma_wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """From cycle ``start`` to ``end``; ``parts`` are colour and cycles, ``moved`` bytes by region."""
+
+    start: int
+    end: int
+    text: str
+    parts: tuple[tuple[str, int], ...]
+    moved: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Lane:
+    """``name`` is plain text; entries by rising start, which do not overlap. ``labelled``: texts stand inside."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    labelled: bool = False
+
+
+@dataclass(slots=True)
+class Piece:
+    """What is drawn: ``count`` entries from ``start`` to ``end``, their parts by colour, the first one's text."""
+
+    start: int
+    end: int
+    text: str
+    count: int = 1
+    busy: int = 0
+    parts: dict[str, int] = field(default_factory=dict)
+
+
+def lanes(run: Run) -> list[Lane]:
+    """The operators, the core and each DMA stream of a run. The core's row has no holes: what it waits is an entry."""
+    by_lane: dict[str, list[Event]] = {"core": []}
+    for event in run.events:
+        by_lane.setdefault(event.lane, []).append(event)
+    found = [_operators(run), Lane("core", tuple(_core(by_lane.pop("core"), run.cycles)))]
+    for name in sorted(by_lane):
+        found.append(Lane(plain(name), tuple(_transfer(event) for event in sorted(by_lane[name], key=_start))))
+    return found
+
+
+def spans(run: Run) -> list[tuple[int, int, int]]:
+    """Operator, first cycle and end of each, as the core runs them; they cover the run without a hole."""
+    cycles = {operator.index: operator.cycles for operator in run.operators}
+    order = dict.fromkeys(event.operator for event in run.events if event.lane == "core")
+    at, found = 0, []
+    for index in (*order, *(i for i in cycles if i not in order)):
+        found.append((index, at, at + cycles.get(index, 0)))
+        at = found[-1][2]
+    return found
+
+
+def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = float("inf")) -> list[Piece]:
+    """``entries`` between ``low`` and ``high`` as pieces: those narrower than ``slot`` cycles become one with what is
+    next to them, until that one is as wide."""
+    found: list[Piece] = []
+    filling = False
+    for entry in entries:
+        if entry.end < low or entry.start > high:
+            continue
+        narrow = entry.end - entry.start < slot
+        last = found[-1] if found else None
+        if filling and narrow and last is not None and entry.end - last.start <= slot:
+            last.end, last.count = entry.end, last.count + 1
+        else:
+            last = Piece(entry.start, entry.end, entry.text)
+            found.append(last)
+        last.busy += entry.end - entry.start
+        for colour, cycles in entry.parts:
+            last.parts[colour] = last.parts.get(colour, 0) + cycles
+        filling = narrow
+    return found
+
+
+def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
+    """The lanes as traces of plotly, the first one highest, for a picture that is not zoomed; ``scale``: ms a cycle."""
+    slot = cycles / SLOTS
+    bars: dict[str, list[Any]] = {"base": [], "x": [], "y": [], "text": [], "color": [], "inside": []}
+    for row, lane in enumerate(found):
+        for piece in slots(lane.entries, slot):
+            text = said(piece, scale)
+            for start, length, colour in laid(piece, slot):
+                bars["base"].append(start * scale)
+                bars["x"].append(length * scale)
+                bars["y"].append(-row)
+                bars["color"].append(colour)
+                bars["text"].append(text)
+                bars["inside"].append(piece.text if lane.labelled and piece.count == 1 else "")
+    return [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "base": bars["base"],
+            "x": bars["x"],
+            "y": bars["y"],
+            "width": 0.8,
+            "marker": {"color": bars["color"], "line": {"width": 0}},
+            "hovertemplate": [f"{text}<extra></extra>" for text in bars["text"]],
+            "text": bars["inside"],
+            "textposition": "inside",
+            "textangle": 0,
+            "insidetextfont": {"size": 10, "color": "#15181c"},
+            "showlegend": False,
+        }
+    ]
+
+
+def laid(piece: Piece, slot: float) -> list[tuple[float, float, str]]:
+    """Start, length and colour of each part; what is too narrow to be seen is added to the longest."""
+    parts = {colour: float(cycles) for colour, cycles in piece.parts.items() if cycles > 0.3 * slot}
+    rest = sum(piece.parts.values()) - sum(parts.values())
+    if not parts:
+        longest = max(piece.parts, key=lambda colour: piece.parts[colour], default=_WAIT)
+        parts = {longest: 0.0}
+    longest = max(parts, key=lambda colour: parts[colour])
+    parts[longest] += rest
+    at, found = float(piece.start), []
+    for colour, length in parts.items():
+        found.append((at, length, colour))
+        at += length
+    return found
+
+
+def said(piece: Piece, scale: float) -> str:
+    """What the pointer tells about a piece."""
+    span = f"{piece.start * scale:,.4f} to {piece.end * scale:,.4f} ms"
+    cycles = f"{piece.end - piece.start:,} cycles"
+    names = {colour: cause for cause, colour in CAUSE_COLOURS.items()}
+    causes = [f"{names[c]} {n:,}" for c, n in piece.parts.items() if c in names] if len(piece.parts) > 1 else []
+    if piece.count > 1:
+        share = piece.busy / max(1, piece.end - piece.start)
+        return "<br>".join(
+            [f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes]
+        )
+    return "<br>".join([f"<b>{piece.text}</b>", span, cycles, *causes])
+
+
+def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
+    """The lanes for the page's script, which merges anew for each zoom: columns of numbers, texts and colours apart."""
+    texts: dict[str, int] = {}
+    colours: dict[str, int] = {}
+    regions: dict[str, int] = {}
+    rows = []
+    for lane in found:
+        parts, moved = [], []
+        for entry in lane.entries:
+            parts.append([n for c, size in entry.parts for n in (colours.setdefault(c, len(colours)), size)])
+            moved.append([n for r, size in entry.moved for n in (regions.setdefault(r, len(regions)), size)])
+        rows.append(
+            {
+                "start": _steps(entry.start for entry in lane.entries),
+                "length": [entry.end - entry.start for entry in lane.entries],
+                "text": [texts.setdefault(entry.text, len(texts)) for entry in lane.entries],
+                "parts": parts,
+                "moved": moved if any(moved) else [],
+                "labelled": lane.labelled,
+            }
+        )
+    names = {colour: cause for cause, colour in CAUSE_COLOURS.items()}
+    return {
+        "scale": scale,
+        "rows": rows,
+        "texts": list(texts),
+        "colours": list(colours),
+        "causes": [names.get(colour, "") for colour in colours],
+        "regions": list(regions),
+    }
+
+
+def _operators(run: Run) -> Lane:
+    types = {operator.index: plain(shortened(operator.type, 24)) for operator in run.operators}
+    entries = [
+        Entry(start, end, f"{index} {types.get(index, '')}", ((_SHADES[n % 2], end - start),))
+        for n, (index, start, end) in enumerate(spans(run))
+    ]
+    return Lane("operator", tuple(entries), labelled=True)
+
+
+def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:
+    at = 0
+    for event in sorted(events, key=_start):
+        label = plain(shortened(event.label, 48))
+        if event.start > at:
+            yield Entry(at, event.start, f"waits for the DMA before {label}", ((_WAIT, event.start - at),))
+        parts = tuple((CAUSE_COLOURS[cause], n) for cause, n in event.by_cause.items() if n)
+        yield Entry(event.start, event.end, label, parts, _moved(event))
+        at = event.end
+    if cycles > at:
+        yield Entry(at, cycles, "waits for the DMA to end", ((_WAIT, cycles - at),))
+
+
+def _transfer(event: Event) -> Entry:
+    text = plain(shortened(event.label, 48))
+    sizes = {n for _, n in _moved(event)}
+    text += f", {max(sizes):,} B" if sizes else ""
+    return Entry(
+        event.start, event.end, text, ((transfer_colour(event.label), event.end - event.start),), _moved(event)
+    )
+
+
+def _moved(event: Event) -> tuple[tuple[str, int], ...]:
+    return tuple((plain(region), n) for region, n in event.moved.items())
+
+
+def _start(event: Event) -> int:
+    return event.start
+
+
+def _steps(numbers: Iterable[int]) -> list[int]:
+    """The first number, then how much more each is than the one before: short in the file."""
+    found, last = [], 0
+    for number in numbers:
+        found.append(number - last)
+        last = number
+    return found

@@ -1,0 +1,168 @@
+"""Bytes in use in each region over time, and the map of their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mcusim.machine.description import Machine
+from mcusim.plan.layout import pieces
+from mcusim.plan.program import Buffer
+from mcusim.report.memory_bars import MOST
+from mcusim.report.memory_hover import HATCHED, colour
+from mcusim.report.page import plain, shortened
+from mcusim.report.style import KIND_COLOURS
+from mcusim.report.text import size
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["Block", "address_map", "blocks", "curves", "in_use", "mapped"]
+
+_JOINED = 64  # bytes of padding between two blocks that are drawn as one
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``count`` buffers of a kind as one: ``bytes`` at ``address`` of a region, from cycle ``start`` to ``end``."""
+
+    name: str
+    kind: str
+    region: str
+    address: int
+    bytes: int
+    start: int
+    end: int
+    rank: int  # its number among the activations
+    count: int = 1
+
+
+def blocks(run: Run, machine: Machine, spans: Sequence[tuple[int, int, int]]) -> list[Block]:
+    """The program's buffers as they lie in the regions; weights and the interpreter's data that lie one behind the
+    other and live alike are one. ``spans``: operator, first cycle and end."""
+    when = {index: (start, end) for index, start, end in spans}
+    found = []
+    for rank, buffer in enumerate(run.header.buffers):
+        start, end = _life(buffer, when, run.cycles)
+        for part in pieces(machine, buffer.span):
+            name = plain(shortened(buffer.name, 48))
+            found.append(Block(name, buffer.kind, part.region, part.address, part.bytes, start, end, rank))
+    joined: list[Block] = []
+    for block in sorted(found, key=lambda b: (b.region, b.start, b.end, b.address)):
+        last = joined[-1] if joined else None
+        if last is not None and _together(last, block):
+            joined[-1] = replace(last, bytes=block.address + block.bytes - last.address, count=last.count + 1)
+        else:
+            joined.append(block)
+    return joined
+
+
+def in_use(found: Sequence[Block], region: str) -> list[tuple[int, int]]:
+    """Cycle, and bytes of ``region`` that blocks cover from then on, at each change."""
+    own = [block for block in found if block.region == region and block.end > block.start]
+    marks = sorted({0, *(b.start for b in own), *(b.end for b in own)})
+    usage: list[tuple[int, int]] = []
+    for mark in marks[: -1 if len(marks) > 1 else None]:  # at the last one the run is over
+        alive = sorted((b.address, b.address + b.bytes) for b in own if b.start <= mark < b.end)
+        covered, reached = 0, 0
+        for low, high in alive:
+            covered += max(0, high - max(low, reached))
+            reached = max(reached, high)
+        if not usage or usage[-1][1] != covered:
+            usage.append((mark, covered))
+    return usage
+
+
+def mapped(found: Sequence[Block]) -> list[str]:
+    """Regions with more than weights in them, those with activations first, by falling bytes."""
+    area: dict[str, tuple[bool, int]] = {}
+    for block in found:
+        if block.kind != "weights":
+            activations, total = area.get(block.region, (False, 0))
+            area[block.region] = (activations or block.kind in ("activation", "overlay"), total + block.bytes)
+    return sorted(area, key=lambda region: (not area[region][0], -area[region][1], region))
+
+
+def curves(
+    found: Sequence[Block], machine: Machine, cycles: int, scale: float, colours: Mapping[str, str], y: str
+) -> list[dict[str, Any]]:
+    """A line a region, KiB over ms."""
+    traces = []
+    for region in mapped(found):
+        usage = in_use(found, region)
+        whole = machine.memory[region].size if region in machine.memory else 0
+        share = [f", {n / whole:.0%} of {size(whole)}" if whole else "" for _, n in usage]
+        texts = [f"<b>{plain(region)}</b> {n:,} B in use{text}" for (_, n), text in zip(usage, share, strict=True)]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "yaxis": y,
+                "x": [at * scale for at, _ in usage] + [cycles * scale],
+                "y": [n / 1024 for _, n in usage] + [usage[-1][1] / 1024],
+                "line": {"shape": "hv", "width": 2, "color": colours.get(region, "#8f98a3")},
+                "name": plain(region),
+                "hovertemplate": [f"{text}<extra></extra>" for text in (*texts, texts[-1])],
+                "showlegend": False,
+            }
+        )
+    return traces
+
+
+def address_map(
+    found: Sequence[Block], region: str, base: int, scale: float, y: str
+) -> tuple[list[dict[str, Any]], float]:
+    """Rectangles of KiB from ``base`` over ms, and the highest end; of more than MOST those with the largest areas."""
+    own = [block for block in found if block.region == region and block.end > block.start]
+    if len(own) > MOST:
+        own = sorted(own, key=lambda b: b.bytes * (b.end - b.start), reverse=True)[:MOST]
+    top = max(((b.address + b.bytes - base) / 1024 for b in own), default=1.0)
+    weights = [block for block in own if block.kind == "weights"]
+    others = [block for block in own if block.kind != "weights"]
+    traces = [_rectangles(part, base, scale, y) for part in (others, weights) if part]
+    if weights:
+        traces[-1]["marker"] |= HATCHED
+    return traces, top
+
+
+def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "yaxis": y,
+        "x": [(b.start + b.end) / 2 * scale for b in found],
+        "width": [(b.end - b.start) * scale for b in found],
+        "base": [(b.address - base) / 1024 for b in found],
+        "y": [b.bytes / 1024 for b in found],
+        "marker": {
+            "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in found],
+            "line": {"color": "#ffffff", "width": 0.5 if len(found) <= 400 else 0},
+        },
+        "hovertemplate": [f"{_told(b, base, scale)}<extra></extra>" for b in found],
+        "showlegend": False,
+    }
+
+
+def _told(block: Block, base: int, scale: float) -> str:
+    what = block.name if block.count == 1 else f"{block.count} buffers from {block.name}"
+    offset = block.address - base
+    return "<br>".join(
+        [
+            f"<b>{what}</b> ({block.kind})",
+            f"{block.bytes:,} B at {block.address:#010x}",
+            f"offset {offset:,} to {offset + block.bytes:,}",
+            f"{block.start * scale:,.4f} to {block.end * scale:,.4f} ms",
+        ]
+    )
+
+
+def _life(buffer: Buffer, when: Mapping[int, tuple[int, int]], cycles: int) -> tuple[int, int]:
+    """From the first operator's start to the last one's end; operators that did not run take no time."""
+    inside = [when[index] for index in range(buffer.first, buffer.last + 1) if index in when]
+    return (min(start for start, _ in inside), max(end for _, end in inside)) if inside else (0, cycles)
+
+
+def _together(low: Block, high: Block) -> bool:
+    alike = (low.kind, low.region, low.start, low.end) == (high.kind, high.region, high.start, high.end)
+    gap = high.address - low.address - low.bytes
+    return alike and low.kind in ("weights", "runtime") and 0 <= gap <= _JOINED

@@ -1,0 +1,172 @@
+"""The pictures of ``mcusim run``: one offline HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mcusim.report.breakdown import breakdown_figure, causes_of
+from mcusim.report.page import Figure, page, plain, shortened, table
+from mcusim.report.result import Result
+from mcusim.report.style import CAUSE_COLOURS, chips
+from mcusim.report.text import changed, percent, rounded, size
+from mcusim.report.time_figure import time_figure
+from mcusim.report.traffic_figure import traffic_figure
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["facts", "lead", "rests_on", "run_page", "strip"]
+
+_LISTED = 15  # operators, and waits
+_WORDS = {
+    "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
+    "multiplier": "multipliers", "shift": "shifts", "output": "outputs", "table": "tables",
+}  # fmt: skip
+
+
+def run_page(result: Result) -> str:
+    """A page with lanes over time, memory, cycles and energy by operator, traffic, tables, and what it all rests on.
+
+    Equal results give equal text. Without a run the page says why. Leaves out: of a region's map the smallest pieces
+    when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
+    """
+    title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
+    parts: list[str | Figure] = [lead(result)]
+    if result.run is not None:
+        run = result.run
+        parts += [strip(run), time_figure(run, result.machine), breakdown_figure(run, result.machine)]
+        parts += [traffic_figure(run)] if run.traffic else []
+        parts += [_tables(result, run)]
+    parts += [_reading(result), rests_on(result)]
+    return page(title, [part for part in parts if part])
+
+
+def lead(result: Result) -> str:
+    """What came out, in a sentence, and how it was found out."""
+    how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
+    if result.run is None:
+        why = str(result.negative or result.unusable or "not run")
+        return f'<p class="lead">There is no run: {plain(shortened(why, 600))}</p>{notes}'
+    text = (
+        f"<b>{result.value('latency_ms'):,.2f} ms</b>, <b>{result.value('energy_mj'):,.2f} mJ</b>, "
+        f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
+    )
+    return f'<p class="lead">{text}</p>{notes}'
+
+
+def strip(run: Run) -> str:
+    """Where the cycles went as one bar; it needs no script."""
+    total = run.cycles or 1
+    causes = causes_of(run)
+    bars = "".join(_segment(cause, run.by_cause[cause] / total) for cause in causes)
+    shares = {f"{cause} {run.by_cause[cause] / total:.1%}": CAUSE_COLOURS[cause] for cause in causes}
+    return f'<div class="strip">{bars}</div><p>{chips("cycles:", shares)}</p>'
+
+
+def _segment(cause: str, share: float) -> str:
+    text = cause if share > 0.06 else ""
+    return f'<i style="background:{CAUSE_COLOURS[cause]};flex:{share:.5f}">{text}</i>'
+
+
+def _tables(result: Result, run: Run) -> str:
+    parts = [facts([result]), _memory(result, run), _waits(run), _slowest(run)]
+    return f'<h2>In numbers</h2><div class="tables">{"".join(parts)}</div>'
+
+
+def facts(results: Sequence[Result]) -> str:
+    """Latency, energy, current, cycles, beside what was measured where that is published; a column a result."""
+    rows = []
+    for name, title, unit in (
+        ("latency_ms", "latency", "ms"),
+        ("energy_mj", "energy", "mJ"),
+        ("supply_current_ma", "supply current", "mA"),
+    ):
+        rows.append([title, *(f"{rounded(result.value(name))} {unit}" for result in results)])
+        if any(result.error_percent(name) is not None for result in results):
+            rows.append([f"{title}, measured", *(_beside(result, name, unit) for result in results)])
+    rows.append(["cycles", *(f"{result.run.cycles:,}" if result.run else "-" for result in results)])
+    rows.append(["MACs", *(f"{result.macs:,}" if result.macs else "-" for result in results)])
+    rows.append(["cycles per MAC", *(_per_mac(result) for result in results)])
+    head = [""] + [plain(result.policy) for result in results]
+    return table(head, rows)
+
+
+def _beside(result: Result, name: str, unit: str) -> str:
+    if result.measured is None or name not in result.measured.figures:
+        return "-"
+    return f"{rounded(result.measured.figures[name])} {unit}, error {percent(result.error_percent(name))}"
+
+
+def _per_mac(result: Result) -> str:
+    return f"{result.run.cycles / result.macs:.2f}" if result.run and result.macs else "-"
+
+
+def _memory(result: Result, run: Run) -> str:
+    rows = []
+    for name, used in sorted(run.header.peak_bytes.items()):
+        region = result.machine.memory.get(name)
+        share = f"{used / region.size:.1%} of {size(region.size)}" if region and region.size else "-"
+        traffic = run.traffic.get(name)
+        rows.append([plain(name), f"{used:,} B", share, f"{traffic.total:,} B" if traffic else "0"])
+    return table(["region", "in use at the peak", "share", "traffic"], rows)
+
+
+def _waits(run: Run) -> str:
+    """What the core waited for, by memory and operand."""
+    found: dict[tuple[str, str], int] = {}
+    for wait in run.waits:
+        where = f"DMA from {wait.region}" if wait.cause == "dma_wait" and wait.region else wait.region or wait.cause
+        key = (where, _WORDS.get(wait.role, wait.role))
+        found[key] = found.get(key, 0) + wait.cycles
+    order = sorted(found, key=lambda key: (-found[key], key))[:_LISTED]
+    total, ms = run.cycles or 1, 1e3 / run.clock
+    rows = [
+        [plain(where), plain(role), f"{found[where, role] * ms:,.3f} ms", f"{found[where, role] / total:.1%}"]
+        for where, role in order
+    ]
+    return table(["the core waits for", "operand", "time", "of all"], rows, left=2) if rows else ""
+
+
+def _slowest(run: Run) -> str:
+    total, ms = run.cycles or 1, 1e3 / run.clock
+    order = sorted(run.operators, key=lambda o: (-o.cycles, o.index))
+    rows = []
+    for operator in order[:_LISTED]:
+        most = max(operator.by_cause, key=lambda cause: operator.by_cause[cause], default="-")
+        name = f"{operator.index} {plain(shortened(operator.type, 24))}"
+        numbers = [f"{operator.cycles * ms:,.3f} ms", f"{operator.cycles / total:.1%}"]
+        rows.append([name, most, str(operator.tiles), *numbers])
+    count = f"slowest operators, {len(rows)} of {len(order)}"
+    return table([count, "most of it", "tiles", "time", "of all"], rows, left=2)
+
+
+def _reading(result: Result) -> str:
+    lines = [
+        "A task's colours are its cycles by cause, laid end to end: when inside the task each was spent is not known. "
+        "Tasks narrower than a pixel are merged until you zoom in; the pointer tells how many they are.",
+        "A task's bytes are taken to cross the pins evenly over its time. Causes: dma_wait is the core waiting for a "
+        "transfer, bus the two delaying each other at one memory, runtime interpreter and DMA driver.",
+        "Bytes in use are the buffers' own, without padding; a buffer is there from the start of the first operator "
+        "that needs it on the core to the end of the last one, though a transfer may fill it a little earlier.",
+        "Waits are those of the operand whose access was delayed, also where an earlier write or another operand's row "
+        "is to blame; waits for a DMA those of the transfer that ended last.",
+    ]
+    return f"<h2>How to read it</h2>{_list(lines)}" if result.run else ""
+
+
+def rests_on(result: Result) -> str:
+    """Confidence, warnings, and the assumptions folded away."""
+    told = f"<h2>How far to believe it</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
+    warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
+    told += _list(warnings) if warnings else ""
+    if result.assumptions:
+        count = f"Rests on {len(result.assumptions)} assumptions"
+        texts = _list([plain(text) for text in result.assumptions])
+        told += f"<details><summary>{count}</summary>{texts}</details>"
+    return told
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

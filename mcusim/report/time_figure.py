@@ -1,0 +1,125 @@
+"""A run over time as one plot: lanes, what crosses the memories' pins, bytes in use, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcusim.machine.description import Machine
+from mcusim.report.bus import areas
+from mcusim.report.lanes import Lane, drawn, lanes, packed, spans
+from mcusim.report.occupancy import Block, address_map, blocks, curves, mapped
+from mcusim.report.page import Figure, plain
+from mcusim.report.style import CAUSE_COLOURS, KIND_COLOURS, LAYOUT, axis, chips, region_colours, transfer_colour
+from mcusim.report.text import size
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["Panel", "lanes_figure", "lanes_panel", "row_names", "stacked", "time_figure"]
+
+_LANE, _BUS, _USE, _MAP, _GAP = 30, 110, 120, 170, 34  # pixels of height
+_FOOT, _HEAD = 46, 26
+_MAPS = 3  # at most
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the plots above one another: its title, height, traces and y axis."""
+
+    title: str
+    height: int
+    traces: list[dict[str, Any]]
+    y: dict[str, Any]
+
+
+def time_figure(run: Run, machine: Machine) -> Figure:
+    """Everything over one axis of time, in ms, so that a zoom is one of all of them.
+
+    The page's script merges the lanes' tasks and the bus's steps anew for each zoom.
+    """
+    rows, scale = lanes(run), 1e3 / run.clock
+    colours = region_colours(machine, run.traffic)
+    found = blocks(run, machine, spans(run))
+    panels = [lanes_panel(rows), Panel("bus: MB/s at each memory's pins", _BUS, [], _y())]
+    panels.append(Panel("bytes in use, KiB", _USE, curves(found, machine, run.cycles, scale, colours, "y3"), _y()))
+    panels += _maps(found, machine, scale, 4)
+    layout, height = stacked(panels, run.cycles * scale, row_names(rows))
+    layout["meta"] = {"lanes": [packed(rows, scale)], "bus": "y2", "regions": dict(colours)}
+    traces = [trace for panel in panels for trace in panel.traces]
+    return Figure(_caption(run, found, colours), traces, layout, height=height)
+
+
+def lanes_figure(run: Run, machine: Machine) -> tuple[list[dict[str, Any]], dict[str, Any], int]:
+    """Lanes and bus as traces, layout and height in pixels, merged for a picture that is not zoomed."""
+    rows, scale = lanes(run), 1e3 / run.clock
+    colours = region_colours(machine, run.traffic)
+    bus = Panel("bus: MB/s at each memory's pins", _BUS, areas(rows, run.cycles, run.clock, colours, "y2"), _y())
+    layout, height = stacked([lanes_panel(rows), bus], run.cycles * scale, row_names(rows))
+    return [*drawn(rows, run.cycles, scale), *bus.traces], layout, height
+
+
+def lanes_panel(rows: Sequence[Lane]) -> Panel:
+    """The plot of the lanes, without traces: the page's script makes them."""
+    return Panel("", _LANE * len(rows), [], {"range": [0.6 - len(rows), 0.6], "showgrid": False, "zeroline": False})
+
+
+def row_names(rows: Sequence[Lane]) -> dict[str, Any]:
+    """The ticks of the lanes' axis."""
+    return {"tickvals": [-i for i in range(len(rows))], "ticktext": [lane.name for lane in rows]}
+
+
+def stacked(panels: Sequence[Panel], ms: float, ticks: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Layout and height of panels above one another on one axis of ``ms``; ``ticks`` name the first one's rows."""
+    height = sum(panel.height for panel in panels) + _GAP * (len(panels) - 1)
+    layout: dict[str, Any] = {**LAYOUT, "margin": {"l": 66, "r": 10, "t": _HEAD, "b": _FOOT}, "annotations": []}
+    top = height
+    for number, panel in enumerate(panels, 1):
+        name = "" if number == 1 else str(number)
+        domain = [max(0.0, (top - panel.height) / height), top / height]
+        layout[f"yaxis{name}"] = axis(domain=domain, fixedrange=True, **panel.y)
+        if panel.title:
+            layout["annotations"].append(_heading(panel.title, top / height))
+        top -= panel.height + _GAP
+    layout["yaxis"] |= {**ticks, "tickfont": {"size": 11}}
+    bottom = "y" if len(panels) == 1 else f"y{len(panels)}"
+    layout["xaxis"] = axis("ms", range=[0, ms], anchor=bottom, zeroline=False, hoverformat=",.4f")
+    return layout, height + _HEAD + _FOOT
+
+
+def _y(**more: Any) -> dict[str, Any]:
+    return {"rangemode": "tozero", "nticks": 5, **more}
+
+
+def _heading(text: str, top: float) -> dict[str, Any]:
+    place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": top, "yanchor": "bottom", "yshift": 3}
+    return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
+
+
+def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) -> list[Panel]:
+    panels = []
+    for number, region in enumerate(mapped(found)[:_MAPS], first):
+        base = machine.memory[region].base
+        traces, top = address_map(found, region, base, scale, f"y{number}")
+        title = f"addresses of {plain(region)} ({size(machine.memory[region].size)}), KiB from its start"
+        panels.append(Panel(title, _MAP, traces, {"range": [0, 1.04 * top], "nticks": 5}))
+    return panels
+
+
+def _caption(run: Run, found: Sequence[Block], colours: Mapping[str, str]) -> str:
+    causes = {cause: CAUSE_COLOURS[cause] for cause, n in run.by_cause.items() if n}
+    brought = {"input": "inputs", "filter": "weights", "bias": "bias, multipliers, shifts", "output": "outputs"}
+    kinds = {event.label.split(" ")[1] for event in run.events if event.kind == "transfer" and " " in event.label}
+    dma = {said: transfer_colour(f"0 {kind}") for kind, said in brought.items() if _brings(kind, kinds)}
+    shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(found)}}
+    lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
+    lived.pop("activation", None)
+    lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", chips("core", causes)]
+    lines += [chips("DMA", dma)] if dma else []
+    lines += [chips("regions", shown), chips("addresses: each activation its own, and", lived)]
+    return "".join(f"<div>{line}</div>" for line in lines)
+
+
+def _brings(kind: str, kinds: set[str]) -> bool:
+    return bool({kind, *(("multiplier", "shift") if kind == "bias" else ()), f"{kind}1"} & kinds)
