@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, fail
+from mcusim.commands.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.progress import bar
 from mcusim.errors import UsageError
 
@@ -26,6 +27,10 @@ Policies = Annotated[
 Table = Annotated[
     int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: runs on one time scale, and what makes them differ."),
+]
 
 
 def compare(
@@ -40,6 +45,7 @@ def compare(
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
+    html: Html = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -55,6 +61,8 @@ def compare(
       mcusim compare ds-cnn --policy internal,tinyops --json rows.json
     """
     output = Output(json, force, models or ())
+    if html is not None:
+        check_outputs([html], json, [*(models or ()), *(machine or "").split(",")], force)
     from mcusim.plan import require_effect
     from mcusim.study.compare import compare_cases
     from mcusim.study.settings import base_settings
@@ -66,6 +74,10 @@ def compare(
     require_effect([case.settings.policy for case in cases], sram_budget, overlays)
     with bar("simulating", len(cases)) as step:
         comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
+    if html is not None:
+        from mcusim.report.compare_page import compare_page
+
+        write_bytes(html, compare_page(comparison.rows).encode(), force)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
 

@@ -58,15 +58,16 @@ const mcusimLanes = (meta) => {
       const slot = (high - low) / run.scale / width;
       run.rows.forEach((row, number) => {
         for (const piece of pieces(row, slot, low / run.scale, high / run.scale)) {
-          const hover = said(run, piece), text = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
-          const fits = text && (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot > LETTER * text.length + 6;
+          const hover = said(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
+          const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
+          const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
           for (const [start, length, colour] of laid(piece, slot)) {
             all.base.push(start * run.scale);
             all.x.push(length * run.scale);
             all.y.push(-(top + number));
             all.color.push(run.colours[colour]);
             all.hover.push(hover);
-            all.text.push(fits ? text : "");
+            all.text.push(text);
           }
         }
       });

@@ -112,18 +112,20 @@ def curves(
 
 def address_map(
     found: Sequence[Block], region: str, base: int, scale: float, y: str
-) -> tuple[list[dict[str, Any]], float]:
-    """Rectangles of KiB from ``base`` over ms, and the highest end; of more than MOST those with the largest areas."""
+) -> tuple[list[dict[str, Any]], float, int]:
+    """Rectangles of KiB from ``base`` over ms, of more than MOST those with the largest areas; the end of what is worth
+    seeing, and the bytes of weights behind it."""
     own = [block for block in found if block.region == region and block.end > block.start]
     if len(own) > MOST:
         own = sorted(own, key=lambda b: b.bytes * (b.end - b.start), reverse=True)[:MOST]
-    top = max(((b.address + b.bytes - base) / 1024 for b in own), default=1.0)
     weights = [block for block in own if block.kind == "weights"]
     others = [block for block in own if block.kind != "weights"]
+    end = max((b.address + b.bytes for b in others or own), default=base + 1024)
+    above = sum(b.bytes for b in weights if b.address >= end)
     traces = [_rectangles(part, base, scale, y) for part in (others, weights) if part]
     if weights:
         traces[-1]["marker"] |= HATCHED
-    return traces, top
+    return traces, (end - base) / 1024, above
 
 
 def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict[str, Any]:

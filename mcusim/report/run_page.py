@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcusim.report.breakdown import breakdown_figure, causes_of
+from mcusim.report.difference import WORDS
 from mcusim.report.page import Figure, page, plain, shortened, table
 from mcusim.report.result import Result
 from mcusim.report.style import CAUSE_COLOURS, chips
@@ -16,13 +17,9 @@ from mcusim.report.traffic_figure import traffic_figure
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["facts", "lead", "rests_on", "run_page", "strip"]
+__all__ = ["lead", "rests_on", "run_page", "strip"]
 
 _LISTED = 15  # operators, and waits
-_WORDS = {
-    "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
-    "multiplier": "multipliers", "shift": "shifts", "output": "outputs", "table": "tables",
-}  # fmt: skip
 
 
 def run_page(result: Result) -> str:
@@ -71,36 +68,26 @@ def _segment(cause: str, share: float) -> str:
 
 
 def _tables(result: Result, run: Run) -> str:
-    parts = [facts([result]), _memory(result, run), _waits(run), _slowest(run)]
+    parts = [_facts(result), _memory(result, run), _waits(run), _slowest(run)]
     return f'<h2>In numbers</h2><div class="tables">{"".join(parts)}</div>'
 
 
-def facts(results: Sequence[Result]) -> str:
-    """Latency, energy, current, cycles, beside what was measured where that is published; a column a result."""
+def _facts(result: Result) -> str:
+    """Latency, energy, current, cycles, beside what was measured where that is published."""
     rows = []
     for name, title, unit in (
         ("latency_ms", "latency", "ms"),
         ("energy_mj", "energy", "mJ"),
         ("supply_current_ma", "supply current", "mA"),
     ):
-        rows.append([title, *(f"{rounded(result.value(name))} {unit}" for result in results)])
-        if any(result.error_percent(name) is not None for result in results):
-            rows.append([f"{title}, measured", *(_beside(result, name, unit) for result in results)])
-    rows.append(["cycles", *(f"{result.run.cycles:,}" if result.run else "-" for result in results)])
-    rows.append(["MACs", *(f"{result.macs:,}" if result.macs else "-" for result in results)])
-    rows.append(["cycles per MAC", *(_per_mac(result) for result in results)])
-    head = [""] + [plain(result.policy) for result in results]
-    return table(head, rows)
-
-
-def _beside(result: Result, name: str, unit: str) -> str:
-    if result.measured is None or name not in result.measured.figures:
-        return "-"
-    return f"{rounded(result.measured.figures[name])} {unit}, error {percent(result.error_percent(name))}"
-
-
-def _per_mac(result: Result) -> str:
-    return f"{result.run.cycles / result.macs:.2f}" if result.run and result.macs else "-"
+        rows.append([title, f"{rounded(result.value(name))} {unit}"])
+        if result.measured is not None and name in result.measured.figures:
+            measured = f"{rounded(result.measured.figures[name])} {unit}, error {percent(result.error_percent(name))}"
+            rows.append([f"{title}, measured", measured])
+    cycles = result.run.cycles if result.run else 0
+    rows += [["cycles", f"{cycles:,}"], ["MACs", f"{result.macs or 0:,}"]]
+    rows += [["cycles per MAC", f"{cycles / result.macs:.2f}"]] if result.macs else []
+    return table(["figure", plain(result.policy)], rows)
 
 
 def _memory(result: Result, run: Run) -> str:
@@ -118,7 +105,7 @@ def _waits(run: Run) -> str:
     found: dict[tuple[str, str], int] = {}
     for wait in run.waits:
         where = f"DMA from {wait.region}" if wait.cause == "dma_wait" and wait.region else wait.region or wait.cause
-        key = (where, _WORDS.get(wait.role, wait.role))
+        key = (where, WORDS.get(wait.role, wait.role))
         found[key] = found.get(key, 0) + wait.cycles
     order = sorted(found, key=lambda key: (-found[key], key))[:_LISTED]
     total, ms = run.cycles or 1, 1e3 / run.clock

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "lanes_figure", "lanes_panel", "row_names", "stacked", "time_figure"]
 
-_LANE, _BUS, _USE, _MAP, _GAP = 30, 110, 120, 170, 34  # pixels of height
+_LANE, _BUS, _USE, _MAP, _FLAT, _GAP = 30, 110, 120, 170, 80, 34  # pixels of height
 _FOOT, _HEAD = 46, 26
 _MAPS = 3  # at most
 
@@ -100,10 +100,11 @@ def _heading(text: str, top: float) -> dict[str, Any]:
 def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) -> list[Panel]:
     panels = []
     for number, region in enumerate(mapped(found)[:_MAPS], first):
-        base = machine.memory[region].base
-        traces, top = address_map(found, region, base, scale, f"y{number}")
+        traces, top, above = address_map(found, region, machine.memory[region].base, scale, f"y{number}")
         title = f"addresses of {plain(region)} ({size(machine.memory[region].size)}), KiB from its start"
-        panels.append(Panel(title, _MAP, traces, {"range": [0, 1.04 * top], "nticks": 5}))
+        title += f"; {size(above)} of weights above" if above else ""
+        moves = len({(block.start, block.end) for block in found if block.region == region}) > 1
+        panels.append(Panel(title, _MAP if moves else _FLAT, traces, {"range": [0, 1.06 * top], "nticks": 5}))
     return panels
 
 

@@ -1,0 +1,150 @@
+"""The pictures of ``mcusim compare``: runs of each model side by side, and what makes them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mcusim.report.compare_figure import RUN_COLOURS, differences_figure, lanes_beside, operators_figure, totals_figure
+from mcusim.report.difference import Difference, explain, in_words, rounded_parts, sentence
+from mcusim.report.page import Figure, page, plain, shortened, table
+from mcusim.report.result import Result, sram_bytes
+from mcusim.report.run_page import rests_on
+from mcusim.report.text import changed, kib, percent, rounded, size
+
+__all__ = ["compare_page", "labels"]
+
+_Part = str | Figure | Sequence[Figure]
+
+
+def compare_page(results: Sequence[Result]) -> str:
+    """A page with a section for each model: its runs on one time scale, totals, operators, and why each takes longer
+    than the fastest one of its machine, and that one than the fastest of all, in parts that sum exactly to it.
+
+    Equal results give equal text. Results without a run are listed with their reason. Leaves out memory and traffic,
+    which the page of one run has.
+    """
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.model, []).append(result)
+    ran = sum(result.fits for result in results)
+    parts: list[_Part] = [f'<p class="lead">{ran} of {len(results)} rows ran, of {_count(len(groups), "model")}.</p>']
+    for model, members in groups.items():
+        parts += _section(model, members)
+    parts.append(_reading() if ran else "")
+    parts += _believed(results)
+    return page("Runs side by side", [part for part in parts if part])
+
+
+def labels(results: Sequence[Result]) -> list[str]:
+    """A name for each result: its policy, and what of machine, kernels, fidelity, budget and changes is not alike."""
+    aspects = [
+        [result.policy for result in results],
+        [result.machine.name for result in results],
+        [result.kernels for result in results],
+        [result.fidelity for result in results],
+        ["" if result.sram_budget is None else f"SRAM budget {size(result.sram_budget)}" for result in results],
+        ["; ".join(changed(result.machine.changes)) for result in results],
+    ]
+    told = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
+    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*told, strict=True)]
+    return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
+
+
+def _section(model: str, members: Sequence[Result]) -> list[_Part]:
+    named = dict(zip(labels(members), members, strict=True))
+    runs = {label: result.run for label, result in named.items() if result.run is not None}
+    parts: list[_Part] = [f"<h2>{plain(shortened(model or 'a model without a name', 80))}</h2>", _failed(named)]
+    if not runs:
+        return parts
+    colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
+    pairs = [(base, label, explain(named[base], named[label])) for base, label in _pairs(named)]
+    parts.append(_list([f"{plain(sentence(found, base, label))}." for base, label, found in pairs]) if pairs else "")
+    parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
+    figures = [differences_figure({f"{label}, not {base}": found for base, label, found in pairs})]
+    parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
+    parts.append(_numbers({label: named[label] for label in runs}))
+    return parts + [_exact(*pair) for pair in pairs]
+
+
+def _pairs(named: Mapping[str, Result]) -> list[tuple[str, str]]:
+    """Who is explained by whom: on each machine the runs by the fastest one, and that by the fastest of all."""
+    time = {label: result.run.cycles / result.run.clock for label, result in named.items() if result.run}
+    machines: dict[tuple[str, str], list[str]] = {}
+    for label in time:
+        machine = named[label].machine
+        machines.setdefault((machine.name, str(machine.changes)), []).append(label)
+    best = [min(found, key=lambda label: time[label]) for found in machines.values()]
+    pairs = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
+    first = min(best, key=lambda label: time[label])
+    return pairs + [(first, label) for label in best if label != first]
+
+
+def _numbers(named: Mapping[str, Result]) -> str:
+    """Latency, energy, current and peak memory of each run, beside what was measured where that is published."""
+    head = ["run"]
+    columns: list[list[str]] = [[plain(label) for label in named]]
+    for name, title in (("latency_ms", "ms"), ("energy_mj", "mJ"), ("supply_current_ma", "mA")):
+        head.append(title)
+        columns.append([rounded(result.value(name)) for result in named.values()])
+        measured = [result.measured.figures.get(name) if result.measured else None for result in named.values()]
+        if any(value is not None for value in measured):
+            head += ["measured", "error"]
+            columns += [[rounded(value) for value in measured]]
+            columns.append([percent(result.error_percent(name)) for result in named.values()])
+    head += ["SRAM KiB", "cycles"]
+    columns.append([kib(sram_bytes(result)) for result in named.values()])
+    columns.append([f"{result.run.cycles:,}" if result.run else "-" for result in named.values()])
+    return table(head, list(zip(*columns, strict=True)))
+
+
+def _failed(named: Mapping[str, Result]) -> str:
+    lines = [
+        f"{plain(label)}: {plain(shortened(str(result.negative or result.unusable or 'not run'), 400))}"
+        for label, result in named.items()
+        if result.run is None
+    ]
+    return _list(lines) if lines else ""
+
+
+def _exact(base: str, label: str, found: Sequence[Difference]) -> str:
+    """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
+    if not found:
+        return ""
+    numbers = rounded_parts([1000 * part.seconds for part in found], 3)
+    rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(found, numbers, strict=True)]
+    rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} ms</b>"])
+    head = f"{_count(len(found), 'part')} by which {plain(label)} differs from {plain(base)}"
+    return f"<details><summary>{head}</summary>{table(['what', 'more'], rows)}</details>"
+
+
+def _reading() -> str:
+    lines = [
+        "A difference is taken apart by what the core's cycles were spent on: computing, by type of operator; waiting, "
+        "by memory and by the operand whose access was delayed. Where clocks differ, the clock's part is what the "
+        "first run's cycles take more or less on the other clock; the other parts are on that clock.",
+        "The parts sum exactly to the difference. They say where the time went: a wait that is gone may be a cache's "
+        "doing, another place of the data, or a copy by DMA, whose own waits are then a part of their own.",
+        "A task's colours are its cycles by cause, laid end to end. Tasks narrower than a pixel are merged until you "
+        "zoom in.",
+    ]
+    return f"<h2>How to read it</h2>{_list(lines)}"
+
+
+def _believed(results: Sequence[Result]) -> list[str]:
+    """What each machine, policy and kernels' results rest on, once."""
+    found: dict[str, str] = {}
+    for result in results:
+        text = rests_on(result) if result.run is not None else ""
+        if text:
+            found.setdefault(text, f"{result.policy} on {result.machine.name}")
+    return [
+        f"<details><summary>How far to believe {plain(name)}</summary>{text}</details>" for text, name in found.items()
+    ]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
