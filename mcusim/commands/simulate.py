@@ -149,13 +149,12 @@ class _Files:
     def report(self, found: Result | Both, operators: int, assumptions: bool) -> int:
         """Write the outputs, print the table; returns the exit status."""
         from mcusim.report import Result, to_json
-        from mcusim.report.run_page import run_page
         from mcusim.report.run_table import run_table
 
         result = found if isinstance(found, Result) else found.emulate
-        page = None if self.html is None else run_page(result).encode()
+        page = _page(found) if self.html is not None else b""
         write_outputs(self.output, result.outputs, self.force)
-        if page is not None and self.html is not None:
+        if self.html is not None:
             write_bytes(self.html, page, self.force)
         if isinstance(found, Result):
             self.out.emit(lambda: run_table(found, operators, assumptions), lambda: to_json(found))
@@ -164,6 +163,16 @@ class _Files:
         if result.negative is not None:
             fail(f"{result.model} on {result.machine.name}: {result.negative}")
         return 0 if result.fits else 1
+
+
+def _page(found: Result | Both) -> bytes:
+    """The run as a page; both fidelities of one beside each other."""
+    from mcusim.report import Result
+    from mcusim.report.compare_page import compare_page
+    from mcusim.report.run_page import run_page
+
+    whole = run_page(found) if isinstance(found, Result) else compare_page([found.replay, found.emulate])
+    return whole.encode()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run
 
-__all__ = ["breakdown_figure", "causes_of", "operator_labels"]
+__all__ = ["breakdown_figure", "causes_of", "operator_labels", "times"]
 
 _PLOTS, _LETTER = 470, 5.9  # pixels: both plots without labels, a letter of a label
 
@@ -27,12 +27,8 @@ def breakdown_figure(run: Run, machine: Machine) -> Figure:
     labels = operator_labels(run)
     causes = causes_of(run)
     parts = [part for part in ENERGY_COLOURS if any(own[part] > 0 for own in energy.values())]
-    ms = 1e3 / run.clock
-    times = {cause: [o.by_cause.get(cause, 0) * ms for o in run.operators] for cause in causes}
     joules = {part: [energy[o.index][part] for o in run.operators] for part in parts}
-    traces = _bars(run, times, CAUSE_COLOURS, "y", "ms", labels) + _bars(
-        run, joules, ENERGY_COLOURS, "y2", "mJ", labels
-    )
+    traces = times(run, "y") + _bars(run, joules, ENERGY_COLOURS, "y2", "mJ")
     foot = round(_LETTER * max(map(len, labels), default=0)) + 24
     caption = (
         "<b>Where cycles and energy went, by operator</b>"
@@ -40,6 +36,13 @@ def breakdown_figure(run: Run, machine: Machine) -> Figure:
         f"<div>{chips('mJ', {part: ENERGY_COLOURS[part] for part in parts})}</div>"
     )
     return Figure(caption, traces, _layout(labels, foot), height=_PLOTS + foot)
+
+
+def times(run: Run, y: str) -> list[dict[str, Any]]:
+    """The milliseconds of each operator: a trace a cause."""
+    ms = 1e3 / run.clock
+    found = {cause: [o.by_cause.get(cause, 0) * ms for o in run.operators] for cause in causes_of(run)}
+    return _bars(run, found, CAUSE_COLOURS, y, "ms")
 
 
 def causes_of(run: Run) -> list[str]:
@@ -73,9 +76,9 @@ def _bars(
     colours: Mapping[str, str],
     y: str,
     unit: str,
-    labels: Sequence[str],
 ) -> list[dict[str, Any]]:
     """A trace a part; the pointer tells all parts of its operator."""
+    labels = operator_labels(run)
     told = [
         _told(operator, label, {part: values[i] for part, values in parts.items()}, unit)
         for i, (operator, label) in enumerate(zip(run.operators, labels, strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcusim.report.lanes import Lane
+from mcusim.report.style import MERGED
 
 __all__ = ["areas", "rates"]
 
@@ -44,7 +45,8 @@ def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, 
             "x": [i * step for i in range(BINS)],
             "y": [round(n * clock / 1e6, 4) for n in values],
             "stackgroup": "bus",
-            "line": {"width": 0, "shape": "hv", "color": colours.get(region, "#8f98a3")},
+            "line": {"width": 0, "shape": "hv", "color": colours.get(region, MERGED)},
+            "fillcolor": colours.get(region, MERGED),
             "name": region,
             "hovertemplate": f"<b>{region}</b> %{{y:.1f}} MB/s<extra></extra>",
             "showlegend": False,

@@ -12,6 +12,7 @@ from mcusim.report.lanes import lanes, packed
 from mcusim.report.operator_energy import ENERGY_COLOURS, operator_energy
 from mcusim.report.page import Figure, plain
 from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips
+from mcusim.report.time_figure import lane_chips
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -47,9 +48,9 @@ def lanes_beside(runs: Mapping[str, Run]) -> Figure:
         },
         "meta": {"lanes": data, "gap": 1},
     }  # fmt: skip
-    causes = {c: colour for c, colour in CAUSE_COLOURS.items() if any(run.by_cause.get(c) for run in runs.values())}
     caption = "<b>On one time scale</b> <span class=dim>drag to zoom, double-click to see all</span>"
-    return Figure(f"{caption}<div>{chips('core', causes)}</div>", [], layout, height=_ROW * (at + 1) + 54)
+    legends = "".join(f"<div>{legend}</div>" for legend in lane_chips(list(runs.values())))
+    return Figure(f"{caption}{legends}", [], layout, height=_ROW * (at + 1) + 54)
 
 
 def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> list[Figure]:

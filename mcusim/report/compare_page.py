@@ -58,7 +58,8 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
     pairs = [(base, label, explain(named[base], named[label])) for base, label in _pairs(named)]
-    parts.append(_list([f"{plain(sentence(found, base, label))}." for base, label, found in pairs]) if pairs else "")
+    told = [f"{plain(sentence(found, base, label))}." for base, label, found in pairs]
+    parts.append(_list(told).replace("<ul>", '<ul class="told">', 1) if told else "")
     parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
     figures = [differences_figure({f"{label}, not {base}": found for base, label, found in pairs})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
@@ -136,7 +137,8 @@ def _believed(results: Sequence[Result]) -> list[str]:
     for result in results:
         text = rests_on(result) if result.run is not None else ""
         if text:
-            found.setdefault(text, f"{result.policy} on {result.machine.name}")
+            name = f"{result.policy} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
+            found.setdefault(text, name)
     return [
         f"<details><summary>How far to believe {plain(name)}</summary>{text}</details>" for text, name in found.items()
     ]

@@ -125,6 +125,7 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
             "hovertemplate": [f"{text}<extra></extra>" for text in bars["text"]],
             "text": bars["inside"],
             "textposition": "inside",
+            "insidetextanchor": "middle",
             "textangle": 0,
             "insidetextfont": {"size": 10, "color": "#15181c"},
             "showlegend": False,

@@ -12,7 +12,7 @@ from mcusim.plan.program import Buffer
 from mcusim.report.memory_bars import MOST
 from mcusim.report.memory_hover import HATCHED, colour
 from mcusim.report.page import plain, shortened
-from mcusim.report.style import KIND_COLOURS
+from mcusim.report.style import KIND_COLOURS, MERGED
 from mcusim.report.text import size
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def curves(
                 "yaxis": y,
                 "x": [at * scale for at, _ in usage] + [cycles * scale],
                 "y": [n / 1024 for _, n in usage] + [usage[-1][1] / 1024],
-                "line": {"shape": "hv", "width": 2, "color": colours.get(region, "#8f98a3")},
+                "line": {"shape": "hv", "width": 2, "color": colours.get(region, MERGED)},
                 "name": plain(region),
                 "hovertemplate": [f"{text}<extra></extra>" for text in (*texts, texts[-1])],
                 "showlegend": False,

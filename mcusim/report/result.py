@@ -13,6 +13,8 @@ from mcusim.report.measured import Measured, error_percent
 from mcusim.report.outputs import Output, output_json
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from mcusim.engine.run import Run
 
 __all__ = ["Result", "sram_bytes", "to_json"]
@@ -53,6 +55,24 @@ class Result:
     def negative(self) -> DoesNotFit | KernelFault | None:
         """The verdict that there is no run."""
         return self.does_not_fit or self.fault
+
+    def table(self) -> str:
+        """The text that ``mcusim run`` prints."""
+        from mcusim.report.run_table import run_table
+
+        return run_table(self)
+
+    def figure(self) -> Figure:
+        """Lanes over time and cycles by operator as a plotly figure (:func:`mcusim.report.notebook.result_figure`)."""
+        from mcusim.report.notebook import result_figure
+
+        return result_figure(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: :func:`mcusim.report.notebook.result_html`."""
+        from mcusim.report.notebook import result_html
+
+        return result_html(self)
 
     @property
     def fits(self) -> bool:

@@ -17,7 +17,7 @@ from mcusim.report.traffic_figure import traffic_figure
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["lead", "rests_on", "run_page", "strip"]
+__all__ = ["lead", "numbers", "rests_on", "run_page", "strip"]
 
 _LISTED = 15  # operators, and waits
 
@@ -34,7 +34,7 @@ def run_page(result: Result) -> str:
         run = result.run
         parts += [strip(run), time_figure(run, result.machine), breakdown_figure(run, result.machine)]
         parts += [traffic_figure(run)] if run.traffic else []
-        parts += [_tables(result, run)]
+        parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
     parts += [_reading(result), rests_on(result)]
     return page(title, [part for part in parts if part])
 
@@ -67,9 +67,9 @@ def _segment(cause: str, share: float) -> str:
     return f'<i style="background:{CAUSE_COLOURS[cause]};flex:{share:.5f}">{text}</i>'
 
 
-def _tables(result: Result, run: Run) -> str:
-    parts = [_facts(result), _memory(result, run), _waits(run), _slowest(run)]
-    return f'<h2>In numbers</h2><div class="tables">{"".join(parts)}</div>'
+def numbers(result: Result, run: Run) -> str:
+    """The tables: what came out, memory, waits, the slowest operators."""
+    return "".join([_facts(result), _memory(result, run), _waits(run), _slowest(run)])
 
 
 def _facts(result: Result) -> str:

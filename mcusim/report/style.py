@@ -10,7 +10,17 @@ from typing import Any
 
 from mcusim.machine.description import Machine
 
-__all__ = ["CAUSE_COLOURS", "KIND_COLOURS", "LAYOUT", "MERGED", "axis", "chips", "region_colours", "transfer_colour"]
+__all__ = [
+    "CAUSE_COLOURS",
+    "KIND_COLOURS",
+    "LAYOUT",
+    "MERGED",
+    "TRANSFER_COLOURS",
+    "axis",
+    "chips",
+    "region_colours",
+    "transfer_colour",
+]
 
 CAUSE_COLOURS = {
     "compute": "#6ea8dc",
@@ -26,8 +36,14 @@ CAUSE_COLOURS = {
 KIND_COLOURS = {"activation": "#6ea8dc", "scratch": "#e3b04b", "overlay": "#5fc4a4", "runtime": "#a9b1ba"}
 KIND_COLOURS["weights"] = "#c4c9cf"
 MERGED = "#8f98a3"
-_TRANSFERS = {"input": "#6ea8dc", "input1": "#8cc4ea", "filter": "#e3b04b", "output": "#5fc4a4"}
-_PARAMETERS = "#c58fd8"  # bias, multiplier, shift
+TRANSFER_COLOURS = {
+    "inputs": "#6ea8dc",
+    "second inputs": "#8cc4ea",
+    "weights": "#e3b04b",
+    "biases, multipliers, shifts": "#c58fd8",
+    "outputs": "#5fc4a4",
+}
+_BRINGS = {"input": "inputs", "input1": "second inputs", "filter": "weights", "output": "outputs"}
 _REGIONS = {  # by kind of device; a second region of a kind is of the next colour
     "tcm": ("#3f9fa6", "#7fd0d4"),
     "sram": ("#5fc4a4", "#a5d98a", "#2f8f6f", "#cfe8b4"),
@@ -85,4 +101,5 @@ def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]
 
 def transfer_colour(label: str) -> str:
     """The colour of a transfer by its label, as ``3 input part 1/2``."""
-    return _TRANSFERS.get(label.split(" ")[1] if " " in label else "", _PARAMETERS)
+    kind = label.split(" ")[1] if " " in label else ""
+    return TRANSFER_COLOURS[_BRINGS.get(kind, "biases, multipliers, shifts")]

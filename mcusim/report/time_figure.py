@@ -7,17 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.bus import areas
-from mcusim.report.lanes import Lane, drawn, lanes, packed, spans
+from mcusim.report.lanes import Lane, lanes, packed, spans
 from mcusim.report.occupancy import Block, address_map, blocks, curves, mapped
 from mcusim.report.page import Figure, plain
-from mcusim.report.style import CAUSE_COLOURS, KIND_COLOURS, LAYOUT, axis, chips, region_colours, transfer_colour
+from mcusim.report.style import (
+    CAUSE_COLOURS,
+    KIND_COLOURS,
+    LAYOUT,
+    TRANSFER_COLOURS,
+    axis,
+    chips,
+    region_colours,
+    transfer_colour,
+)
 from mcusim.report.text import size
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Panel", "lanes_figure", "lanes_panel", "row_names", "stacked", "time_figure"]
+__all__ = ["Panel", "lane_chips", "lanes_panel", "row_names", "stacked", "time_figure"]
 
 _LANE, _BUS, _USE, _MAP, _FLAT, _GAP = 30, 110, 120, 170, 80, 34  # pixels of height
 _FOOT, _HEAD = 46, 26
@@ -49,15 +57,6 @@ def time_figure(run: Run, machine: Machine) -> Figure:
     layout["meta"] = {"lanes": [packed(rows, scale)], "bus": "y2", "regions": dict(colours)}
     traces = [trace for panel in panels for trace in panel.traces]
     return Figure(_caption(run, found, colours), traces, layout, height=height)
-
-
-def lanes_figure(run: Run, machine: Machine) -> tuple[list[dict[str, Any]], dict[str, Any], int]:
-    """Lanes and bus as traces, layout and height in pixels, merged for a picture that is not zoomed."""
-    rows, scale = lanes(run), 1e3 / run.clock
-    colours = region_colours(machine, run.traffic)
-    bus = Panel("bus: MB/s at each memory's pins", _BUS, areas(rows, run.cycles, run.clock, colours, "y2"), _y())
-    layout, height = stacked([lanes_panel(rows), bus], run.cycles * scale, row_names(rows))
-    return [*drawn(rows, run.cycles, scale), *bus.traces], layout, height
 
 
 def lanes_panel(rows: Sequence[Lane]) -> Panel:
@@ -109,18 +108,18 @@ def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) ->
 
 
 def _caption(run: Run, found: Sequence[Block], colours: Mapping[str, str]) -> str:
-    causes = {cause: CAUSE_COLOURS[cause] for cause, n in run.by_cause.items() if n}
-    brought = {"input": "inputs", "filter": "weights", "bias": "bias, multipliers, shifts", "output": "outputs"}
-    kinds = {event.label.split(" ")[1] for event in run.events if event.kind == "transfer" and " " in event.label}
-    dma = {said: transfer_colour(f"0 {kind}") for kind, said in brought.items() if _brings(kind, kinds)}
     shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(found)}}
     lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
     lived.pop("activation", None)
-    lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", chips("core", causes)]
-    lines += [chips("DMA", dma)] if dma else []
+    lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
     lines += [chips("regions", shown), chips("addresses: each activation its own, and", lived)]
     return "".join(f"<div>{line}</div>" for line in lines)
 
 
-def _brings(kind: str, kinds: set[str]) -> bool:
-    return bool({kind, *(("multiplier", "shift") if kind == "bias" else ()), f"{kind}1"} & kinds)
+def lane_chips(runs: Sequence[Run]) -> list[str]:
+    """The legends of the core's lane and of the DMA streams', of what occurs."""
+    causes = {cause: colour for cause, colour in CAUSE_COLOURS.items() if any(run.by_cause.get(cause) for run in runs)}
+    labels = {event.label for run in runs for event in run.events if event.kind == "transfer"}
+    seen = {transfer_colour(label) for label in labels}
+    dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if colour in seen}
+    return [chips("core", causes), *([chips("DMA brings", dma)] if dma else [])]
