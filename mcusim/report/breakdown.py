@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.machine.description import Machine
 from mcusim.report.operator_energy import ENERGY_COLOURS, operator_energy
 from mcusim.report.page import Figure, plain, shortened
-from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips
+from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
 
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run
@@ -79,7 +79,7 @@ def _bars(
 ) -> list[dict[str, Any]]:
     """A trace a part; the pointer tells all parts of its operator."""
     labels = operator_labels(run)
-    told = [
+    wholes = [
         _told(operator, label, {part: values[i] for part, values in parts.items()}, unit)
         for i, (operator, label) in enumerate(zip(run.operators, labels, strict=True))
     ]
@@ -92,15 +92,15 @@ def _bars(
             "y": [round(value, 6) for value in values if value],
             "width": 0.86 if len(labels) <= 150 else 1,
             "marker": {"color": colours[part], "line": {"color": "#ffffff", "width": 0}},
-            "hovertemplate": [_at(told[i], part, value, unit) for i, value in enumerate(values) if value],
+            "hovertemplate": [_at(wholes[i], part, value, unit) for i, value in enumerate(values) if value],
             "showlegend": False,
         }
         for part, values in parts.items()
     ]
 
 
-def _at(told: str, part: str, value: float, unit: str) -> str:
-    return f"<b>{part} {value:,.4g} {unit}</b><br>{told}<extra></extra>"
+def _at(whole: str, part: str, value: float, unit: str) -> str:
+    return told(f"<b>{part} {value:,.4g} {unit}</b>", whole)
 
 
 def _told(operator: OperatorRun, label: str, parts: Mapping[str, float], unit: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcusim.report.lanes import Lane
-from mcusim.report.style import MERGED
+from mcusim.report.style import MERGED, told
 
 __all__ = ["areas", "rates"]
 
@@ -48,7 +48,7 @@ def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, 
             "line": {"width": 0, "shape": "hv", "color": colours.get(region, MERGED)},
             "fillcolor": colours.get(region, MERGED),
             "name": region,
-            "hovertemplate": f"<b>{region}</b> %{{y:.1f}} MB/s<extra></extra>",
+            "hovertemplate": told(f"<b>{region}</b>").replace("<extra>", " %{y:.1f} MB/s<extra>"),
             "showlegend": False,
         }
         for region, values in rates(found, 0, cycles).items()

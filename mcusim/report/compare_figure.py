@@ -11,7 +11,7 @@ from mcusim.report.difference import Difference, in_words
 from mcusim.report.lanes import lanes, packed
 from mcusim.report.operator_energy import ENERGY_COLOURS, operator_energy
 from mcusim.report.page import Figure, plain
-from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips
+from mcusim.report.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
 from mcusim.report.time_figure import lane_chips
 
 if TYPE_CHECKING:
@@ -73,10 +73,11 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Fig
     traces = []
     for label, run in runs.items():
         values = [o.cycles / run.clock * 1e3 for o in run.operators]
-        told = [
-            f"<b>{plain(label)}</b><br>{name}: {value:,.4g} ms" for name, value in zip(labels[0], values, strict=True)
+        texts = [
+            told(f"<b>{plain(label)}</b>", f"{name}: {value:,.4g} ms")
+            for name, value in zip(labels[0], values, strict=True)
         ]
-        traces.append(_bar(list(range(len(values))), values, plain(label), colours[label], told))
+        traces.append(_bar(list(range(len(values))), values, plain(label), colours[label], texts))
     foot = round(_LETTER * max(map(len, labels[0]))) + 24
     layout = {
         **LAYOUT,
@@ -89,7 +90,7 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Fig
         "yaxis": axis("ms", rangemode="tozero", nticks=6),
         "meta": {"labels": labels[0]},
     }  # fmt: skip
-    caption = f"<b>By operator</b><div>{chips('', {plain(k): colours[k] for k in runs})}</div>"
+    caption = f"<b>By operator</b><div>{chips('', {k: colours[k] for k in runs})}</div>"
     return Figure(caption, traces, layout, height=230 + foot)
 
 
@@ -111,8 +112,8 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> Figure | No
     traces = []
     for label, parts in shown.items():
         ms = {name: sum(part.ms for part in parts if in_words(part) == name) for name in names}
-        told = [f"<b>{plain(label)}</b><br>{plain(name)}: {value:+,.4g} ms" for name, value in ms.items()]
-        bar = _bar(list(ms.values()), [plain(name) for name in names], plain(label), colours[label], told)
+        texts = [told(f"<b>{plain(label)}</b>", f"{plain(name)}: {value:+,.4g} ms") for name, value in ms.items()]
+        bar = _bar(list(ms.values()), [plain(name) for name in names], plain(label), colours[label], texts)
         traces.append({**bar, "orientation": "h"})
     layout = {
         **LAYOUT,
@@ -128,18 +129,18 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> Figure | No
     less += [f"{len(pairs) - len(shown)} smaller differences"] if len(pairs) > len(shown) else []
     more = f"; not drawn: {', '.join(less)}" if less else ""
     caption = f"<b>What takes longer</b> <span class=dim>what takes less points to the left{more}</span>"
-    caption += f"<div>{chips('', {plain(k): colours[k] for k in shown})}</div>"
+    caption += f"<div>{chips('', {k: colours[k] for k in shown})}</div>"
     return Figure(caption, traces, layout, height=70 + len(names) * max(20, 9 + 7 * len(shown)))
 
 
-def _bar(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, told: Sequence[str]) -> dict[str, Any]:
+def _bar(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, texts: Sequence[str]) -> dict[str, Any]:
     return {
         "type": "bar",
         "name": name,
         "x": list(x),
         "y": list(y),
         "marker": {"color": colour, "line": {"width": 0}},
-        "hovertemplate": [f"{text}<extra></extra>" for text in told],
+        "hovertemplate": list(texts),
         "showlegend": False,
     }
 
@@ -150,8 +151,8 @@ def _stacked(
     shown = {part: values for part, values in parts.items() if any(values)}
     traces = []
     for part, values in shown.items():
-        told = [f"<b>{part} {value:,.4g} {unit}</b><br>{label}" for label, value in zip(labels, values, strict=True)]
-        traces.append({**_bar(values, labels, part, colours[part], told), "orientation": "h", "width": 0.7})
+        texts = [told(f"<b>{part} {value:,.4g} {unit}</b>", label) for label, value in zip(labels, values, strict=True)]
+        traces.append({**_bar(values, labels, part, colours[part], texts), "orientation": "h", "width": 0.7})
     layout = {
         **LAYOUT,
         "barmode": "stack",

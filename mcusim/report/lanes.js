@@ -48,7 +48,7 @@ const mcusimLanes = (meta) => {
     const lines = piece.count > 1
       ? [`<b>${piece.count} tasks, too narrow for this zoom</b>`, span, `${Math.round(100 * piece.busy / Math.max(cycles, 1))}% busy`]
       : [`<b>${run.texts[piece.text]}</b>`, span, `${count(cycles)} cycles`];
-    return [...lines, ...causes].join("<br>") + "<extra></extra>";
+    return ([...lines, ...causes].join("<br>") + "<extra></extra>").replaceAll("%{", "&#37;{"); // a name is no template
   }
 
   function bars(low, high, width) {
@@ -98,7 +98,7 @@ const mcusimLanes = (meta) => {
       x: Array.from(total[i], (_, bin) => low + bin * step * run.scale),
       y: Array.from(total[i], (n, bin) => (bin === BINS ? total[i][BINS - 1] : n) / run.scale / 1e3),
       line: {width: 0, shape: "hv", color: meta.regions[region]}, fillcolor: meta.regions[region],
-      hovertemplate: `<b>${region}</b> %{y:.1f} MB/s<extra></extra>`,
+      hovertemplate: `<b>${region.replaceAll("%{", "&#37;{")}</b> %{y:.1f} MB/s<extra></extra>`,
     }));
   }
 

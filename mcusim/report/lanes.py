@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.page import plain, shortened
-from mcusim.report.style import CAUSE_COLOURS, transfer_colour
+from mcusim.report.style import CAUSE_COLOURS, told, transfer_colour
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
@@ -122,7 +122,7 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
             "y": bars["y"],
             "width": 0.8,
             "marker": {"color": bars["color"], "line": {"width": 0}},
-            "hovertemplate": [f"{text}<extra></extra>" for text in bars["text"]],
+            "hovertemplate": bars["text"],
             "text": bars["inside"],
             "textposition": "inside",
             "insidetextanchor": "middle",
@@ -157,10 +157,8 @@ def said(piece: Piece, scale: float) -> str:
     causes = [f"{names[c]} {n:,}" for c, n in piece.parts.items() if c in names] if len(piece.parts) > 1 else []
     if piece.count > 1:
         share = piece.busy / max(1, piece.end - piece.start)
-        return "<br>".join(
-            [f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes]
-        )
-    return "<br>".join([f"<b>{piece.text}</b>", span, cycles, *causes])
+        return told(f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes)
+    return told(f"<b>{piece.text}</b>", span, cycles, *causes)
 
 
 def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
@@ -205,7 +203,7 @@ def _operators(run: Run) -> Lane:
 
 
 def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:
-    at = 0
+    at = 0 if events else cycles
     for event in sorted(events, key=_start):
         label = plain(shortened(event.label, 48))
         if event.start > at:

@@ -12,7 +12,7 @@ from mcusim.plan.program import Buffer
 from mcusim.report.memory_bars import MOST
 from mcusim.report.memory_hover import HATCHED, colour
 from mcusim.report.page import plain, shortened
-from mcusim.report.style import KIND_COLOURS, MERGED
+from mcusim.report.style import KIND_COLOURS, MERGED, told
 from mcusim.report.text import size
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ def curves(
         usage = in_use(found, region)
         whole = machine.memory[region].size if region in machine.memory else 0
         share = [f", {n / whole:.0%} of {size(whole)}" if whole else "" for _, n in usage]
-        texts = [f"<b>{plain(region)}</b> {n:,} B in use{text}" for (_, n), text in zip(usage, share, strict=True)]
+        texts = [
+            told(f"<b>{plain(region)}</b> {n:,} B in use{text}") for (_, n), text in zip(usage, share, strict=True)
+        ]
         traces.append(
             {
                 "type": "scatter",
@@ -103,7 +105,7 @@ def curves(
                 "y": [n / 1024 for _, n in usage] + [usage[-1][1] / 1024],
                 "line": {"shape": "hv", "width": 2, "color": colours.get(region, MERGED)},
                 "name": plain(region),
-                "hovertemplate": [f"{text}<extra></extra>" for text in (*texts, texts[-1])],
+                "hovertemplate": [*texts, texts[-1]],
                 "showlegend": False,
             }
         )
@@ -140,7 +142,7 @@ def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict
             "color": [colour(b.rank) if b.kind == "activation" else KIND_COLOURS[b.kind] for b in found],
             "line": {"color": "#ffffff", "width": 0.5 if len(found) <= 400 else 0},
         },
-        "hovertemplate": [f"{_told(b, base, scale)}<extra></extra>" for b in found],
+        "hovertemplate": [_told(b, base, scale) for b in found],
         "showlegend": False,
     }
 
@@ -148,13 +150,11 @@ def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict
 def _told(block: Block, base: int, scale: float) -> str:
     what = block.name if block.count == 1 else f"{block.count} buffers from {block.name}"
     offset = block.address - base
-    return "<br>".join(
-        [
-            f"<b>{what}</b> ({block.kind})",
-            f"{block.bytes:,} B at {block.address:#010x}",
-            f"offset {offset:,} to {offset + block.bytes:,}",
-            f"{block.start * scale:,.4f} to {block.end * scale:,.4f} ms",
-        ]
+    return told(
+        f"<b>{what}</b> ({block.kind})",
+        f"{block.bytes:,} B at {block.address:#010x}",
+        f"offset {offset:,} to {offset + block.bytes:,}",
+        f"{block.start * scale:,.4f} to {block.end * scale:,.4f} ms",
     )
 
 

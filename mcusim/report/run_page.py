@@ -32,7 +32,8 @@ def run_page(result: Result) -> str:
     parts: list[str | Figure] = [lead(result)]
     if result.run is not None:
         run = result.run
-        parts += [strip(run), time_figure(run, result.machine), breakdown_figure(run, result.machine)]
+        parts += [strip(run), time_figure(run, result.machine)] if run.cycles else []
+        parts += [breakdown_figure(run, result.machine)] if run.operators else []
         parts += [traffic_figure(run)] if run.traffic else []
         parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
     parts += [_reading(result), rests_on(result)]

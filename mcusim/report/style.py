@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcusim.machine.description import Machine
+from mcusim.report.page import plain
 
 __all__ = [
     "CAUSE_COLOURS",
@@ -19,6 +20,7 @@ __all__ = [
     "axis",
     "chips",
     "region_colours",
+    "told",
     "transfer_colour",
 ]
 
@@ -81,10 +83,15 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     }
 
 
+def told(*lines: str) -> str:
+    """What the pointer tells, from lines of plotly's markup; names in them are no templates."""
+    return f"{'<br>'.join(lines)}<extra></extra>".replace("%{", "&#37;{")
+
+
 def chips(title: str, named: Mapping[str, str]) -> str:
-    """A legend as HTML: names, which are plain text, and their colours."""
+    """A legend as HTML: names, which are any text, and their colours."""
     found = "".join(
-        f'<span class="chip"><i style="background:{colour}"></i>{name}</span>' for name, colour in named.items()
+        f'<span class="chip"><i style="background:{colour}"></i>{plain(name)}</span>' for name, colour in named.items()
     )
     return f'<span class="chips"><span class="dim">{title}</span> {found}</span>'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.page import Figure, plain
-from mcusim.report.style import LAYOUT, axis, chips
+from mcusim.report.style import LAYOUT, axis, chips, told
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -49,8 +49,6 @@ def _bars(regions: list[str], values: list[int], said: str, colour: str) -> dict
         "x": [n / 1024 for n in values],
         "width": 0.7,
         "marker": {"color": colour, "line": {"color": "#ffffff", "width": 0}},
-        "hovertemplate": [
-            f"<b>{name}</b>: {said} {n:,} B<extra></extra>" for name, n in zip(regions, values, strict=True)
-        ],
+        "hovertemplate": [told(f"<b>{name}</b>: {said} {n:,} B") for name, n in zip(regions, values, strict=True)],
         "showlegend": False,
     }

@@ -1,0 +1,265 @@
+"""The page of one run: its figures are the run's, a browser draws it, hovers, zooms and asks nobody."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+from browser import browser, opened
+from pages import Page, asks_for_nothing
+from test_memory_html import HOSTILE
+from test_report import make_result
+
+from mcusim import load_model, simulate
+from mcusim.model.graph import Graph
+from mcusim.model.zoo import architectures
+from mcusim.report import Result
+from mcusim.report.breakdown import breakdown_figure
+from mcusim.report.bus import rates
+from mcusim.report.energy import dma_busy_cycles
+from mcusim.report.lanes import SLOTS, drawn, lanes, slots, spans
+from mcusim.report.occupancy import blocks, in_use
+from mcusim.report.operator_energy import operator_energy
+from mcusim.report.run_page import run_page
+from mcusim.report.style import CAUSE_COLOURS
+
+__all__ = ["browser"]
+F746 = "stm32f746g-disco"
+CASES = [("ds-cnn", "tinyops"), ("ds-cnn", "internal"), ("figure-1", "external"), ("proxyless-w0.25-r160", "tinyops")]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def result(request: pytest.FixtureRequest) -> Result:
+    model, policy = request.param
+    return simulate(model, F746, policy)
+
+
+@pytest.fixture(scope="module")
+def tiled() -> Result:
+    return simulate("ds-cnn", F746, "tinyops")
+
+
+def test_the_core_lane_is_the_run(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    operators, core, *streams = lanes(run)
+    for lane in (operators, core):
+        assert lane.entries[0].start == 0 and lane.entries[-1].end == run.cycles
+        assert all(a.end == b.start for a, b in pairwise(lane.entries))
+    spent: Counter[str] = Counter()
+    for entry in core.entries:
+        assert sum(n for _, n in entry.parts) == entry.end - entry.start
+        spent.update(dict(entry.parts))
+    assert spent == {CAUSE_COLOURS[cause]: n for cause, n in run.by_cause.items() if n}
+    assert [lane.name for lane in streams] == sorted(set(run.busy) - {"core"})
+    for lane in streams:
+        assert sum(entry.end - entry.start for entry in lane.entries) == run.busy[lane.name]
+
+
+@pytest.mark.parametrize("share", [1e-6, 1 / SLOTS, 0.02, 1.0])
+def test_merging_keeps_every_task_and_every_cycle(result: Result, share: float) -> None:
+    run = result.run
+    assert run is not None
+    slot = share * run.cycles
+    for lane in lanes(run):
+        found = slots(lane.entries, slot)
+        assert sum(piece.count for piece in found) == len(lane.entries) and len(found) <= 2 / share + 2
+        assert sum(piece.busy for piece in found) == sum(e.end - e.start for e in lane.entries)
+        assert all(a.end <= b.start for a, b in pairwise(found))
+        assert all(piece.count == 1 or piece.end - piece.start <= slot for piece in found)
+        for piece in found:
+            assert sum(piece.parts.values()) == piece.busy
+
+
+def test_what_crosses_the_pins_is_the_traffic(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    for bins in (7, 300):
+        found = rates(lanes(run), 0, run.cycles, bins)
+        moved = {region: sum(values) * run.cycles / bins for region, values in found.items()}
+        assert moved == pytest.approx({region: t.total for region, t in run.traffic.items()}, rel=1e-6)
+
+
+def test_bytes_in_use_are_those_of_the_plan(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    found = blocks(run, result.machine, spans(run))
+    for region, peak in run.header.peak_bytes.items():
+        used = max(n for _, n in in_use(found, region))
+        assert 0.85 * peak <= used <= peak  # without padding
+
+
+def test_bars_are_the_operators_cycles_and_energies(result: Result) -> None:
+    run, energy = result.run, result.energy
+    assert run is not None and energy is not None
+    by_part = operator_energy(run, result.machine)
+    assert sum(sum(parts.values()) for parts in by_part.values()) == pytest.approx(energy.energy_mj, rel=1e-9)
+    tops: dict[str, Counter[int]] = {"y": Counter(), "y2": Counter()}
+    for trace in breakdown_figure(run, result.machine).data:
+        for x, y in zip(trace["x"], trace["y"], strict=True):
+            tops[trace["yaxis"]][x] += y
+    for i, operator in enumerate(run.operators):
+        assert tops["y"][i] == pytest.approx(operator.cycles / run.clock * 1e3, abs=1e-5)
+        assert tops["y2"][i] == pytest.approx(sum(by_part[operator.index].values()), abs=1e-5)
+
+
+def test_the_page_says_what_the_table_says_and_loads_nothing(result: Result) -> None:
+    whole = run_page(result)
+    page = Page(whole)
+    assert asks_for_nothing(page) and whole == run_page(result) and len(page.figures) == 3
+    assert f"{result.value('latency_ms'):,.2f} ms" in page.text and f"{result.value('energy_mj'):,.2f} mJ" in page.text
+    assert result.confidence is not None and result.confidence in page.text
+    assert all(text in page.text for text in result.assumptions)
+
+
+def test_without_a_run_the_page_says_why() -> None:
+    page = Page(run_page(simulate("mobilenet-v1-w1.0-r224", F746, "internal")))
+    assert "There is no run: " in page.text and "does not fit" in page.text and not page.figures
+
+
+@pytest.mark.parametrize("changes", [{"cycles": 0, "by_cause": {}, "operators": ()}, {}])
+def test_runs_of_hardly_anything(changes: dict[str, Any]) -> None:
+    result = make_result()
+    assert result.run is not None
+    assert "unit" in Page(run_page(replace(result, run=replace(result.run, **changes)))).text
+
+
+def hostile() -> Result:
+    result = simulate("figure-1", F746, "tinyops")
+    run = result.run
+    assert run is not None
+    names = [*HOSTILE, *HOSTILE]
+    operators = tuple(replace(o, type=names[i]) for i, o in enumerate(run.operators))
+    events = tuple(replace(e, label=f"{e.operator} {names[i % 8]}") for i, e in enumerate(run.events))
+    buffers = tuple(replace(b, name=names[i % 8]) for i, b in enumerate(run.header.buffers))
+    header = replace(run.header, buffers=buffers)
+    return replace(
+        result, run=replace(run, operators=operators, events=events, header=header), model=HOSTILE[0],
+        warnings=tuple(HOSTILE), confidence=HOSTILE[1],
+    )  # fmt: skip
+
+
+def test_hostile_names_stay_text(browser: Any, tmp_path: Path) -> None:
+    whole = run_page(hostile())
+    own = Page(whole)
+    own.own = own.own.replace("https://example.org", "")
+    assert asks_for_nothing(own) and not set("\x00\x07\u2028\u202e\ud800") & set(own.own)
+    with opened(browser, whole.encode().decode(), tmp_path) as found:
+        assert not found.said and len(found.asked) == 1
+        assert found.page.evaluate("document.querySelectorAll('img, a[href]').length") == 0
+        assert "%{meta[0]}%{x}<extra>" in found.page.evaluate("document.body.textContent")
+
+
+SEEN = """
+() => {
+  const plots = [...document.querySelectorAll(".plot")];
+  return {
+    paths: plots.map((p) => p.querySelectorAll(".bars .point path").length),
+    lanes: plots[0].data[0].y.length, bus: plots[0].data.filter((t) => t.stackgroup).length,
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    ink: getComputedStyle(document.querySelector(".plot .xtick text")).fill,
+    wanted: getComputedStyle(document.body).color,
+  };
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_draws_it(tiled: Result, browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+    with opened(browser, run_page(tiled), tmp_path, width, scheme) as found:
+        seen = found.page.evaluate(SEEN)
+        assert all(count > 10 for count in seen["paths"][:2]) and seen["lanes"] > 50 and seen["bus"] == 3
+        assert seen["overflow"] <= 0 and seen["ink"] == seen["wanted"]
+        assert not found.said and found.asked == [(tmp_path / "page.html").as_uri()]
+
+
+def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -> None:
+    run = tiled.run
+    assert run is not None
+    with opened(browser, run_page(tiled), tmp_path) as found:
+        assert "2 CONV_2D" in found.hover(0.27, 0.12) and "compute" in found.hover(0.27, 0.37)
+        assert "MB/s" in found.hover(0.27, 1.95)
+        whole = found.layout("xaxis.range")
+        assert whole == pytest.approx([0, 1e3 * run.cycles / run.clock])
+        found.drag(0.2, 0.3)
+        low, high = found.layout("xaxis.range")
+        assert low == pytest.approx(0.2 * whole[1], rel=0.05) and high == pytest.approx(0.3 * whole[1], rel=0.05)
+        texts = found.page.evaluate("document.querySelectorAll('.plot')[0].data[0].hovertemplate")
+        inside = [e for lane in lanes(run) for e in lane.entries if e.end * 1e3 >= low * run.clock]
+        assert 0 < len(texts) < len(inside) and not any("too narrow" in text for text in texts[:20])
+        box = found.area()
+        found.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+        found.page.wait_for_timeout(400)
+        assert found.layout("xaxis.range") == whole and not found.said
+
+
+def test_the_script_merges_as_the_library_does(result: Result, browser: Any, tmp_path: Path) -> None:
+    run = result.run
+    assert run is not None
+    scale = 1e3 / run.clock
+    (ours,) = drawn(lanes(run), run.cycles, scale)
+    with opened(browser, run_page(result), tmp_path) as found:
+        script = (
+            "const figure = JSON.parse(document.getElementById('figure-0').textContent);"
+            f"mcusimLanes(figure.layout.meta)([0, {run.cycles * scale!r}], {SLOTS})[0]"
+        )
+        theirs = found.page.evaluate(f"() => {{ {script.replace('mcusimLanes', 'return mcusimLanes')} }}")
+    assert theirs["y"] == ours["y"] and theirs["marker"]["color"] == ours["marker"]["color"]
+    for key in ("base", "x"):
+        assert theirs[key] == pytest.approx(ours[key], abs=1e-9)
+    said = [[text.split("<br>") for text in one["hovertemplate"]] for one in (theirs, ours)]
+    for one, other in zip(*said, strict=True):  # the last digit of a time is rounded another way
+        assert one[:1] + one[2:] == other[:1] + other[2:]
+
+
+def deep(monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """174 operators, as many as the deepest networks for microcontrollers have."""
+    layers = (("conv", 3, 2, 32), ("block", "3", 3, 24, 2, 21), ("block", "3", 3, 40, 2, 22))
+    network = architectures.Architecture("deep", (*layers, ("global_pool",), ("classes", 1000), ("flatten",)))
+    monkeypatch.setitem(architectures.ARCHITECTURES, "deep", network)
+    return load_model("deep-w0.50-r128")
+
+
+@pytest.mark.slow
+def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = simulate(deep(monkeypatch), F746, "tinyops", sram_budget="45 KiB")
+    assert result.run is not None and len(result.run.operators) >= 170 and len(result.run.events) > 2000
+    whole = run_page(result)
+    assert len(whole.encode()) < 8_000_000
+    times = []
+    for _ in range(3):  # the machine may be busy
+        begin = perf_counter()
+        with opened(browser, whole, tmp_path) as found:
+            assert found.hover(0.1, 0.12)
+            times.append(perf_counter() - begin)
+            assert not found.said
+    assert min(times) < 3, times
+
+
+def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:
+    run = tiled.run
+    assert run is not None
+    figure = tiled.figure()
+    kinds = Counter(trace.type for trace in figure.data)
+    assert kinds["bar"] >= 4 and kinds["scatter"] == 3 and json.loads(figure.to_json())["layout"]["xaxis2"]
+    summary = tiled._repr_html_()
+    assert f"{tiled.value('latency_ms'):,.2f} ms" in summary and "<script" not in summary and len(summary) < 20_000
+    assert tiled.table().startswith(f"ds-cnn on {F746}")
+    failed = simulate("mobilenet-v1-w1.0-r224", F746, "internal")
+    assert "There is no run" in failed._repr_html_() and not failed.figure().data
+
+
+def test_the_dma_s_energy_is_that_of_its_busy_time(tiled: Result) -> None:
+    assert tiled.run is not None
+    power = replace(tiled.machine.power, dma_active=0.01)
+    parts = operator_energy(tiled.run, replace(tiled.machine, power=power))
+    busy = dma_busy_cycles(tiled.run.events) / tiled.run.clock
+    assert sum(own["DMA"] for own in parts.values()) == pytest.approx(1e3 * power.supply * 0.01 * busy)
+    assert sum(own["DMA"] > 0 for own in parts.values()) > 5
