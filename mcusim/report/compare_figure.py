@@ -113,24 +113,26 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> Figure | No
     for label, parts in shown.items():
         ms = {name: sum(part.ms for part in parts if in_words(part) == name) for name in names}
         texts = [told(f"<b>{plain(label)}</b>", f"{plain(name)}: {value:+,.4g} ms") for name, value in ms.items()]
-        bar = _bar(list(ms.values()), [plain(name) for name in names], plain(label), colours[label], texts)
+        bar = _bar(list(ms.values()), list(range(len(names))), plain(label), colours[label], texts)
         traces.append({**bar, "orientation": "h"})
     layout = {
         **LAYOUT,
         "barmode": "group",
-        "bargap": 0.25,
+        "bargap": 0.4,
         "margin": {"l": 10, "r": 10, "t": 8, "b": 44},
         "xaxis": axis("ms", nticks=7),
         "yaxis": {
-            "type": "category", "automargin": True, "showgrid": False, "tickfont": {"size": 11}, "fixedrange": True,
+            "range": [-0.5, len(names) - 0.2], "showticklabels": False, "showgrid": False, "zeroline": False,
+            "fixedrange": True,
         },
+        "annotations": [_heading(plain(name), i + 0.3) for i, name in enumerate(names)],
     }  # fmt: skip
     less = [f"{len(size) - len(names)} smaller parts"] if len(size) > len(names) else []
     less += [f"{len(pairs) - len(shown)} smaller differences"] if len(pairs) > len(shown) else []
     more = f"; not drawn: {', '.join(less)}" if less else ""
     caption = f"<b>What takes longer</b> <span class=dim>what takes less points to the left{more}</span>"
     caption += f"<div>{chips('', {k: colours[k] for k in shown})}</div>"
-    return Figure(caption, traces, layout, height=70 + len(names) * max(20, 9 + 7 * len(shown)))
+    return Figure(caption, traces, layout, height=70 + len(names) * (30 + 6 * len(shown)))
 
 
 def _bar(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -169,4 +171,4 @@ def _stacked(
 
 def _heading(text: str, y: float) -> dict[str, Any]:
     place = {"xref": "x domain", "x": 0, "xanchor": "left", "yref": "y", "y": y, "yanchor": "bottom"}
-    return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
+    return {"text": text, "showarrow": False, **place, "font": {"size": 11}, "borderpad": 0}

@@ -57,11 +57,11 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     if not runs:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
-    pairs = [(base, label, explain(named[base], named[label])) for base, label in _pairs(named)]
-    told = [f"{plain(sentence(found, base, label))}." for base, label, found in pairs]
+    pairs = [(*_named(named, *pair), explain(*(named[label] for label in pair))) for pair in _pairs(named)]
+    told = [f"{plain(place)}{plain(sentence(found, base, label))}." for base, label, place, found in pairs]
     parts.append(_list(told).replace("<ul>", '<ul class="told">', 1) if told else "")
     parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
-    figures = [differences_figure({f"{label}, not {base}": found for base, label, found in pairs})]
+    figures = [differences_figure({f"{place}{label}, not {base}": found for base, label, place, found in pairs})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
     parts.append(_numbers({label: named[label] for label in runs}))
     return parts + [_exact(*pair) for pair in pairs]
@@ -78,6 +78,17 @@ def _pairs(named: Mapping[str, Result]) -> list[tuple[str, str]]:
     pairs = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
     first = min(best, key=lambda label: time[label])
     return pairs + [(first, label) for label in best if label != first]
+
+
+def _named(named: Mapping[str, Result], base: str, label: str) -> tuple[str, str, str]:
+    """Short names of the two, which say what differs, and where both ran when there are several machines."""
+    results = [named[base], named[label]]
+    first, second = labels(results)
+    machines = {(result.machine.name, str(result.machine.changes)) for result in named.values()}
+    alike = (
+        results[0].machine.name == results[1].machine.name and results[0].machine.changes == results[1].machine.changes
+    )
+    return first, second, f"On {results[0].machine.name}: " if alike and len(machines) > 1 else ""
 
 
 def _numbers(named: Mapping[str, Result]) -> str:
@@ -107,14 +118,14 @@ def _failed(named: Mapping[str, Result]) -> str:
     return _list(lines) if lines else ""
 
 
-def _exact(base: str, label: str, found: Sequence[Difference]) -> str:
+def _exact(base: str, label: str, place: str, found: Sequence[Difference]) -> str:
     """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
     if not found:
         return ""
     numbers = rounded_parts([1000 * part.seconds for part in found], 3)
     rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(found, numbers, strict=True)]
     rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} ms</b>"])
-    head = f"{_count(len(found), 'part')} by which {plain(label)} differs from {plain(base)}"
+    head = f"{plain(place)}{_count(len(found), 'part')} by which {plain(label)} differs from {plain(base)}"
     return f"<details><summary>{head}</summary>{table(['what', 'more'], rows)}</details>"
 
 

@@ -93,7 +93,8 @@ def chips(title: str, named: Mapping[str, str]) -> str:
     found = "".join(
         f'<span class="chip"><i style="background:{colour}"></i>{plain(name)}</span>' for name, colour in named.items()
     )
-    return f'<span class="chips"><span class="dim">{title}</span> {found}</span>'
+    named_so = f'<span class="dim">{title}</span> ' if title else ""
+    return f'<span class="chips">{named_so}{found}</span>'
 
 
 def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]:
