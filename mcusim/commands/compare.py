@@ -55,31 +55,37 @@ def compare(
 
     \b
     Examples:
-      mcusim compare
-      mcusim compare --table 2
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
-      mcusim compare ds-cnn --policy internal,tinyops --json rows.json
+      mcusim compare ds-cnn --policy internal,tinyops --json rows.json --html compare.html
     """
     output = Output(json, force, models or ())
-    if html is not None:
-        check_outputs([html], json, [*(models or ()), *(machine or "").split(",")], force)
-    from mcusim.plan import require_effect
+    check_outputs([html] if html else [], json, [*(models or ()), *(machine or "").split(",")], force)
     from mcusim.study.compare import compare_cases
     from mcusim.study.settings import base_settings
 
     overlays = options.comma_list(overlay, "--overlay")
     base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
-    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
-    cases = _cases(models, machines, policies, table, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
+    boards, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    cases = _cases(models, boards, policies, table, base)
+    _require_effect(cases, sram_budget, overlays)
     with bar("simulating", len(cases)) as step:
         comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
+    _write(html, comparison.rows, force)
+    output.emit(lambda: str(comparison), comparison.to_json)
+    return _status(comparison.rows)
+
+
+def _require_effect(cases: Sequence[Case], sram_budget: str | None, overlays: list[str] | None) -> None:
+    from mcusim.plan import require_effect
+
+    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
+
+
+def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
     if html is not None:
         from mcusim.report.compare_page import compare_page
 
-        write_bytes(html, compare_page(comparison.rows).encode(), force)
-    output.emit(lambda: str(comparison), comparison.to_json)
-    return _status(comparison.rows)
+        write_bytes(html, compare_page(rows).encode(), force)
 
 
 def _cases(

@@ -82,13 +82,11 @@ def run(
       mcusim run vww_96_int8.tflite --machine stm32f746g-disco --policy internal
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
-      mcusim run ds-cnn --policy tinyops --fidelity both
+      mcusim run ds-cnn --policy tinyops --fidelity both --html report.html
     """
-    files = _Files(Output(json, force, [model]), input, output, force, html)
-    files.checked(fidelity, [model, machine, json])
+    files = _Files(Output(json, force, [model]), input, output, force, html).checked(fidelity, [model, machine, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
-    copied = options.comma_list(overlay, "--overlay")
-    planned = partial(_settings, policy, kernels, sram_budget, weights, copied, fidelity, execution)
+    planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, fidelity, execution)
     with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
     return files.report(found, operators, assumptions)
@@ -99,7 +97,7 @@ def _settings(
     kernels: str | None,
     sram_budget: str | None,
     weights: str | None,
-    overlay: list[str] | None,
+    overlay: str | None,
     fidelity: str,
     execution: Callable[[Any], Execution],
     step: Any,
@@ -108,7 +106,8 @@ def _settings(
     from mcusim.study.settings import settings
 
     named = "emulate" if fidelity == "both" else fidelity
-    return settings(policy, kernels, sram_budget, weights, overlay, named, execution(step))
+    copied = options.comma_list(overlay, "--overlay")
+    return settings(policy, kernels, sram_budget, weights, copied, named, execution(step))
 
 
 def _simulate(
@@ -195,6 +194,7 @@ def replay(
     max_instructions: options.Instructions = None,
     operators: Slowest = 10,
     assumptions: Assumptions = False,
+    html: Html = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -209,7 +209,8 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    files = _Files(Output(json, force, [trace, model]), input, output, force).checked(fidelity, [trace, model, json])
+    files = _Files(Output(json, force, [trace, model]), input, output, force, html)
+    files.checked(fidelity, [trace, model, machine, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))

@@ -61,7 +61,12 @@ const mcusimLanes = (meta) => {
           const hover = said(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
           const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
           const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
-          for (const [start, length, colour] of laid(piece, slot)) {
+          for (let [start, length, colour] of laid(piece, slot)) {
+            if (row.labelled) { // a text stands in the middle of what is seen
+              const end = Math.min(start + length, high / run.scale);
+              start = Math.max(start, low / run.scale);
+              length = end - start;
+            }
             all.base.push(start * run.scale);
             all.x.push(length * run.scale);
             all.y.push(-(top + number));

@@ -2,7 +2,7 @@
 (() => {
   const SLOT = 15, LETTER = 5.9, PRINTED = 680; // pixels: a label on end, a letter of it, a plot on paper
   const config = { // buttons by name: plotly.js has others that send the plot to a server
-    responsive: true, displaylogo: false, plotlyServerURL: "",
+    responsive: true, displaylogo: false, showTips: false, plotlyServerURL: "",
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
   };
   const round = (least) => { // the next of 1, 2, 5, 10, 20, 50, ...
@@ -49,6 +49,10 @@
     addEventListener("beforeprint", () => Plotly.relayout(div, {width: PRINTED}));
     addEventListener("afterprint", () => Plotly.relayout(div, {width: null, autosize: true}));
   }
+
+  const folded = [...document.querySelectorAll("details")].filter((one) => !one.open); // paper cannot be unfolded
+  addEventListener("beforeprint", () => folded.forEach((one) => (one.open = true)));
+  addEventListener("afterprint", () => folded.forEach((one) => (one.open = false)));
 
   for (const row of document.querySelectorAll(".row")) {
     const plots = [...row.querySelectorAll(".plot")];
