@@ -11,10 +11,11 @@ from itertools import accumulate, groupby
 from mcusim.engine.run import OperatorRun, Wait
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
 from mcusim.plan.layout import pieces
-from mcusim.plan.program import Compute, Transfer
+from mcusim.plan.program import Compute, Operand, Span, Transfer
 
 __all__ = ["Waits", "shared_out", "transferred"]
 
+_HOT = ("filter", "input0", "scratch", "output")  # what kernels touch most often: looked for first
 _Key = tuple[int, str, str, str]
 
 
@@ -24,11 +25,12 @@ class Waits:
     def __init__(self, memory: MemorySystem) -> None:
         self.memory, self.machine = memory, memory.machine
         self._ticks: dict[_Key, int] = {}
+        self._known: dict[tuple[int, int], list[Span]] = {}
         self._watched: list[tuple[str, str]] = []  # region and role of each range
 
     def begin(self, task: Compute) -> None:
         """From now on stalls are those of ``task``."""
-        found = [(o.role, part) for o in task.operands for part in pieces(self.machine, o.span)]
+        found = [(o.role, part) for o in sorted(task.operands, key=_hot) for part in self._pieces(o.span)]
         self._watched = [(part.region, role) for role, part in found]
         self.memory.watch_operands([(part.address, part.end) for _, part in found])
 
@@ -67,6 +69,12 @@ class Waits:
             found += [Wait(index, cause, "", "other", by_cause[cause]) for cause in rest]
         return tuple(sorted(found, key=lambda w: (w.operator, w.cause, w.region, w.role)))
 
+    def _pieces(self, span: Span) -> list[Span]:
+        key = (span.address, span.bytes)
+        if key not in self._known:
+            self._known[key] = pieces(self.machine, span)
+        return self._known[key]
+
     def _add(self, operator: int, region: str, role: str, ticks: int) -> None:
         if ticks:
             key = (operator, CAUSE[self.machine.memory[region].kind], region, role)
@@ -78,6 +86,10 @@ def shared_out(whole: int, weights: list[int]) -> list[int]:
     total = sum(weights)
     ends = [reached * whole // total for reached in accumulate(weights)]
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _hot(operand: Operand) -> int:
+    return _HOT.index(operand.role) if operand.role in _HOT else len(_HOT)
 
 
 def transferred(task: Transfer) -> dict[str, int]:

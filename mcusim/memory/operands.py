@@ -31,10 +31,10 @@ def charge(s: State, address: int, stall: int) -> None:
 def begin(s: State, ranges: Sequence[tuple[int, int]]) -> None:
     """Count from now on for ``ranges`` (first address, end); of those that overlap the first counts."""
     s[L.OPERANDS] = count = min(len(ranges), L.MAX_OPERANDS)
-    for i, (low, high) in enumerate(ranges[:count]):
-        s[L.OPERAND + 3 * i : L.OPERAND + 3 * i + 3] = low, high, 0
+    s[L.OPERAND : L.OPERAND + 3 * count] = [n for low, high in ranges[:count] for n in (low, high, 0)]
 
 
 def counted(s: State) -> list[int]:
     """Ticks of each range since :func:`begin`."""
-    return [int(n) for n in s[L.OPERAND + 2 : L.OPERAND + 3 * int(s[L.OPERANDS]) : 3]]
+    ticks: list[int] = s[L.OPERAND + 2 : L.OPERAND + 3 * int(s[L.OPERANDS]) : 3].tolist()
+    return ticks

@@ -97,11 +97,8 @@ class MemorySystem:
     def since(self, before: np.ndarray[Any, Any]) -> dict[str, Demand]:
         """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
         delta = self.snapshot() - before
-        return {
-            region.name: Demand(*map(int, row[_DEMAND]))
-            for region, row in zip(self.regions, delta, strict=True)
-            if row.any()
-        }
+        rows = zip(self.regions, delta[:, _DEMAND].tolist(), delta.any(axis=1).tolist(), strict=True)
+        return {region.name: Demand(*row) for region, row, touched in rows if touched}
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
