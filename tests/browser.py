@@ -71,7 +71,7 @@ def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str
     """The page drawn by the browser: all plots are there."""
     file = folder / "page.html"
     file.write_text(html, encoding="utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": width, "height": 1400}, color_scheme=scheme)
     found = Opened(context.new_page())
     found.page.on("console", lambda message: found.said.append(message.text))
     found.page.on("pageerror", lambda error: found.said.append(str(error)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +14,15 @@ from test_report import make_result
 from mcusim import load_machine, simulate
 from mcusim.errors import DoesNotFit
 from mcusim.report import Result
-from mcusim.report.difference import Difference, cycles_by_part, explain, in_words, rounded_parts, sentence
+from mcusim.report.difference import (
+    Difference,
+    cycles_by_part,
+    energy_sentence,
+    explain,
+    in_words,
+    rounded_parts,
+    sentence,
+)
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 
@@ -122,3 +131,13 @@ def test_the_sentence_s_numbers_sum() -> None:
     assert sentence([Difference("bus", "", "", -Fraction(1, 100))], "a", "b") == (
         "b takes 10.0 ms less than a: -10.0 waiting for DMA beats"
     )
+
+
+def test_the_energy_s_parts_sum_and_say_what_draws_it() -> None:
+    a, b = ran("ds-cnn", F469, "internal"), ran("ds-cnn", F469, "external")
+    assert a.energy is not None and b.energy is not None
+    said = energy_sentence(a, b)
+    whole, *parts = [float(n) for n in re.findall(r"(?<![\w])-?\d+\.\d+", said)]
+    assert whole == pytest.approx(sum(parts)) == pytest.approx(b.energy.energy_mj - a.energy.energy_mj, abs=0.06)
+    assert " mJ more: " in said and "SDRAM on" in said and energy_sentence(a, a) == ""
+    assert energy_sentence(b, a).split(":")[0] == said.split(":")[0].replace("more", "less")

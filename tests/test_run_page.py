@@ -24,7 +24,7 @@ from mcusim.report.breakdown import breakdown_figure
 from mcusim.report.bus import rates
 from mcusim.report.energy import dma_busy_cycles
 from mcusim.report.lanes import SLOTS, drawn, lanes, slots, spans
-from mcusim.report.occupancy import blocks, in_use
+from mcusim.report.occupancy import address_map, blocks, in_use, mapped
 from mcusim.report.operator_energy import operator_energy
 from mcusim.report.run_page import run_page
 from mcusim.report.style import CAUSE_COLOURS
@@ -93,6 +93,29 @@ def test_bytes_in_use_are_those_of_the_plan(result: Result) -> None:
     for region, peak in run.header.peak_bytes.items():
         used = max(n for _, n in in_use(found, region))
         assert 0.85 * peak <= used <= peak  # without padding
+
+
+def test_the_map_s_rectangles_are_the_bytes_in_use(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    found = blocks(run, result.machine, spans(run))
+    for region in mapped(found):
+        base = result.machine.memory[region].base
+        traces, end, above = address_map(found, region, base, 1.0, "y4")
+        usage = in_use(found, region)
+        for at, used in usage:
+            inside = []
+            for trace in traces:
+                for x, width, low, size in zip(*(trace[key] for key in ("x", "width", "base", "y")), strict=True):
+                    if x - width / 2 <= at + 0.25 < x + width / 2:
+                        inside.append((round(low * 1024), round((low + size) * 1024)))
+            covered, reached = 0, 0
+            for low, high in sorted(inside):
+                covered += max(0, high - max(low, reached))
+                reached = max(reached, high)
+            assert covered == used
+        weights = sum(b.bytes for b in found if b.kind == "weights" and b.region == region)
+        assert above in (0, weights) and 0 < 1024 * end <= result.machine.memory[region].size
 
 
 def test_bars_are_the_operators_cycles_and_energies(result: Result) -> None:
@@ -186,6 +209,7 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
     with opened(browser, run_page(tiled), tmp_path) as found:
         assert "2 CONV_2D" in found.hover(0.27, 0.12) and "compute" in found.hover(0.27, 0.37)
         assert "MB/s" in found.hover(0.27, 1.95)
+        assert "tensor" in (said := found.hover(0.3, 5.0)) and "offset" in said and "ms" in said
         whole = found.layout("xaxis.range")
         assert whole == pytest.approx([0, 1e3 * run.cycles / run.clock])
         found.drag(0.2, 0.3)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mcusim.report.compare_figure import RUN_COLOURS, differences_figure, lanes_beside, operators_figure, totals_figure
-from mcusim.report.difference import Difference, explain, in_words, rounded_parts, sentence
+from mcusim.report.difference import Difference, energy_sentence, explain, in_words, rounded_parts, sentence
 from mcusim.report.page import Figure, page, plain, shortened, table
 from mcusim.report.result import Result, sram_bytes
 from mcusim.report.run_page import rests_on
@@ -32,7 +33,8 @@ def compare_page(results: Sequence[Result]) -> str:
         parts += _section(model, members)
     parts.append(_reading() if ran else "")
     parts += _believed(results)
-    return page("Runs side by side", [part for part in parts if part])
+    title = f"{shortened(next(iter(groups)), 80)}: runs side by side" if len(groups) == 1 else "Runs side by side"
+    return page(title, [part for part in parts if part])
 
 
 def labels(results: Sequence[Result]) -> list[str]:
@@ -50,6 +52,22 @@ def labels(results: Sequence[Result]) -> list[str]:
     return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """Why ``label`` takes longer than ``base``, two short names; ``place`` says where both ran."""
+
+    base: str
+    label: str
+    place: str
+    parts: tuple[Difference, ...]
+    energy: str
+
+    @property
+    def said(self) -> str:
+        told = f"{self.place}{sentence(self.parts, self.base, self.label)}"
+        return f"{told}; {self.energy}." if self.energy else f"{told}."
+
+
 def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     named = dict(zip(labels(members), members, strict=True))
     runs = {label: result.run for label, result in named.items() if result.run is not None}
@@ -57,14 +75,14 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     if not runs:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
-    pairs = [(*_named(named, *pair), explain(*(named[label] for label in pair))) for pair in _pairs(named)]
-    told = [f"{plain(place)}{plain(sentence(found, base, label))}." for base, label, place, found in pairs]
-    parts.append(_list(told).replace("<ul>", '<ul class="told">', 1) if told else "")
+    pairs = [_pair(named, *pair) for pair in _pairs(named)]
+    told = "".join(f"<li>{plain(pair.said)}</li>" for pair in pairs)
+    parts.append(f'<ul class="told">{told}</ul>' if told else "")
     parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
-    figures = [differences_figure({f"{place}{label}, not {base}": found for base, label, place, found in pairs})]
+    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in pairs})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
     parts.append(_numbers({label: named[label] for label in runs}))
-    return parts + [_exact(*pair) for pair in pairs]
+    return parts + [_exact(pair) for pair in pairs]
 
 
 def _pairs(named: Mapping[str, Result]) -> list[tuple[str, str]]:
@@ -80,15 +98,13 @@ def _pairs(named: Mapping[str, Result]) -> list[tuple[str, str]]:
     return pairs + [(first, label) for label in best if label != first]
 
 
-def _named(named: Mapping[str, Result], base: str, label: str) -> tuple[str, str, str]:
-    """Short names of the two, which say what differs, and where both ran when there are several machines."""
-    results = [named[base], named[label]]
-    first, second = labels(results)
+def _pair(named: Mapping[str, Result], base: str, label: str) -> _Pair:
+    a, b = named[base], named[label]
+    first, second = labels([a, b])
     machines = {(result.machine.name, str(result.machine.changes)) for result in named.values()}
-    alike = (
-        results[0].machine.name == results[1].machine.name and results[0].machine.changes == results[1].machine.changes
-    )
-    return first, second, f"On {results[0].machine.name}: " if alike and len(machines) > 1 else ""
+    alike = a.machine.name == b.machine.name and a.machine.changes == b.machine.changes
+    place = f"On {a.machine.name}: " if alike and len(machines) > 1 else ""
+    return _Pair(first, second, place, explain(a, b), energy_sentence(a, b))
 
 
 def _numbers(named: Mapping[str, Result]) -> str:
@@ -118,15 +134,15 @@ def _failed(named: Mapping[str, Result]) -> str:
     return _list(lines) if lines else ""
 
 
-def _exact(base: str, label: str, place: str, found: Sequence[Difference]) -> str:
+def _exact(pair: _Pair) -> str:
     """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
-    if not found:
+    if not pair.parts:
         return ""
-    numbers = rounded_parts([1000 * part.seconds for part in found], 3)
-    rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(found, numbers, strict=True)]
+    numbers = rounded_parts([1000 * part.seconds for part in pair.parts], 3)
+    rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(pair.parts, numbers, strict=True)]
     rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} ms</b>"])
-    head = f"{plain(place)}{_count(len(found), 'part')} by which {plain(label)} differs from {plain(base)}"
-    return f"<details><summary>{head}</summary>{table(['what', 'more'], rows)}</details>"
+    head = f"{pair.place}{_count(len(rows) - 1, 'part')} by which {pair.label} differs from {pair.base}"
+    return f"<details><summary>{plain(head)}</summary>{table(['what', 'more'], rows)}</details>"
 
 
 def _reading() -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from mcusim.report.operator_energy import ENERGY_COLOURS, operator_energy
 from mcusim.report.result import Result
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["WORDS", "Difference", "explain", "in_words", "rounded_parts", "sentence"]
+__all__ = ["WORDS", "Difference", "energy_sentence", "explain", "in_words", "rounded_parts", "sentence"]
 
 WORDS = {
     "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
@@ -105,19 +107,47 @@ def in_words(part: Difference) -> str:
 def sentence(parts: Sequence[Difference], a: str, b: str, most: int = 5) -> str:
     """``b takes 1,160 ms longer than a: 820 waiting for weights in sdram, ...``; the numbers as they stand there sum to
     the first."""
-    whole = sum((1000 * part.seconds for part in parts), Fraction(0))
     if not parts:
         return f"{b} takes as long as {a}"
-    digits = 0 if abs(whole) >= 100 else 1 if abs(whole) >= 10 else 3
+    whole, told = _counted([(in_words(part), 1000 * part.seconds) for part in parts], most)
+    return f"{b} takes {abs(whole):,} ms {'longer' if whole >= 0 else 'less'} than {a}: {told}"
+
+
+def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
+    """``625 mJ more: 302 SDRAM on, ...``, the parts of :func:`operator_energy`; '' when nothing differs."""
+    if a.run is None or b.run is None:
+        return ""
+    first, second = _energy(a.run, a), _energy(b.run, b)
+    parts = [(part, Fraction(second[part]) - Fraction(first[part])) for part in first]
+    found = sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
+    if not found:
+        return ""
+    whole, told = _counted(found, most)
+    return f"{abs(whole):,} mJ {'more' if whole >= 0 else 'less'}: {told}"
+
+
+def _energy(run: Run, result: Result) -> dict[str, float]:
+    whole = dict.fromkeys(ENERGY_COLOURS, 0.0)
+    for parts in operator_energy(run, result.machine).values():
+        for part, mj in parts.items():
+            whole[part] += mj
+    return whole
+
+
+def _counted(parts: Sequence[tuple[str, Fraction]], most: int) -> tuple[Decimal, str]:
+    """The sum of named numbers, and as text the ``most`` first of them and the rest as one, which sum to it."""
     shown = list(parts[:most]) if len(parts) > most + 1 else list(parts)
-    rest = list(parts[len(shown) :])
-    values = [1000 * part.seconds for part in shown]
-    values += [sum((1000 * part.seconds for part in rest), Fraction(0))] if rest else []
-    named = [in_words(part) for part in shown] + ([f"in {len(rest)} smaller parts"] if rest else [])
-    numbers = rounded_parts(values, digits)
-    told = ", ".join(f"{float(n):,.{digits}f} {name}" for n, name in zip(numbers, named, strict=True))
-    total = f"{float(abs(sum(numbers, Fraction(0)))):,.{digits}f} ms"
-    return f"{b} takes {total} {'longer' if whole >= 0 else 'less'} than {a}: {told}"
+    rest = [number for _, number in parts[len(shown) :]]
+    shown += [(f"in {len(rest)} smaller parts", sum(rest, Fraction(0)))] if rest else []
+    size = abs(sum((number for _, number in shown), Fraction(0)))
+    digits = 0 if size >= 100 else 1 if size >= 10 else 3
+    numbers = [_decimal(n, digits) for n in rounded_parts([number for _, number in shown], digits)]
+    told = ", ".join(f"{n:,} {name}" for n, (name, _) in zip(numbers, shown, strict=True))
+    return sum(numbers, Decimal(0)), told
+
+
+def _decimal(number: Fraction, digits: int) -> Decimal:
+    return Decimal(int(number * 10**digits)).scaleb(-digits)
 
 
 def rounded_parts(parts: Sequence[Fraction], digits: int) -> list[Fraction]:
