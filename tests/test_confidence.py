@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from mcusim.study import confidence as module
 from mcusim.study import simulate
 from mcusim.study.compare import compare
 from mcusim.study.confidence import confidence, row_confidence
+from mcusim.study.settings import Execution
 from mcusim.study.validation_rows import stored_rows
 
 F469, F746, GCC9 = "stm32f469i-disco", "stm32f746g-disco", "cmsis-2021-gcc9"
@@ -60,11 +62,33 @@ def test_a_changed_machine_was_not_measured() -> None:
     assert confidence(renamed, GCC9, "tinyops").startswith("extrapolated: this is not stm32f469i-disco as it ships")
 
 
+@pytest.mark.parametrize(
+    ("policy", "settings", "what"),
+    [
+        ("external", {"weights": "qspi"}, "weights in qspi"),
+        ("internal", {"weights": "qspi"}, "weights in qspi"),
+        ("tinyops", {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
+        ("external", {"execution": Execution(code="sram1")}, "code in sram1"),
+        (
+            "tinyops",
+            {"execution": Execution(overhead=50_000)},
+            "an interpreter's overhead of 50,000 cycles an operator",
+        ),
+    ],
+)
+def test_what_was_set_otherwise_was_not_measured(policy: str, settings: dict[str, Any], what: str) -> None:
+    result = simulate("ds-cnn", F746, policy=policy, **settings)
+    assert result.confidence == f"extrapolated: no published result with {what} to compare with"
+    usual = {"internal": "flash", "external": "sdram", "tinyops": "sdram"}[policy]
+    named = simulate("ds-cnn", F746, policy=policy, weights=usual)
+    assert named.confidence == simulate("ds-cnn", F746, policy=policy).confidence == confidence(F746, GCC9, policy)
+
+
 def test_rows_say_it_of_their_own_quantity(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = next(r for r in stored_rows() if r.model == "mbv3-w0.40-r096" and r.quantity == "arena")
-    assert row_confidence(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'arena'):.0f} %"
+    one = next(r for r in stored_rows() if r.model == "mbv3-w0.40-r096" and r.quantity == "energy")
+    assert row_confidence(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'energy'):.0f} %"
     assert row_confidence(replace(one, policy="external", quantity="latency")) == "calibrated"
-    assert row_confidence(replace(one, policy="external")) == "extrapolated"  # no arena of it was published
+    assert row_confidence(replace(one, policy="external", quantity="arena")) == "extrapolated"  # none was published
     assert row_confidence(replace(one, simulated=None)) is None
     exact = [replace(one, simulated=one.measured * 1.0007)]
     monkeypatch.setattr(module, "_counted", lambda: tuple(exact))

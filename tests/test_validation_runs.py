@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from mcusim.study import validation as study
 from mcusim.study.memory import memory, priced
 from mcusim.study.published_runs import PublishedRun, published
 from mcusim.study.validation import stored_validation, validate
+from mcusim.study.validation_rows import stored_rows
 from mcusim.study.validation_run import perform
 
 LONGEST_SECOND = 10.0  # seconds
@@ -94,3 +96,20 @@ def test_a_micro_benchmark_is_a_call_of_a_test_program() -> None:
     assert perform(run, "").figures == {"cycles_per_access": pytest.approx(found.profile.cycles / 32768)}
     copy = next(one.run for one in published() if one.run.function == "copy_words")
     assert 20 < perform(copy, "").figures["copy_ms"] < 30
+
+
+def test_the_diagnosis_names_the_stored_errors() -> None:
+    """The last column of its table: latency, and energy in brackets where it stands there."""
+    text = (Path(study.__file__).parent / "README.md").read_text(encoding="utf-8")
+    rows = [row for row in stored_rows() if row.source.startswith("TinyOps")]
+    stored = {(row.model, row.board[5:9], row.placement, row.quantity): row.error for row in rows}
+    table_3 = {"F469": "proxyless-w0.25-r160", "F746": "proxyless-w0.25-r192"}
+    pattern = r"^\| [23] \| ([\w.-]+), (\w+) \|.*\| ([-+][\d.]+) %(?: \(([-+][\d.]+) %\))? \|$"
+    found = re.findall(pattern, text, re.MULTILINE)
+    assert len(found) == 15
+    for first, second, latency, energy in found:
+        model, board = (table_3[first], first) if first in table_3 else (first, second)
+        placement = second.lower() if first in table_3 else "tinyops"
+        for quantity, said in (("latency", latency), ("energy", energy)):
+            error = stored[model, board, placement, quantity]
+            assert not said or (error is not None and abs(float(said) - error) < 0.06), (model, board, quantity)

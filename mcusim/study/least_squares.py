@@ -137,7 +137,7 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
     """The point of least squared residuals that ``start`` leads to, and the number of steps.
 
     Between Jacobians by differences they are updated by Broyden's formula, which costs no evaluation; a step that does
-    not help has them taken anew before it is damped, a step too short to go on before it is believed.
+    not help has them taken anew before it is damped.
     """
     x = np.clip(start, problem.low, problem.high)
     residuals = problem.residuals(x)
@@ -145,7 +145,7 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
     damping, done = FIRST_DAMPING, 0
     while done < MOST_STEPS and residuals @ residuals > len(residuals) * EXACT**2:
         step = step_of(slopes, residuals, x, problem, damping)
-        short, trusted = bool(np.all(np.abs(step) < CLOSE * problem.doubt)), fresh
+        short = bool(np.all(np.abs(step) < CLOSE * problem.doubt))
         found = problem.residuals(x + step)
         if found @ found < residuals @ residuals:
             along = step / problem.doubt**2
@@ -156,10 +156,8 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
             continue
         else:
             damping = max(10 * damping, 1e-3)
-        if (short and trusted) or damping > LARGEST_DAMPING:
+        if short or damping > LARGEST_DAMPING:
             break
-        if short:
-            slopes, fresh = jacobian(problem, x, residuals, 0.25), True
     return x, done
 
 
