@@ -13,6 +13,7 @@ import pytest
 from conftest import shared_models
 
 from mcusim.kernels.programs import FOLDER
+from mcusim.machine import load_machine
 from mcusim.report.validation import Validation
 from mcusim.study import emulate, simulate
 from mcusim.study import validation as study
@@ -74,13 +75,20 @@ def test_a_run_has_the_figures_of_the_command_of_its_name() -> None:
     assert (found["macs"], found["arena_bytes"]) == (result.macs, result.arena(exported=True))
 
 
-def test_moves_of_a_dynamic_allocator_are_added() -> None:
-    plain, moved = (perform(run_of(allocator=name), "ds-cnn").figures for name in ("", "dynamic"))
-    plan = priced(memory("ds-cnn", allocator="dynamic", machine="nucleo-f767zi"))
+@pytest.mark.parametrize(("machine", "policy"), [("nucleo-f767zi", "internal"), ("stm32f469i-disco", "external")])
+def test_moves_of_a_dynamic_allocator_are_added(machine: str, policy: str) -> None:
+    runs = (run_of(machine=machine, policy=policy, allocator=name) for name in ("", "dynamic"))
+    plain, moved = (perform(run, "ds-cnn").figures for run in runs)
+    plan = priced(memory("ds-cnn", allocator="dynamic", machine=machine))
     (cost,) = (one for one in plan.defragmentation if one.copy == "bytes")
     assert cost.seconds > 0
     assert moved["latency_ms"] - plain["latency_ms"] == pytest.approx(1e3 * cost.seconds, rel=1e-4)
     assert moved["energy_mj"] - plain["energy_mj"] == pytest.approx(cost.energy_mj, rel=1e-4)
+    charges = (one["supply_current_ma"] * one["latency_ms"] for one in (plain, moved))
+    own = 1e3 * cost.energy_mj / load_machine(machine).power.supply  # V: microcoulombs of the moves
+    assert own + next(charges) == pytest.approx(next(charges), rel=1e-6)
+    # moves in on-chip memory take less than a run that keeps its data in SDRAM
+    assert (moved["supply_current_ma"] < 0.995 * plain["supply_current_ma"]) is (policy == "external")
 
 
 def test_what_cannot_be_run_is_an_outcome() -> None:
