@@ -65,7 +65,8 @@ def strip(run: Run) -> str:
 
 def _segment(cause: str, share: float) -> str:
     text = cause if share > 0.06 else ""
-    return f'<i style="background:{CAUSE_COLOURS[cause]};flex:{share:.5f}">{text}</i>'
+    wide = "" if share > 0.16 else ' class="narrow"'
+    return f'<i style="background:{CAUSE_COLOURS[cause]};flex:{share:.5f}"{wide}>{text}</i>'
 
 
 def numbers(result: Result, run: Run) -> str:

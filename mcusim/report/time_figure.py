@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Panel", "lane_chips", "lanes_panel", "row_names", "stacked", "time_figure"]
 
 _LANE, _BUS, _USE, _MAP, _FLAT, _GAP = 30, 110, 120, 170, 80, 34  # pixels of height
-_FOOT, _HEAD = 46, 26
+_FOOT, _HEAD, _LEFT = 46, 26, 66
 _MAPS = 3  # at most
 
 
@@ -72,7 +72,7 @@ def row_names(rows: Sequence[Lane]) -> dict[str, Any]:
 def stacked(panels: Sequence[Panel], ms: float, ticks: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Layout and height of panels above one another on one axis of ``ms``; ``ticks`` name the first one's rows."""
     height = sum(panel.height for panel in panels) + _GAP * (len(panels) - 1)
-    layout: dict[str, Any] = {**LAYOUT, "margin": {"l": 66, "r": 10, "t": _HEAD, "b": _FOOT}, "annotations": []}
+    layout: dict[str, Any] = {**LAYOUT, "margin": {"l": _LEFT, "r": 10, "t": _HEAD, "b": _FOOT}, "annotations": []}
     top = height
     for number, panel in enumerate(panels, 1):
         name = "" if number == 1 else str(number)
@@ -92,7 +92,16 @@ def _y(**more: Any) -> dict[str, Any]:
 
 
 def _heading(text: str, top: float) -> dict[str, Any]:
-    place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": top, "yanchor": "bottom", "yshift": 3}
+    place = {
+        "xref": "paper",
+        "x": 0,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": top,
+        "yanchor": "bottom",
+        "yshift": 3,
+        "xshift": -_LEFT,
+    }
     return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
 
 
@@ -100,7 +109,7 @@ def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) ->
     panels = []
     for number, region in enumerate(mapped(found)[:_MAPS], first):
         traces, top, above = address_map(found, region, machine.memory[region].base, scale, f"y{number}")
-        title = f"addresses of {plain(region)} ({size(machine.memory[region].size)}), KiB from its start"
+        title = f"addresses of {plain(region)}, KiB of {size(machine.memory[region].size)}"
         title += f"; {size(above)} of weights above" if above else ""
         moves = len({(block.start, block.end) for block in found if block.region == region}) > 1
         panels.append(Panel(title, _MAP if moves else _FLAT, traces, {"range": [0, 1.06 * top], "nticks": 5}))
