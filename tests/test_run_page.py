@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -17,17 +18,18 @@ from test_memory_html import HOSTILE
 from test_report import make_result
 
 from mcusim import load_model, simulate
+from mcusim.engine.run import Event
 from mcusim.model.graph import Graph
 from mcusim.model.zoo import architectures
 from mcusim.report import Result
 from mcusim.report.breakdown import breakdown_figure
-from mcusim.report.bus import rates
+from mcusim.report.bus import areas, rates
 from mcusim.report.energy import dma_busy_cycles
 from mcusim.report.lanes import SLOTS, drawn, lanes, slots, spans
 from mcusim.report.occupancy import address_map, blocks, in_use, mapped
 from mcusim.report.operator_energy import operator_energy
 from mcusim.report.run_page import run_page
-from mcusim.report.style import CAUSE_COLOURS
+from mcusim.report.style import CAUSE_COLOURS, TRANSFER_COLOURS
 
 __all__ = ["browser"]
 F746 = "stm32f746g-disco"
@@ -56,9 +58,10 @@ def test_the_core_lane_is_the_run(result: Result) -> None:
     for entry in core.entries:
         assert sum(n for _, n in entry.parts) == entry.end - entry.start
         spent.update(dict(entry.parts))
-    assert spent == {CAUSE_COLOURS[cause]: n for cause, n in run.by_cause.items() if n}
+    assert spent == {cause: n for cause, n in run.by_cause.items() if n}
     assert [lane.name for lane in streams] == sorted(set(run.busy) - {"core"})
     for lane in streams:
+        assert {name for entry in lane.entries for name, _ in entry.parts} <= set(TRANSFER_COLOURS)
         assert sum(entry.end - entry.start for entry in lane.entries) == run.busy[lane.name]
 
 
@@ -224,23 +227,49 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
         assert found.layout("xaxis.range") == whole and not found.said
 
 
-def test_the_script_merges_as_the_library_does(result: Result, browser: Any, tmp_path: Path) -> None:
+def random_run(seed: int) -> Result:
+    """Tasks of 0 to a million cycles on three lanes, in no order that makes sense."""
+    rng, result = random.Random(seed), make_result()
+    assert result.run is not None
+    events, ends = [], {"core": 0, "dma2.s0": 0, "dma2.s1": 0}
+    for task in range(600):
+        lane = rng.choice(list(ends))
+        start = ends[lane] + rng.choice([0, 0, rng.randrange(5000)])
+        spent = {cause: int(10 ** rng.uniform(0, 6)) for cause in rng.sample(list(CAUSE_COLOURS), rng.randrange(4))}
+        length = sum(spent.values()) if lane == "core" else int(10 ** rng.uniform(0, 6))
+        ends[lane] = start + length
+        kind, label = (
+            ("compute", "3 ADD") if lane == "core" else ("transfer", f"3 {rng.choice(['input', 'bias', 'x'])}")
+        )
+        moved = {region: rng.randrange(9999) for region in rng.sample(["sram1", "sdram"], rng.randrange(3))}
+        by_cause = spent if lane == "core" else {}
+        events.append(Event(task, lane, kind, label, task % 2, start, start + length, by_cause, moved))
+    return replace(result, run=replace(result.run, events=tuple(events), cycles=max(ends.values()) + 7))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_script_merges_as_the_library_does(seed: int, browser: Any, tmp_path: Path) -> None:
+    result = random_run(seed)
     run = result.run
     assert run is not None
     scale = 1e3 / run.clock
     (ours,) = drawn(lanes(run), run.cycles, scale)
+    flows = areas(lanes(run), run.cycles, run.clock, {}, "y2")
     with opened(browser, run_page(result), tmp_path) as found:
-        script = (
-            "const figure = JSON.parse(document.getElementById('figure-0').textContent);"
-            f"mcusimLanes(figure.layout.meta)([0, {run.cycles * scale!r}], {SLOTS})[0]"
+        theirs, *bus = found.page.evaluate(
+            "([high, slots]) => mcusimLanes(JSON.parse(document.getElementById('figure-0').textContent).layout.meta)"
+            "([0, high], slots)",
+            [run.cycles * scale, SLOTS],
         )
-        theirs = found.page.evaluate(f"() => {{ {script.replace('mcusimLanes', 'return mcusimLanes')} }}")
-    assert theirs["y"] == ours["y"] and theirs["marker"]["color"] == ours["marker"]["color"]
+    assert len(ours["y"]) > 100 and theirs["y"] == ours["y"] and theirs["marker"]["color"] == ours["marker"]["color"]
     for key in ("base", "x"):
         assert theirs[key] == pytest.approx(ours[key], abs=1e-9)
     said = [[text.split("<br>") for text in one["hovertemplate"]] for one in (theirs, ours)]
     for one, other in zip(*said, strict=True):  # the last digit of a time is rounded another way
         assert one[:1] + one[2:] == other[:1] + other[2:]
+    assert [one["name"] for one in bus] == [flow["name"] for flow in flows] == ["sdram", "sram1"]
+    for one, flow in zip(bus, flows, strict=True):
+        assert one["y"][:-1] == pytest.approx(flow["y"], abs=1e-3)
 
 
 def deep(monkeypatch: pytest.MonkeyPatch) -> Graph:

@@ -51,5 +51,5 @@ def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, 
             "hovertemplate": told(f"<b>{region}</b>").replace("<extra>", " %{y:.1f} MB/s<extra>"),
             "showlegend": False,
         }
-        for region, values in rates(found, 0, cycles).items()
+        for region, values in sorted(rates(found, 0, cycles).items())
     ]

@@ -41,7 +41,7 @@ def lanes_beside(runs: Mapping[str, Run]) -> Figure:
         **LAYOUT,
         "margin": {"l": 66, "r": 10, "t": 8, "b": 46},
         "annotations": notes,
-        "xaxis": axis("ms", range=[0, longest], zeroline=False, hoverformat=",.4f"),
+        "xaxis": axis("ms", range=[0, longest or 1], zeroline=False, hoverformat=",.4f"),
         "yaxis": {
             "range": [1.5 - at, 1.4], "fixedrange": True, "showgrid": False, "zeroline": False,
             "tickvals": list(names), "ticktext": list(names.values()), "tickfont": {"size": 11},

@@ -20,7 +20,7 @@ const mcusimLanes = (meta) => {
       const start = row.start[i], end = start + row.length[i], narrow = end - start < slot;
       let last = found[found.length - 1];
       if (filling && narrow && end - last.start <= slot) { last.end = end; last.count++; }
-      else found.push(last = {start, end, text: row.text[i], count: 1, busy: 0, parts: new Map()});
+      else found.push(last = {start, end, text: row.text[i], moved: row.moved[i] || [], count: 1, busy: 0, parts: new Map()});
       last.busy += end - start;
       const parts = row.parts[i];
       for (let p = 0; p < parts.length; p += 2) last.parts.set(parts[p], (last.parts.get(parts[p]) || 0) + parts[p + 1]);
@@ -29,25 +29,27 @@ const mcusimLanes = (meta) => {
     return found;
   }
 
-  function laid(piece, slot) { // start, length, colour of each part; what cannot be seen is added to the longest
+  function laid(piece, slot) { // start, length, name of each part; what cannot be seen is added to the longest
     const all = [...piece.parts], longest = all.reduce((a, b) => (b[1] > a[1] ? b : a), [0, -1])[0];
-    const seen = all.filter(([colour, n]) => colour === longest || n > HIDDEN * slot);
+    const seen = all.filter(([part, n]) => part === longest || n > HIDDEN * slot);
     const rest = all.reduce((sum, [, n]) => sum + n, 0) - seen.reduce((sum, [, n]) => sum + n, 0);
     let at = piece.start;
-    return seen.map(([colour, n]) => {
-      const length = n + (colour === longest ? rest : 0), begin = at;
+    return seen.map(([part, n]) => {
+      const length = n + (part === longest ? rest : 0), begin = at;
       at += length;
-      return [begin, length, colour];
+      return [begin, length, part];
     });
   }
 
   function said(run, piece) {
-    const named = [...piece.parts].filter(([colour]) => run.causes[colour]);
-    const causes = piece.parts.size > 1 ? named.map(([colour, n]) => `${run.causes[colour]} ${count(n)}`) : [];
+    const named = [...piece.parts].filter(([part]) => run.names[part]);
+    const causes = named.length > 1 ? named.map(([part, n]) => `${run.names[part]} ${count(n)}`) : [];
     const span = `${time(piece.start * run.scale)} to ${time(piece.end * run.scale)} ms`, cycles = piece.end - piece.start;
     const lines = piece.count > 1
       ? [`<b>${piece.count} tasks, too narrow for this zoom</b>`, span, `${Math.round(100 * piece.busy / Math.max(cycles, 1))}% busy`]
       : [`<b>${run.texts[piece.text]}</b>`, span, `${count(cycles)} cycles`];
+    for (let m = 0; piece.count === 1 && m < piece.moved.length; m += 2)
+      causes.push(`${count(piece.moved[m + 1])} B at ${run.regions[piece.moved[m]]}`);
     return ([...lines, ...causes].join("<br>") + "<extra></extra>").replaceAll("%{", "&#37;{"); // a name is no template
   }
 
@@ -61,7 +63,7 @@ const mcusimLanes = (meta) => {
           const hover = said(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
           const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
           const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
-          for (let [start, length, colour] of laid(piece, slot)) {
+          for (let [start, length, part] of laid(piece, slot)) {
             if (row.labelled) { // a text stands in the middle of what is seen
               const end = Math.min(start + length, high / run.scale);
               start = Math.max(start, low / run.scale);
@@ -70,7 +72,7 @@ const mcusimLanes = (meta) => {
             all.base.push(start * run.scale);
             all.x.push(length * run.scale);
             all.y.push(-(top + number));
-            all.color.push(run.colours[colour]);
+            all.color.push(run.colours[part]);
             all.hover.push(hover);
             all.text.push(text);
           }

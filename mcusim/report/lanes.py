@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.page import plain, shortened
-from mcusim.report.style import CAUSE_COLOURS, told, transfer_colour
+from mcusim.report.style import CAUSE_COLOURS, TRANSFER_COLOURS, brought, told
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots", "spans"]
+__all__ = ["PALETTE", "Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots", "spans"]
 
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
-_SHADES = ("#9fc3e6", "#c9dcef")
-_WAIT = CAUSE_COLOURS["dma_wait"]
+_SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
+PALETTE = {**CAUSE_COLOURS, **TRANSFER_COLOURS, **_SHADES}  # by the name of a part
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """From cycle ``start`` to ``end``; ``parts`` are colour and cycles, ``moved`` bytes by region."""
+    """From cycle ``start`` to ``end``; ``parts`` are names of :data:`PALETTE` and cycles, ``moved`` bytes by region."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Piece:
-    """What is drawn: ``count`` entries from ``start`` to ``end``, their parts by colour, the first one's text."""
+    """What is drawn: ``count`` entries from ``start`` to ``end``, their parts by name, the first one's text."""
 
     start: int
     end: int
@@ -53,6 +53,7 @@ class Piece:
     count: int = 1
     busy: int = 0
     parts: dict[str, int] = field(default_factory=dict)
+    moved: tuple[tuple[str, int], ...] = ()
 
 
 def lanes(run: Run) -> list[Lane]:
@@ -90,11 +91,11 @@ def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = f
         if filling and narrow and last is not None and entry.end - last.start <= slot:
             last.end, last.count = entry.end, last.count + 1
         else:
-            last = Piece(entry.start, entry.end, entry.text)
+            last = Piece(entry.start, entry.end, entry.text, moved=entry.moved)
             found.append(last)
         last.busy += entry.end - entry.start
-        for colour, cycles in entry.parts:
-            last.parts[colour] = last.parts.get(colour, 0) + cycles
+        for name, cycles in entry.parts:
+            last.parts[name] = last.parts.get(name, 0) + cycles
         filling = narrow
     return found
 
@@ -106,11 +107,11 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
     for row, lane in enumerate(found):
         for piece in slots(lane.entries, slot):
             text = said(piece, scale)
-            for start, length, colour in laid(piece, slot):
+            for start, length, name in laid(piece, slot):
                 bars["base"].append(start * scale)
                 bars["x"].append(length * scale)
                 bars["y"].append(-row)
-                bars["color"].append(colour)
+                bars["color"].append(PALETTE[name])
                 bars["text"].append(text)
                 bars["inside"].append(piece.text if lane.labelled and piece.count == 1 else "")
     return [
@@ -134,17 +135,15 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
 
 
 def laid(piece: Piece, slot: float) -> list[tuple[float, float, str]]:
-    """Start, length and colour of each part; what is too narrow to be seen is added to the longest."""
-    parts = {colour: float(cycles) for colour, cycles in piece.parts.items() if cycles > 0.3 * slot}
-    rest = sum(piece.parts.values()) - sum(parts.values())
-    if not parts:
-        longest = max(piece.parts, key=lambda colour: piece.parts[colour], default=_WAIT)
-        parts = {longest: 0.0}
-    longest = max(parts, key=lambda colour: parts[colour])
-    parts[longest] += rest
+    """Start, length and name of each part; what is too narrow to be seen is added to the longest."""
+    if not piece.parts:
+        return []
+    longest = max(piece.parts, key=lambda name: piece.parts[name])
+    parts = {name: float(n) for name, n in piece.parts.items() if name == longest or n > 0.3 * slot}
+    parts[longest] += sum(piece.parts.values()) - sum(parts.values())
     at, found = float(piece.start), []
-    for colour, length in parts.items():
-        found.append((at, length, colour))
+    for name, length in parts.items():
+        found.append((at, length, name))
         at += length
     return found
 
@@ -153,25 +152,27 @@ def said(piece: Piece, scale: float) -> str:
     """What the pointer tells about a piece."""
     span = f"{piece.start * scale:,.4f} to {piece.end * scale:,.4f} ms"
     cycles = f"{piece.end - piece.start:,} cycles"
-    names = {colour: cause for cause, colour in CAUSE_COLOURS.items()}
-    causes = [f"{names[c]} {n:,}" for c, n in piece.parts.items() if c in names] if len(piece.parts) > 1 else []
+    causes = [f"{name} {n:,}" for name, n in piece.parts.items() if name not in _SHADES]
+    causes = causes if len(causes) > 1 else []
     if piece.count > 1:
         share = piece.busy / max(1, piece.end - piece.start)
         return told(f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes)
-    return told(f"<b>{piece.text}</b>", span, cycles, *causes)
+    moved = [f"{n:,} B at {region}" for region, n in piece.moved]
+    return told(f"<b>{piece.text}</b>", span, cycles, *causes, *moved)
 
 
 def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
-    """The lanes for the page's script, which merges anew for each zoom: columns of numbers, texts and colours apart."""
+    """The lanes for the page's script, which merges anew for each zoom: columns of numbers, texts and names apart."""
     texts: dict[str, int] = {}
-    colours: dict[str, int] = {}
-    regions: dict[str, int] = {}
+    names: dict[str, int] = {}
+    touched = {region for lane in found for entry in lane.entries for region, _ in entry.moved}
+    regions = {region: i for i, region in enumerate(sorted(touched))}
     rows = []
     for lane in found:
         parts, moved = [], []
         for entry in lane.entries:
-            parts.append([n for c, size in entry.parts for n in (colours.setdefault(c, len(colours)), size)])
-            moved.append([n for r, size in entry.moved for n in (regions.setdefault(r, len(regions)), size)])
+            parts.append([n for name, size in entry.parts for n in (names.setdefault(name, len(names)), size)])
+            moved.append([n for r, size in entry.moved for n in (regions[r], size)])
         rows.append(
             {
                 "start": _steps(entry.start for entry in lane.entries),
@@ -182,13 +183,12 @@ def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
                 "labelled": lane.labelled,
             }
         )
-    names = {colour: cause for cause, colour in CAUSE_COLOURS.items()}
     return {
         "scale": scale,
         "rows": rows,
         "texts": list(texts),
-        "colours": list(colours),
-        "causes": [names.get(colour, "") for colour in colours],
+        "names": ["" if name in _SHADES else name for name in names],
+        "colours": [PALETTE[name] for name in names],
         "regions": list(regions),
     }
 
@@ -196,7 +196,7 @@ def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
 def _operators(run: Run) -> Lane:
     types = {operator.index: plain(shortened(operator.type, 24)) for operator in run.operators}
     entries = [
-        Entry(start, end, f"{index} {types.get(index, '')}", ((_SHADES[n % 2], end - start),))
+        Entry(start, end, f"{index} {types.get(index, '')}", ((list(_SHADES)[n % 2], end - start),))
         for n, (index, start, end) in enumerate(spans(run))
     ]
     return Lane("operator", tuple(entries), labelled=True)
@@ -207,21 +207,17 @@ def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:
     for event in sorted(events, key=_start):
         label = plain(shortened(event.label, 48))
         if event.start > at:
-            yield Entry(at, event.start, f"waits for the DMA before {label}", ((_WAIT, event.start - at),))
-        parts = tuple((CAUSE_COLOURS[cause], n) for cause, n in event.by_cause.items() if n)
+            yield Entry(at, event.start, f"waits for the DMA before {label}", (("dma_wait", event.start - at),))
+        parts = tuple((cause, n) for cause, n in event.by_cause.items() if n)
         yield Entry(event.start, event.end, label, parts, _moved(event))
         at = event.end
     if cycles > at:
-        yield Entry(at, cycles, "waits for the DMA to end", ((_WAIT, cycles - at),))
+        yield Entry(at, cycles, "waits for the DMA to end", (("dma_wait", cycles - at),))
 
 
 def _transfer(event: Event) -> Entry:
-    text = plain(shortened(event.label, 48))
-    sizes = {n for _, n in _moved(event)}
-    text += f", {max(sizes):,} B" if sizes else ""
-    return Entry(
-        event.start, event.end, text, ((transfer_colour(event.label), event.end - event.start),), _moved(event)
-    )
+    parts = ((brought(event.label), event.end - event.start),)
+    return Entry(event.start, event.end, plain(shortened(event.label, 48)), parts, _moved(event))
 
 
 def _moved(event: Event) -> tuple[tuple[str, int], ...]:

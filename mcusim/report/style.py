@@ -18,10 +18,10 @@ __all__ = [
     "MERGED",
     "TRANSFER_COLOURS",
     "axis",
+    "brought",
     "chips",
     "region_colours",
     "told",
-    "transfer_colour",
 ]
 
 CAUSE_COLOURS = {
@@ -107,7 +107,7 @@ def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]
     return found
 
 
-def transfer_colour(label: str) -> str:
-    """The colour of a transfer by its label, as ``3 input part 1/2``."""
+def brought(label: str) -> str:
+    """What a transfer brings, of :data:`TRANSFER_COLOURS`, by its label, as ``3 input part 1/2``."""
     kind = label.split(" ")[1] if " " in label else ""
-    return TRANSFER_COLOURS[_BRINGS.get(kind, "biases, multipliers, shifts")]
+    return _BRINGS.get(kind, "biases, multipliers, shifts")

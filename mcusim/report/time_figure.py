@@ -16,9 +16,9 @@ from mcusim.report.style import (
     LAYOUT,
     TRANSFER_COLOURS,
     axis,
+    brought,
     chips,
     region_colours,
-    transfer_colour,
 )
 from mcusim.report.text import size
 
@@ -107,7 +107,8 @@ def _heading(text: str, top: float) -> dict[str, Any]:
 
 def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) -> list[Panel]:
     panels = []
-    for number, region in enumerate(mapped(found)[:_MAPS], first):
+    known = [region for region in mapped(found) if region in machine.memory]
+    for number, region in enumerate(known[:_MAPS], first):
         traces, top, above = address_map(found, region, machine.memory[region].base, scale, f"y{number}")
         title = f"addresses of {plain(region)}, KiB of {size(machine.memory[region].size)}"
         title += f"; {size(above)} of weights above" if above else ""
@@ -129,6 +130,6 @@ def lane_chips(runs: Sequence[Run]) -> list[str]:
     """The legends of the core's lane and of the DMA streams', of what occurs."""
     causes = {cause: colour for cause, colour in CAUSE_COLOURS.items() if any(run.by_cause.get(cause) for run in runs)}
     labels = {event.label for run in runs for event in run.events if event.kind == "transfer"}
-    seen = {transfer_colour(label) for label in labels}
-    dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if colour in seen}
+    seen = {brought(label) for label in labels}
+    dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if said in seen}
     return [chips("core", causes), *([chips("DMA brings", dma)] if dma else [])]
