@@ -54,6 +54,10 @@ def test_the_core_lane_is_the_run(result: Result) -> None:
     for lane in (operators, core):
         assert lane.entries[0].start == 0 and lane.entries[-1].end == run.cycles
         assert all(a.end == b.start for a, b in pairwise(lane.entries))
+    during = {index: (start, end) for index, start, end in spans(run)}
+    for event in (event for event in run.events if event.lane == "core"):
+        start, end = during[event.operator]
+        assert start <= event.start <= event.end <= end
     spent: Counter[str] = Counter()
     for entry in core.entries:
         assert sum(n for _, n in entry.parts) == entry.end - entry.start
@@ -153,7 +157,9 @@ def test_without_a_run_the_page_says_why() -> None:
 def test_runs_of_hardly_anything(changes: dict[str, Any]) -> None:
     result = make_result()
     assert result.run is not None
-    assert "unit" in Page(run_page(replace(result, run=replace(result.run, **changes)))).text
+    changed = replace(result, run=replace(result.run, **changes))
+    assert "unit" in Page(run_page(changed)).text and "unit" in changed._repr_html_()
+    assert changed.figure().layout.xaxis2.anchor == "y3"
 
 
 def hostile() -> Result:

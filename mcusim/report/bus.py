@@ -20,7 +20,7 @@ def rates(found: Sequence[Lane], low: float, high: float, bins: int = BINS) -> d
     """
     step = (high - low) / bins
     total: dict[str, list[float]] = {}
-    for lane in found:
+    for lane in found if step else ():
         for entry in lane.entries:
             if not entry.moved or entry.end <= low or entry.start >= high:
                 continue
