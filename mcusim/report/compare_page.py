@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcusim.report.compare_figure import RUN_COLOURS, differences_figure, lanes_beside, operators_figure, totals_figure
 from mcusim.report.difference import Difference, energy_sentence, explain, in_words, rounded_parts, sentence
-from mcusim.report.page import Figure, page, plain, shortened, table
+from mcusim.report.page import Figure, bullets, page, plain, shortened, table
 from mcusim.report.result import Result, sram_bytes
 from mcusim.report.run_page import rests_on
 from mcusim.report.text import changed, kib, percent, rounded, size
@@ -131,7 +131,7 @@ def _failed(named: Mapping[str, Result]) -> str:
         for label, result in named.items()
         if result.run is None
     ]
-    return _list(lines) if lines else ""
+    return bullets(lines) if lines else ""
 
 
 def _exact(pair: _Pair) -> str:
@@ -155,7 +155,7 @@ def _reading() -> str:
         "A task's colours are its cycles by cause, laid end to end. Tasks narrower than a pixel are merged until you "
         "zoom in.",
     ]
-    return f"<h2>How to read it</h2>{_list(lines)}"
+    return f"<h2>How to read it</h2>{bullets(lines)}"
 
 
 def _believed(results: Sequence[Result]) -> list[str]:
@@ -173,7 +173,3 @@ def _believed(results: Sequence[Result]) -> list[str]:
 
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def _list(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

@@ -12,20 +12,12 @@ from mcusim.report.memory_bars import bars
 from mcusim.report.memory_hover import Told
 from mcusim.report.memory_map import address_map
 from mcusim.report.page import Figure
+from mcusim.report.style import LAYOUT, axis
 
 __all__ = ["Scale", "order_figure"]
 
 _MARK, _BOUND, _POOL, _BEFORE = "#e11d48", "#0284c7", "#a16207", "#7c8794"
-_LAYOUT: dict[str, Any] = {
-    "barmode": "overlay",
-    "showlegend": False,
-    "hovermode": "closest",
-    "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
-    "separators": ".,",
-    "uniformtext": {"mode": "hide", "minsize": 9},
-}
+_LAYOUT = {**LAYOUT, "showlegend": False, "uniformtext": {"mode": "hide", "minsize": 9}}
 _X_AXIS = {"anchor": "y2", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
 _PLOTS, _LETTER = 640, 5.9  # pixels: both plots without labels, a letter of a label
 
@@ -107,17 +99,7 @@ def _top(bytes_: int, unit: int) -> float:
 
 
 def _y_axis(title: str, domain: list[float], top: float) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "font": {"size": 12}, "standoff": 8},
-        "domain": domain,
-        "range": [0, top],
-        "separatethousands": True,
-        "exponentformat": "none",
-        "nticks": 7,
-        "gridcolor": "#dde2e7",
-        "zerolinecolor": "#dde2e7",
-        "tickfont": {"size": 11},
-    }
+    return axis(title, domain=domain, range=[0, top], nticks=7)
 
 
 _Drawn = tuple[list[dict[str, Any]], list[dict[str, Any]]]

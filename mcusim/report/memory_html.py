@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mcusim.plan.allocators import Move
 from mcusim.report.memory_figure import Scale, order_figure
 from mcusim.report.memory_hover import Told, operator_label
 from mcusim.report.memory_plan import MemoryPlan, Planned
-from mcusim.report.page import page, plain, shortened, table
+from mcusim.report.page import bullets, page, plain, shortened, table
 from mcusim.report.text import changed, rounded
 
 __all__ = ["memory_html"]
@@ -165,15 +163,11 @@ def _notes(plan: MemoryPlan) -> str:
     if plan.placed.moves:
         lines.append("Arrows: what is copied between two operators, so that no free space lies between tensors.")
     lines += [f"Warning: {plain(shortened(warning, 400))}" for warning in plan.graph.warnings]
-    return f"<h2>How to read it</h2>{_list(lines)}{_assumptions(plan)}"
+    return f"<h2>How to read it</h2>{bullets(lines)}{_assumptions(plan)}"
 
 
 def _assumptions(plan: MemoryPlan) -> str:
     if not plan.assumptions:
         return ""
-    texts = _list([plain(text) for text in plan.assumptions])
+    texts = bullets([plain(text) for text in plan.assumptions])
     return f"<details><summary>What the cost of moving tensors assumes</summary>{texts}</details>"
-
-
-def _list(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

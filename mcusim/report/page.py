@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Figure", "page", "plain", "shortened", "table"]
+__all__ = ["Figure", "bullets", "page", "plain", "shortened", "table"]
 
 # what a browser may load: what stands in the file itself
 _POLICY = (
@@ -83,6 +83,11 @@ def shortened(text: str, limit: int = 64) -> str:
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}…{text[len(text) - (limit - limit // 2 - 1) :]}"
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """Lines of HTML as a list."""
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

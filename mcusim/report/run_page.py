@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcusim.report.breakdown import breakdown_figure, causes_of
 from mcusim.report.difference import WORDS
-from mcusim.report.page import Figure, page, plain, shortened, table
+from mcusim.report.page import Figure, bullets, page, plain, shortened, table
 from mcusim.report.result import Result
 from mcusim.report.style import CAUSE_COLOURS, chips
 from mcusim.report.text import changed, percent, rounded, size
@@ -142,20 +141,16 @@ def _reading(result: Result) -> str:
         "Waits are those of the operand whose access was delayed, also where an earlier write or another operand's row "
         "is to blame; waits for a DMA those of the transfer that ended last.",
     ]
-    return f"<h2>How to read it</h2>{_list(lines)}" if result.run else ""
+    return f"<h2>How to read it</h2>{bullets(lines)}" if result.run else ""
 
 
 def rests_on(result: Result) -> str:
     """Confidence, warnings, and the assumptions folded away."""
     told = f"<h2>How far to believe it</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
     warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
-    told += _list(warnings) if warnings else ""
+    told += bullets(warnings) if warnings else ""
     if result.assumptions:
         count = f"Rests on {len(result.assumptions)} assumptions"
-        texts = _list([plain(text) for text in result.assumptions])
+        texts = bullets([plain(text) for text in result.assumptions])
         told += f"<details><summary>{count}</summary>{texts}</details>"
     return told
-
-
-def _list(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
