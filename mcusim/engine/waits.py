@@ -80,9 +80,9 @@ def shared_out(whole: int, weights: list[int]) -> list[int]:
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def transferred(task: Transfer) -> dict[str, int]:
+def transferred(task: Transfer, machine: Machine) -> dict[str, int]:
     """Bytes by region that a transfer reads and writes."""
     found: dict[str, int] = {}
-    for span in (task.source, task.destination):
-        found[span.region] = found.get(span.region, 0) + span.bytes
+    for part in (*pieces(machine, task.source), *pieces(machine, task.destination)):
+        found[part.region] = found.get(part.region, 0) + part.bytes
     return found
