@@ -26,6 +26,7 @@ from mcusim.commands import (
     memory,
     reorder,
     simulate,
+    sweep,
     validate,
     verify,
 )
@@ -78,6 +79,7 @@ def _options(
 
 app.command("run")(simulate.run)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
 app.command("machines")(inspect.machines)
 app.command("models")(inspect.models)
 app.command("inspect")(inspect.inspect)

@@ -1,0 +1,8 @@
+"""Studies of many points: :func:`sweep` runs what :func:`read_study` reads."""
+
+from mcusim.study.sweep.run import sweep, sweep_table
+from mcusim.study.sweep.shipped import study_names
+from mcusim.study.sweep.study import Axis, Sampling, Study
+from mcusim.study.sweep.study_file import read_study
+
+__all__ = ["Axis", "Sampling", "Study", "read_study", "study_names", "sweep", "sweep_table"]

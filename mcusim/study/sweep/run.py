@@ -1,0 +1,170 @@
+"""Sweeps: every point of a study to a row of one table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import cache
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import UsageError
+from mcusim.machine import load_machine
+from mcusim.study.processes import MOST_PROCESSES, cores
+from mcusim.study.settings import expect
+from mcusim.study.sweep.frame import table, write_table
+from mcusim.study.sweep.journal import Journal, journal_path
+from mcusim.study.sweep.point import Row, Work
+from mcusim.study.sweep.points import Point, points
+from mcusim.study.sweep.runner import Runner, local
+from mcusim.study.sweep.study import Study
+from mcusim.study.sweep.study_file import read_study, study_of
+from mcusim.study.validation_cache import code_sha256, package_versions
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["sweep", "sweep_table"]
+
+BATCH = 8  # points at most that a process gets at once
+Progress = Callable[[int, int], object]
+
+
+def sweep(
+    study: str | Path | Study | Mapping[str, Any],
+    output: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> pandas.DataFrame:
+    """Run every point of ``study`` and return the table, one row a point, in the order of the points.
+
+    ``study`` is a file (see :mod:`mcusim.study.sweep.study_file`), the name of a shipped study, a :class:`Study`, or a
+    mapping with what the file would have. ``output`` is a Parquet file with the same table; while the sweep runs, a
+    journal beside it keeps what is done, so that the same call goes on where a killed one ended. ``jobs`` processes
+    share the points (default: one a core; they are started anew, so a script that calls this has to be importable),
+    or the workers of the Dask cluster at address ``dask``. ``progress`` is called with the points done and all.
+
+    Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
+    ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
+    peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, the derived columns, ``confidence``, ``version``
+    (of mcusim) and ``key`` (of all that the row rests on). A point that fails is a row with its error.
+
+    Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
+    (unless ``force``) or cannot be written.
+    """
+    return sweep_table(_study(study), output, jobs=jobs, dask=dask, progress=progress, force=force).to_pandas()
+
+
+def sweep_table(
+    study: Study,
+    output: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> pyarrow.Table:
+    """:func:`sweep` as a pyarrow table, whole numbers with nulls included."""
+    runner, path = _runner(jobs, dask), _output(output, force)
+    chosen = points(study)
+    work = _work(study)
+    keys = _keys(study, work, chosen)
+    with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
+        rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
+        found = table(study, chosen, keys, [rows[key] for key in keys])
+        if path is not None and journal is not None:
+            journal.sync()
+            write_table(found, path)
+            journal.remove()
+    return found
+
+
+def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
+    if isinstance(study, Study):
+        return study
+    if isinstance(study, Mapping):
+        return study_of((study, {}), "the study", Path(), "study")
+    expect("study", study, ((str, Path), "a file, a name, a Study or a mapping"))
+    return read_study(study)
+
+
+def _runner(jobs: object, dask: object) -> Runner:
+    if dask is not None:
+        raise UsageError("no cluster yet")
+    if jobs is None:
+        return local(min(cores(), MOST_PROCESSES))
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
+        raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
+    return local(int(jobs))
+
+
+def _output(output: str | Path | None, force: bool) -> Path | None:
+    if output is None:
+        return None
+    expect("output", output, ((str, Path), "a path or None"))
+    path = Path(output)
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists; --force overwrites it")
+    return path
+
+
+def _work(study: Study) -> Work:
+    """Paths by name, and what the models are."""
+    from mcusim.model import load_model
+
+    names = dict.fromkeys((*study.models, *study.machines, *study.kernels))
+    paths = {name: study.path(name) for name in names}
+    models = tuple((name, load_model(paths[name]).sha256) for name in study.models)
+    return Work(study.inputs, tuple(paths.items()), models)
+
+
+def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
+    """Of each point a hash of all that its row rests on: inputs, model, machine, kernels, mcusim and its packages."""
+    machine_sha256, kernels_sha256 = cache(_machine), cache(_file)
+    models, paths = dict(work.models), dict(work.paths)
+    shared = hashlib.sha256(json.dumps([code_sha256(), package_versions()]).encode())
+    found = []
+    for point in chosen:
+        digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
+        model, machine, kernels = (str(inputs[name]) for name in ("model", "machine", "kernels"))
+        about = [models[model], machine_sha256(paths[machine]), kernels_sha256(paths[kernels])]
+        digest.update(json.dumps([inputs, about]).encode())
+        found.append(digest.hexdigest()[:32])
+    return found
+
+
+def _machine(path: str) -> str:
+    return hashlib.sha256(repr(replace(load_machine(path), path="")).encode()).hexdigest()
+
+
+def _file(path: str) -> str:
+    """Of kernels that do not ship; those that do are part of mcusim."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
+
+
+def _rows(
+    runner: Runner, work: Work, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
+) -> dict[str, Row]:
+    """The row of every key; those of the journal are not computed again."""
+    rows = dict(journal.rows) if journal is not None else {}
+    missing = [(key, point) for key, point in asked.items() if key not in rows]
+    if progress is not None:
+        progress(len(rows), len(asked))
+    with closing(runner(work, [tuple(missing[n : n + BATCH]) for n in range(0, len(missing), BATCH)])) as done:
+        for found in done:
+            if journal is not None:
+                journal.add(found)
+            rows |= found
+            if progress is not None:
+                progress(len(rows), len(asked))
+    return rows
