@@ -39,6 +39,7 @@ COUNTERS = (
     "dma_read_bytes",
     "dma_write_bytes",
 )
+_ASKED = [*range(L.STALL - L.READS + 1), L.WAITED - L.READS]  # what a demand has of them
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
@@ -77,6 +78,8 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
+        self._controllers = {name: dma_ticks(machine, dma) for name, dma in machine.dma.items()}
+        self._ports = [(n, self.blocks[r.name, True]) for n, r in enumerate(self.regions) if r.alias_port]
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
 
     def sync(self, cycle: int) -> None:
@@ -90,11 +93,9 @@ class MemorySystem:
         if not 0 <= self.state[L.NOW] < LAST_TICK:
             raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
         delta = self._counters() - before
-        return {
-            region.name: Demand(*map(int, (*row[: L.STALL - L.READS + 1], row[L.WAITED - L.READS])))
-            for region, row in zip(self.regions, delta, strict=True)
-            if row.any()
-        }
+        rows = delta[:, _ASKED]
+        touched = delta.any(axis=1).tolist()
+        return {region.name: Demand(*rows[n].tolist()) for n, region in enumerate(self.regions) if touched[n]}
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
@@ -125,8 +126,11 @@ class MemorySystem:
 
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
-        own, clock = dma_ticks(self.machine, dma)
+        own, clock = self._controllers[dma.name] if self._is_own(dma) else dma_ticks(self.machine, dma)
         return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
+
+    def _is_own(self, dma: Dma) -> bool:
+        return self.machine.dma.get(dma.name) is dma
 
     def begin_transfer(
         self,
@@ -181,9 +185,8 @@ class MemorySystem:
         n = len(self.regions)
         blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
         counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
-        for i, region in enumerate(self.regions):
-            if region.alias_port:
-                counters[i] += self.state[self.blocks[region.name, True] :][L.COUNTERS]
+        for n, block in self._ports:
+            counters[n] += self.state[block:][L.COUNTERS]
         return counters
 
     def by_region(self) -> dict[str, dict[str, int]]:
