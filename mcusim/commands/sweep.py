@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcusim.commands import options
 from mcusim.commands.output import Output, check_outputs, fail, write_bytes
-from mcusim.commands.progress import working
+from mcusim.commands.progress import paced, spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from mcusim.study.sweep import Study
 
+Rows = Sequence[Mapping[str, Any]]
 StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file, or the name of a study that ships.")]
 File = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as Parquet; pandas opens it.")
@@ -28,7 +30,7 @@ Dask = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the points and estimate the time; run nothing else.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the points; time some to estimate how long all take.")]
 
 
 def sweep(
@@ -56,29 +58,53 @@ def sweep(
     output = Output(json, force, [study])
     files = [path for path in (output_file, html) if path is not None]
     check_outputs(files, json, [study], force)
-    if not dry_run and not files and json is None:
-        raise UsageError("name the table's file with -o, or --html or --json; --dry-run counts the points")
-    from mcusim.study.sweep import read_study, sweep_table
+    from mcusim.study.sweep import read_study
 
     found = read_study(study)
-    with working("sweeping") as step:
-        table = sweep_table(found, output_file, jobs=jobs, dask=dask, progress=step, force=force)
+    if dry_run:
+        return _estimate(found, output, files, dask, jobs)
+    if not files and json is None:
+        raise UsageError("name a file for the table with -o, or --html or --json; --dry-run counts the points")
+    table = _run(found, output_file, jobs, dask, force)
     if html is not None:
         from mcusim.report.sweep_page import sweep_page
 
-        write_bytes(html, sweep_page(table.to_pandas(), found).encode(), force)
-    output.emit(lambda: _text(found, table), lambda: {"study": found.name, "rows": table.to_pylist()})
-    return _status(table)
+        with spinner("drawing the study"):
+            write_bytes(html, sweep_page(table.to_pandas(), found).encode(), force)
+    rows = table.to_pylist()
+    output.emit(lambda: _text(found, rows), lambda: {"study": found.name, "rows": rows})
+    return _status(rows)
 
 
-def _text(study: Study, table: pyarrow.Table) -> str:
-    return f"{study.name}: {table.num_rows} points"
+def _estimate(study: Study, output: Output, files: Sequence[Path], dask: str | None, jobs: int | None) -> int:
+    if files or dask is not None:
+        raise UsageError("--dry-run writes no table, and asks no cluster; leave out -o, --html and --dask")
+    from mcusim.report.sweep_table import estimate_text
+    from mcusim.study.sweep import estimate
+
+    with spinner("timing some points"):
+        found = estimate(study, jobs)
+    output.emit(lambda: estimate_text(study.name, found), lambda: {"study": study.name, **found})
+    return 0
 
 
-def _status(table: pyarrow.Table) -> int:
+def _run(study: Study, path: Path | None, jobs: int | None, dask: str | None, force: bool) -> pyarrow.Table:
+    from mcusim.study.sweep import sweep_table
+
+    with paced("sweeping", "points") as step:
+        return sweep_table(study, path, jobs=jobs, dask=dask, progress=step, force=force)
+
+
+def _text(study: Study, rows: Rows) -> str:
+    from mcusim.report.sweep_table import sweep_table
+
+    return sweep_table(study.title or study.name, study.inputs, rows)
+
+
+def _status(rows: Rows) -> int:
     """0 when a point ran, 1 when none did but one has a verdict, 2 when none could be planned."""
-    statuses = table.column("status").to_pylist()
+    statuses = {row["status"] for row in rows}
     if "ok" in statuses:
         return 0
-    fail(f"none of {len(statuses)} points ran; the first: {table.column('error')[0]}")
-    return 1 if {"does-not-fit", "fault"} & set(statuses) else 2
+    fail(f"none of {len(rows)} points ran; the first: {rows[0]['error']}")
+    return 1 if {"does-not-fit", "fault"} & statuses else 2

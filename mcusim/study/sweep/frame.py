@@ -67,7 +67,7 @@ def _array(name: str, values: list[Value], derived: bool) -> Any:
 
     kinds = {type(value) for value in values if value is not None}
     if name in _TEXTS:
-        return pa.array(values, pa.string())
+        return pa.array([_text(value) for value in values], pa.string())
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     if kinds <= {int, float, bool} and (derived or name in _FLOATS or float in kinds):
@@ -78,8 +78,10 @@ def _array(name: str, values: list[Value], derived: bool) -> Any:
 
 
 def _text(value: Value) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()  # the name of a file need not be text
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -91,11 +93,13 @@ def write_table(found: pyarrow.Table, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
+    data = pa.BufferOutputStream()
+    pa.parquet.write_table(found, data)
     name = None
     try:
         handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            pa.parquet.write_table(found, file)
+            file.write(data.getvalue())
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -106,5 +110,6 @@ def write_table(found: pyarrow.Table, path: Path) -> None:
         if name is not None:
             Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+            rule = "make room, and the same command goes on from its journal"
+            raise UsageError(f"cannot write {path}: {error.strerror or error}; {rule}") from None
         raise

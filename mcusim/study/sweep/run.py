@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import cache
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
-from mcusim.study.processes import MOST_PROCESSES, cores
+from mcusim.study.processes import processes
 from mcusim.study.settings import expect
 from mcusim.study.sweep.frame import table, write_table
 from mcusim.study.sweep.journal import Journal, journal_path
-from mcusim.study.sweep.point import Row, Work
+from mcusim.study.sweep.point import Batch, Row, Work, shares
 from mcusim.study.sweep.points import Point, points
 from mcusim.study.sweep.runner import Runner, local
 from mcusim.study.sweep.study import Study
@@ -29,9 +28,10 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["sweep", "sweep_table"]
+__all__ = ["batches", "prepared", "sweep", "sweep_table"]
 
-BATCH = 8  # points at most that a process gets at once
+BATCH = 4  # points that a process gets at once, or more that share a run
+MOST_SHARED = 200  # of those
 Progress = Callable[[int, int], object]
 
 
@@ -75,7 +75,7 @@ def sweep_table(
     """:func:`sweep` as a pyarrow table, whole numbers with nulls included."""
     runner, path = _runner(jobs, dask), _output(output, force)
     chosen = points(study)
-    work = _work(study)
+    work = prepared(study)
     keys = _keys(study, work, chosen)
     with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
         rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
@@ -96,14 +96,15 @@ def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
     return read_study(study)
 
 
-def _runner(jobs: object, dask: object) -> Runner:
+def _runner(jobs: int | None, dask: str | None) -> Runner:
     if dask is not None:
-        raise UsageError("no cluster yet")
-    if jobs is None:
-        return local(min(cores(), MOST_PROCESSES))
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
-        raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
-    return local(int(jobs))
+        expect("dask", dask, ((str,), "the address of a Dask scheduler or None"))
+        if jobs is not None:
+            raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
+        from mcusim.study.sweep.cluster import cluster
+
+        return cluster(dask)
+    return local(processes(jobs))
 
 
 def _output(output: str | Path | None, force: bool) -> Path | None:
@@ -113,26 +114,26 @@ def _output(output: str | Path | None, force: bool) -> Path | None:
     path = Path(output)
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists; --force overwrites it")
+    if path.exists() and (not force or not path.is_file()):
+        raise UsageError(f"{path} exists" + ("; --force overwrites it" if path.is_file() else ", and is no file"))
     return path
 
 
-def _work(study: Study) -> Work:
-    """Paths by name, and what the models are."""
+def prepared(study: Study) -> Work:
+    """What the processes are told: paths by name, and which models they are. Raises ModelError."""
     from mcusim.model import load_model
 
     names = dict.fromkeys((*study.models, *study.machines, *study.kernels))
     paths = {name: study.path(name) for name in names}
     models = tuple((name, load_model(paths[name]).sha256) for name in study.models)
-    return Work(study.inputs, tuple(paths.items()), models)
+    return Work(study.inputs, tuple(paths.items()), models, code_sha256())
 
 
 def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row rests on: inputs, model, machine, kernels, mcusim and its packages."""
     machine_sha256, kernels_sha256 = cache(_machine), cache(_file)
     models, paths = dict(work.models), dict(work.paths)
-    shared = hashlib.sha256(json.dumps([code_sha256(), package_versions()]).encode())
+    shared = hashlib.sha256(json.dumps([work.code, package_versions()]).encode())
     found = []
     for point in chosen:
         digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
@@ -156,15 +157,31 @@ def _rows(
     runner: Runner, work: Work, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
 ) -> dict[str, Row]:
     """The row of every key; those of the journal are not computed again."""
-    rows = dict(journal.rows) if journal is not None else {}
+    rows: dict[str, Row] = {} if journal is None else journal.rows
     missing = [(key, point) for key, point in asked.items() if key not in rows]
+    count = len(asked)
     if progress is not None:
-        progress(len(rows), len(asked))
-    with closing(runner(work, [tuple(missing[n : n + BATCH]) for n in range(0, len(missing), BATCH)])) as done:
+        progress(count - len(missing), count)
+    with closing(runner(work, batches(work, missing))) as done:
         for found in done:
             if journal is not None:
                 journal.add(found)
-            rows |= found
+            else:
+                rows |= found
             if progress is not None:
-                progress(len(rows), len(asked))
+                progress(len(rows), count)
     return rows
+
+
+def batches(work: Work, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
+    """What a process gets at once: points that share a run stay together, else in their order."""
+    groups: dict[object, list[tuple[str, Point]]] = {}
+    for one in missing:
+        groups.setdefault(shares(work, one[1]), []).append(one)
+    found: list[list[tuple[str, Point]]] = [[]]
+    for group in groups.values():
+        for at in range(0, len(group), MOST_SHARED):
+            found[-1] += group[at : at + MOST_SHARED]
+            if len(found[-1]) >= BATCH or len(group) >= MOST_SHARED:
+                found.append([])
+    return [tuple(batch) for batch in found if batch]
