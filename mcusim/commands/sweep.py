@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands import options
-from mcusim.commands.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.output import Output, check_apart, check_outputs, fail, write_bytes
 from mcusim.commands.progress import paced, spinner
 from mcusim.errors import UsageError
 
@@ -58,6 +58,8 @@ def sweep(
     output = Output(json, force, [study])
     files = [path for path in (output_file, html) if path is not None]
     check_outputs(files, json, [study], force)
+    for path in files:
+        check_apart(path, [study])
     from mcusim.study.sweep import read_study
 
     found = read_study(study)

@@ -23,7 +23,7 @@ from mcusim.study.sweep.runner import AHEAD, DIED, Runner
 
 __all__ = ["cluster"]
 
-PATIENCE = 30  # seconds until the scheduler has answered, and until it has a worker
+PATIENCE = 15  # seconds until the scheduler has answered, and until it has a worker
 
 
 def cluster(address: str) -> Runner:
@@ -62,13 +62,15 @@ def _client(address: str) -> Iterator[Any]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Dask tells of every connection that ends, which are those of workers that died and of our own."""
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
