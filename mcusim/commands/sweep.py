@@ -56,10 +56,7 @@ def sweep(
       mcusim sweep study.toml -o study.parquet --dask tcp://host:8786
     """
     output = Output(json, force, [study])
-    files = [path for path in (output_file, html) if path is not None]
-    check_outputs(files, json, [study], force)
-    for path in files:
-        check_apart(path, [study])
+    files = _files(study, output_file, html, json, force)
     from mcusim.study.sweep import read_study
 
     found = read_study(study)
@@ -76,6 +73,15 @@ def sweep(
     rows = table.to_pylist()
     output.emit(lambda: _text(found, rows), lambda: {"study": found.name, "rows": rows})
     return _status(rows)
+
+
+def _files(study: str, table: Path | None, html: Path | None, json: Path | None, force: bool) -> list[Path]:
+    """The files to write, checked before the work."""
+    files = [path for path in (table, html) if path is not None]
+    check_outputs(files, json, [study], force)
+    for path in files:
+        check_apart(path, [study])  # a study is not overwritten, whatever is forced
+    return files
 
 
 def _estimate(study: Study, output: Output, files: Sequence[Path], dask: str | None, jobs: int | None) -> int:

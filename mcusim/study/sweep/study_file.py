@@ -41,10 +41,10 @@ from mcusim.kernels import profile_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
+from mcusim.machine.toml_file import read_toml
 from mcusim.machine.tree import show
 from mcusim.plan import policy_names
 from mcusim.study.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
-from mcusim.study.sweep.document import document
 from mcusim.study.sweep.expressions import Expression, parse
 from mcusim.study.sweep.shipped import study_folder, study_names
 from mcusim.study.sweep.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study
@@ -65,14 +65,14 @@ def read_study(path_or_name: str | Path) -> Study:
     text = str(path_or_name)
     if isinstance(path_or_name, str) and text in study_names():
         path = study_folder() / f"{text}.toml"
-        return study_of(document(path, path.name), path.name, None, path.stem)
+        return study_of(read_toml(path, path.name, "study", StudyError), path.name, None, path.stem)
     path = Path(path_or_name)
     if not text.endswith(".toml") and "/" not in text and not _exists(path):
         close = get_close_matches(text[:80], study_names(), n=1)
         hint = f', did you mean "{close[0]}"' if close else ""
         raise StudyError(f"no study {quoted(text)}{hint}: neither a file nor one that ships ({_listed()})")
     shown = path.name if path.name.isprintable() else quoted(path.name)
-    return study_of(document(path, shown), shown, path.parent, path.stem)
+    return study_of(read_toml(path, shown, "study", StudyError), shown, path.parent, path.stem)
 
 
 def _listed() -> str:
