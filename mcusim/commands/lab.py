@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Name = Annotated[str | None, typer.Argument(metavar="LAB", help="Default: list the labs.")]
 Answers = Annotated[
-    Path | None, typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # begins a comment.")
+    Path | None,
+    typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # begins a comment."),
 ]
 Notebook = Annotated[Path | None, typer.Option("--notebook", metavar="FILE", help="Write it as a Jupyter notebook.")]
 Solved = Annotated[bool, typer.Option("--solved", help="With --notebook: with the solution in its cells.")]

@@ -117,7 +117,8 @@ class Judge:
     def _exactly(self, question: Question) -> list[str]:
         if isinstance(question, Choose):
             return []
-        return [f"To four digits: {shown(self.figures.value(question.answer))} {question.unit}."]
+        value = self.figures.value(question.answer)
+        return [f"{'It is' if isinstance(value, int) else 'To four digits:'} {shown(value)} {question.unit}."]
 
 
 def allowed(question: Question) -> int:
@@ -131,7 +132,9 @@ def _chosen(question: Choose, text: str) -> Choice:
     except ValueError:
         place = 0
     if not 1 <= place <= len(question.choices):
-        raise UsageError(f"{text.strip()[:40]!r} is none of the answers; type a number from 1 to {len(question.choices)}")
+        raise UsageError(
+            f"{text.strip()[:40]!r} is none of the answers; type a number from 1 to {len(question.choices)}"
+        )
     return question.choices[place - 1]
 
 

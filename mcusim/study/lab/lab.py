@@ -7,7 +7,20 @@ from dataclasses import dataclass, field
 
 from mcusim.study.sweep.expressions import Expression
 
-__all__ = ["Ask", "Choice", "Choose", "Compare", "Lab", "Mistake", "Part", "Predict", "Question", "Run", "Step", "Table"]
+__all__ = [
+    "Ask",
+    "Choice",
+    "Choose",
+    "Compare",
+    "Lab",
+    "Mistake",
+    "Part",
+    "Predict",
+    "Question",
+    "Run",
+    "Step",
+    "Table",
+]
 
 
 @dataclass(frozen=True, slots=True)

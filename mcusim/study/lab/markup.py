@@ -20,9 +20,23 @@ def terminal(text: str, width: int = _WIDTH) -> str:
         if kind == "block":
             found.append("\n".join(lines))
         elif kind == "list":
-            found += ["\n".join(textwrap.wrap(line, width, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)) for line in lines]
+            found += [
+                "\n".join(
+                    textwrap.wrap(
+                        line,
+                        width,
+                        initial_indent="- ",
+                        subsequent_indent="  ",
+                        break_long_words=False,
+                        break_on_hyphens=False,
+                    )
+                )
+                for line in lines
+            ]
         else:
-            found.append("\n".join(textwrap.wrap(" ".join(lines), width, break_long_words=False, break_on_hyphens=False)))
+            found.append(
+                "\n".join(textwrap.wrap(" ".join(lines), width, break_long_words=False, break_on_hyphens=False))
+            )
     return "\n\n".join(found)
 
 

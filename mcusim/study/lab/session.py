@@ -10,14 +10,16 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.study.lab.figures import Figures, command, shown
-from mcusim.study.lab.judge import Judge, allowed
+from mcusim.study.lab.judge import Judge
 from mcusim.study.lab.lab import Ask, Choose, Compare, Lab, Part, Predict, Question, Run, Step, Table
 from mcusim.study.lab.markup import terminal
 
 __all__ = ["Session"]
 
 _WIDTH = 78
-_KEYS = "An answer is a number, or a calculation such as 148.6 / 67.4. ? gives a hint, t the last table, q ends the lab."
+_KEYS = (
+    "An answer is a number, or a calculation such as 148.6 / 67.4. ? gives a hint, t the last table, q ends the lab."
+)
 
 
 class Left(Exception):
@@ -51,7 +53,7 @@ class Session:
         """The whole lab; False when the student left it. Raises UsageError when the answers end before the lab."""
         lab = self.lab
         self._heading(lab.title, "=")
-        self.say(f"{terminal(lab.text)}\n\nAbout {lab.minutes} minutes. {_wrapped(_KEYS)}".replace(". An", ".\n\nAn"))
+        self.say(f"{terminal(lab.text)}\n\n{_wrapped(f'It takes about {lab.minutes} minutes. {_KEYS}')}")
         try:
             for number, part in enumerate(lab.parts, 1):
                 self._part(number, part)
@@ -64,15 +66,22 @@ class Session:
 
     def score(self) -> str:
         """Predictions beside what was, and how many answers were right at once, with hints, or not."""
-        rows = [f"  {_prediction(self.lab, id)}: {shown(value)}, it was {shown(self._shown[id])}" for id, value in self.predictions.items() if id in self._shown]
+        rows = [
+            f"  {_prediction(self.lab, id)}: {shown(value)}, it was {shown(self._shown[id])}"
+            for id, value in self.predictions.items()
+            if id in self._shown
+        ]
         first = sum(one["right"] and one["tries"] == 1 and not one["hints"] for one in self.answers)
         right = sum(one["right"] for one in self.answers)
-        counted = f"{len(self.answers)} of {len(self.lab.questions)} questions: {first} right at once, {right - first} after hints, {len(self.answers) - right} shown."
+        shares = f"{first} right at once, {right - first} later, {len(self.answers) - right} with the solution shown"
+        counted = f"{len(self.answers)} of {len(self.lab.questions)} questions: {shares}."
         return "\n".join([*(["Your predictions", *rows, ""] if rows else []), _wrapped(counted)])
 
     def to_json(self) -> dict[str, Any]:
         """What was predicted, and how each question was answered."""
-        predictions = {id: {"predicted": value, "simulated": self._shown.get(id)} for id, value in self.predictions.items()}
+        predictions = {
+            id: {"predicted": value, "simulated": self._shown.get(id)} for id, value in self.predictions.items()
+        }
         return {"lab": self.lab.name, "finished": self.finished, "predictions": predictions, "answers": self.answers}
 
     def _heading(self, title: str, line: str) -> None:
@@ -105,7 +114,9 @@ class Session:
         while True:
             text = self._line(step.unit, step.id)
             if text in ("?", "hint"):
-                self.say(_wrapped("There is no hint to a prediction: any number that you can give a reason for will do."))
+                self.say(
+                    _wrapped("There is no hint to a prediction: any number that you can give a reason for will do.")
+                )
                 continue
             try:
                 self.predictions[step.id] = self.judge.predicted(step, text)
@@ -120,7 +131,7 @@ class Session:
         self.say("\n" + _wrapped(f"Compare. You predicted {shown(given)} {unit}; it is {shown(found)} {unit}."))
 
     def _question(self, question: Question) -> None:
-        self.say("\n" + _wrapped(f"Explain. {question.text}"))
+        self.say("\n" + _wrapped(f"{'Explain' if isinstance(question, Choose) else 'Question'}. {question.text}"))
         unit = ""
         if isinstance(question, Choose):
             for place, choice in enumerate(question.choices, 1):

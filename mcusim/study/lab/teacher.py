@@ -17,7 +17,9 @@ def teacher_text(lab: Lab) -> str:
     """The page for a terminal; answers are computed from runs made now."""
     found = []
     for kind, text in _blocks(lab):
-        found.append(f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text))
+        found.append(
+            f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
+        )
     return "\n\n".join(found)
 
 
@@ -32,7 +34,11 @@ def _blocks(lab: Lab) -> Iterator[tuple[str, str]]:
     yield "h1", f"{lab.title} (for teachers)"
     yield "text", f"Lab `{lab.name}`, about {lab.minutes} minutes. Students need {lab.needs}. They learn to"
     yield "text", "\n".join(f"- {aim}" for aim in lab.aims)
-    yield "text", f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook {lab.name}.ipynb`; `--solved` fills that in. `--json FILE` keeps how a student answered."
+    yield (
+        "text",
+        f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook "
+        f"{lab.name}.ipynb`; `--solved` fills that in. `--json FILE` keeps how a student answered.",
+    )
     yield "h2", "To discuss"
     yield "text", lab.teacher
     for number, part in enumerate(lab.parts, 1):
