@@ -78,6 +78,7 @@ def _settings(point: Mapping[str, Any], paths: Mapping[str, str]) -> Settings:
         copied if policy == "tinyops" else None,
         point["fidelity"],
         Execution(point.get("code"), point.get("operator_overhead")),
+        point.get("buffering") if policy == "tinyops" else None,
     )
 
 
