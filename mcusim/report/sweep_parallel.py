@@ -11,7 +11,7 @@ from mcusim.report.sweep_style import LAYOUT, axis, note
 
 __all__ = ["MOST_LINES", "parallel"]
 
-MOST_LINES = 2000
+MOST_LINES = 1000
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
 _TALL, _LETTER, _LYING = 330, 6.0, 9  # pixels from the lowest to the highest value, of a letter; letters beside an axis
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
@@ -32,7 +32,7 @@ def parallel(sweep: Sweep) -> Figure | None:
     for part, colour in enumerate(_COLOURS):
         places = range(len(points) * part // count, len(points) * (part + 1) // count)
         if places:
-            traces.append(_lines(points, places, heights, hovers, colour))
+            traces.append(_lines(points, places, heights, len(inputs), hovers, colour))
     notes = [text for place, name in enumerate(inputs) for text in _ticks(sweep, place, name)]
     notes += [text for place, name in enumerate(outputs, len(inputs)) for text in _ends(points, place, name)]
     labels = [plain(shortened(name, 22)) for name in inputs] + [OUTPUTS[name] for name in outputs]
@@ -46,15 +46,22 @@ def parallel(sweep: Sweep) -> Figure | None:
 
 
 def _lines(
-    points: Sequence[Point], places: range, heights: Sequence[Sequence[float]], hovers: Sequence[str], colour: str
+    points: Sequence[Point],
+    places: range,
+    heights: Sequence[Sequence[float]],
+    inputs: int,
+    hovers: Sequence[str],
+    colour: str,
 ) -> dict[str, Any]:
+    """Lines of one colour; the first ``inputs`` places, where many lines meet, say the latency alone."""
     x: list[float | None] = []
     y: list[float | None] = []
     text: list[str] = []
     for place in places:
         x += [*range(len(heights)), None]
         y += [*(height[place] for height in heights), None]
-        text += [hovers[place]] * len(heights) + [""]
+        text += [f"{shown('latency_ms', points[place]['latency_ms'])} ms"] * inputs
+        text += [*[hovers[place]] * (len(heights) - inputs), ""]
     low, high = (shown("latency_ms", points[place]["latency_ms"]) for place in (places[0], places[-1]))
     return {
         "type": "scatter",

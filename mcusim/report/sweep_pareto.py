@@ -12,6 +12,7 @@ from mcusim.report.sweep_style import LAYOUT, axis
 __all__ = ["front", "pareto"]
 
 _GREY = "#7d8590"
+_MOST = 3000  # points of all models together
 _AGAINST = ("energy_mj", "peak_sram_bytes")
 
 
@@ -31,8 +32,11 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def pareto(sweep: Sweep, model: str) -> Figure:
-    """All points of ``model`` that ran, one colour for each machine and policy, the fronts as lines through them."""
-    points = [point for point in sweep.ran if point["model"] == model]
+    """The points of ``model`` that ran, one colour for each machine and policy, the fronts as lines through them.
+
+    Of more than 3,000 points of all models some on the fronts and some others, evenly taken.
+    """
+    points = _some([point for point in sweep.ran if point["model"] == model], _MOST // len(sweep.models))
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(_group(sweep, point), []).append(point)
@@ -47,6 +51,17 @@ def pareto(sweep: Sweep, model: str) -> Figure:
     return Figure(
         f"{caption}, least energy {least['energy_mj']:,.4g} mJ", [*best, *traces], _layout(len(groups)), height=620
     )
+
+
+def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
+    if len(points) <= most:
+        return points
+    share = max(most // 3, 1)
+    kept = set(range(0, len(points), -(-len(points) // share)))
+    for output in _AGAINST:
+        best = front([(point["latency_ms"], point[output]) for point in points])
+        kept.update(best[:: -(-len(best) // share)])
+    return [points[place] for place in sorted(kept)]
 
 
 def _group(sweep: Sweep, point: Point) -> str:
