@@ -23,6 +23,7 @@ from mcusim.commands import (
     export,
     inspect,
     kernels,
+    lab,
     memory,
     reorder,
     simulate,
@@ -94,6 +95,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("emulate")(emulate.emulate)
 app.command("kernels")(kernels.kernels)
 app.command("kernels build")(kernels.build)
+app.command("lab")(lab.lab)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -53,6 +53,7 @@ def run(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: options.Kernels = None,
     fidelity: Fidelity = "replay",
     code: options.Code = None,
@@ -80,8 +81,7 @@ def run(
     """
     files = _Files(Output(json, force, [model]), input, output, force).checked(fidelity, [model, json])
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
-    copied = options.comma_list(overlay, "--overlay")
-    planned = partial(_settings, policy, kernels, sram_budget, weights, copied, fidelity, execution)
+    planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, buffering, fidelity, execution)
     with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
     return files.report(found, operators, assumptions)
@@ -92,7 +92,8 @@ def _settings(
     kernels: str | None,
     sram_budget: str | None,
     weights: str | None,
-    overlay: list[str] | None,
+    overlay: str | None,
+    buffering: str | None,
     fidelity: str,
     execution: Callable[[Any], Execution],
     step: Any,
@@ -101,7 +102,8 @@ def _settings(
     from mcusim.study.settings import settings
 
     named = "emulate" if fidelity == "both" else fidelity
-    return settings(policy, kernels, sram_budget, weights, overlay, named, execution(step))
+    copied = options.comma_list(overlay, "--overlay")
+    return settings(policy, kernels, sram_budget, weights, copied, named, execution(step), buffering)
 
 
 def _simulate(
@@ -223,6 +225,7 @@ def plan(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: options.Kernels = None,
     allow_unknown: options.AllowUnknown = False,
     force: options.Force = False,
@@ -243,7 +246,7 @@ def plan(
     from mcusim.study.simulate import plan_program
 
     overlays = options.comma_list(overlay, "--overlay")
-    chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay")
+    chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay", None, buffering)
     overrides = options.overrides(set_)
     target = load_machine(machine, overrides)
     program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)

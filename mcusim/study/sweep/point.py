@@ -16,7 +16,7 @@ from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, Usag
 from mcusim.machine import load_machine, replace_all
 from mcusim.machine.description import Machine, Tcm
 from mcusim.model.graph import Graph
-from mcusim.plan import plan
+from mcusim.plan import TAKEN_BY, plan
 from mcusim.plan.program import Program
 from mcusim.report.energy import Usage, delivered, usage
 from mcusim.report.result import sram_bytes
@@ -203,7 +203,8 @@ def _is(machine: Machine, key: str, value: object) -> bool:
 
 def _has_effect(option: str, policy: str) -> bool:
     """Whether the policy takes the option; rows of one that does not are the same for all its values."""
-    return policy == "tinyops" if option == "overlay" else policy != "external" or option != "sram_budget"
+    takers = TAKEN_BY.get(option)
+    return takers is None or policy in takers
 
 
 def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
@@ -217,4 +218,5 @@ def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
         None if overlay is None else [] if overlay == "none" else overlay.split(","),
         inputs["fidelity"],
         Execution(given.get("code"), given.get("operator_overhead")),
+        given.get("buffering"),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.tree import show
-from mcusim.plan import OVERLAYS
+from mcusim.plan import BUFFERING, OVERLAYS
 from mcusim.study.sweep.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
@@ -48,6 +48,12 @@ def _region(value: Any) -> Value:
     return None if value == "none" else value
 
 
+def _buffering(value: Any) -> Value:
+    if value not in BUFFERING:
+        raise UsageError(f"must be one of {', '.join(BUFFERING)}")
+    return str(value)
+
+
 def _count(value: Any) -> Value:
     if value == "none":
         return None
@@ -60,6 +66,7 @@ OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "sram_budget": _budget,
     "weights": _region,
     "overlay": _overlay,
+    "buffering": _buffering,
     "code": _region,
     "operator_overhead": _count,
 }
