@@ -16,6 +16,7 @@ from mcusim.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow
 
+    from mcusim.study.conclusions import Conclusion
     from mcusim.study.sweep import Study
 
 Rows = Sequence[Mapping[str, Any]]
@@ -65,13 +66,14 @@ def sweep(
     if not files and json is None:
         raise UsageError("name a file for the table with -o, or --html or --json; --dry-run counts the points")
     table = _run(found, output_file, jobs, dask, force)
+    rows, said = table.to_pylist(), _conclusions(found, table)
     if html is not None:
         from mcusim.report.sweep_page import sweep_page
 
         with spinner("drawing the study"):
-            write_bytes(html, sweep_page(table.to_pandas(), found).encode(), force)
-    rows = table.to_pylist()
-    output.emit(lambda: _text(found, rows), lambda: {"study": found.name, "rows": rows})
+            page = sweep_page(table.to_pandas(), found, [one.text for one in said if one.holds])
+        write_bytes(html, page.encode(), force)
+    output.emit(lambda: _text(found, rows, said), lambda: _json(found, rows, said))
     return _status(rows)
 
 
@@ -103,10 +105,29 @@ def _run(study: Study, path: Path | None, jobs: int | None, dask: str | None, fo
         return sweep_table(study, path, jobs=jobs, dask=dask, progress=step, force=force)
 
 
-def _text(study: Study, rows: Rows) -> str:
-    from mcusim.report.sweep_table import sweep_table
+def _conclusions(study: Study, table: pyarrow.Table) -> Sequence[Conclusion]:
+    """What a study that ships shows."""
+    from mcusim.study.conclusions import conclude, concluded
 
-    return sweep_table(study.title or study.name, study.inputs, rows)
+    return conclude(study.name, table.to_pandas()) if study.folder is None and study.name in concluded() else ()
+
+
+def _text(study: Study, rows: Rows, said: Sequence[Conclusion]) -> str:
+    from mcusim.report.sweep_table import sweep_table
+    from mcusim.report.text import hanging
+
+    lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(said)]]
+    for one in said:
+        lines += hanging(one.text, "  - " if one.holds else "  DOES NOT HOLD: ", "    ")
+    return "\n".join(lines)
+
+
+def _json(study: Study, rows: Rows, said: Sequence[Conclusion]) -> dict[str, Any]:
+    return {
+        "study": study.name,
+        "conclusions": [{"text": one.text, "holds": one.holds} for one in said],
+        "rows": rows,
+    }
 
 
 def _status(rows: Rows) -> int:

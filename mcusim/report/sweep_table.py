@@ -11,21 +11,25 @@ from mcusim.report.text import columns, rounded, wrapped
 __all__ = ["estimate_text", "sweep_table"]
 
 _BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
+_MODELS = 5  # that are told
 _REASONS = 3  # of failed points that are told
 _SHOWN = 34  # columns of an input's value
 Rows = Sequence[Mapping[str, Any]]
 
 
 def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
-    """How many of ``rows`` ended how, the best of them by latency, energy and on-chip RAM with those of ``inputs`` that
-    differ, and why points failed. Of equals the first is named."""
+    """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, with those of
+    ``inputs`` that differ; and why points failed. Of equals the first is named."""
     counts = Counter(str(row["status"]) for row in rows)
     ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     lines = [f"{name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
-    ran = [row for row in rows if row["status"] == "ok"]
-    if ran:
-        varied = [key for key in inputs if len({repr(row[key]) for row in rows}) > 1]
-        lines += ["", *_best(ran, varied)]
+    varied = [key for key in inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
+    models = list(dict.fromkeys(row["model"] for row in rows if row["status"] == "ok"))
+    for model in models[:_MODELS]:
+        ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
+        lines += ["", f"  {_short(model)}", *_best(ran, varied)]
+    if len(models) > _MODELS:
+        lines += ["", f"  and {len(models) - _MODELS:,} other models"]
     reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
     for reason, count in reasons.most_common(_REASONS):
         lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]
@@ -35,12 +39,17 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
 
 
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
-    table = [["", *(_short(key) for key in varied), "ms", "mJ", "SRAM KiB"]]
+    table = [["", *(_tail(key) for key in varied), "ms", "mJ", "SRAM KiB"]]
     for title, column in _BEST:
         best = min(ran, key=lambda row: row[column])
         figures = [rounded(best["latency_ms"]), rounded(best["energy_mj"]), f"{best['peak_sram_bytes'] / 1024:.0f}"]
         table.append([title, *(_short(best[key]) for key in varied), *figures])
-    return columns(table, left=1 + len(varied))
+    return columns(table, left=1 + len(varied), indent=4)
+
+
+def _tail(key: str) -> str:
+    """The end of a long machine key: ``timing.tRCD``."""
+    return ".".join(key.split(".")[-2:])
 
 
 def _short(value: object) -> str:
