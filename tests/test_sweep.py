@@ -15,11 +15,8 @@ from sweep_studies import SMALL, names, write
 import mcusim
 from mcusim.cli import main
 from mcusim.errors import StudyError, UsageError
-from mcusim.machine import load_machine
-from mcusim.plan import plan
-from mcusim.study.kernel_choice import profile_for
 from mcusim.study.sweep import read_study, sweep_table
-from mcusim.study.sweep.point import _Layout, failed, forget, perform
+from mcusim.study.sweep.point import failed, forget, perform
 from mcusim.study.sweep.points import points
 from mcusim.study.sweep.run import batches, prepared
 from mcusim.study.sweep.runner import DIED, local
@@ -189,41 +186,6 @@ def test_points_that_share_a_run_go_to_one_process(tmp_path: Path) -> None:
     assert [[key for key, _ in batch] for batch in found] == [["0", "1", "2", "3"], ["4", "5", "6", "7"]]
     many = [(str(n), (*point[:-1], f"{n} mA")) for n, point in enumerate([points(study)[0]] * 500)]
     assert [len(batch) for batch in batches(work, many)] == [200, 200, 100]
-
-
-@pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
-def test_what_a_plan_depends_on(policy: str) -> None:
-    """Machines that are equal as a plan sees them have the same plan; the ones that differ have another, or may."""
-    base = load_machine("stm32f746g-disco")
-    kernels = profile_for("cmsis-2021-gcc9")
-    graph = mcusim.load_model("ds-cnn")
-    same = {
-        "memory.sdram.timing.tRCD": "4 sdclk",
-        "core.clock": "100 MHz",
-        "memory.flash.wait_states": 0,
-        "dma.dma2.read_cost": "9 hclk",
-        "dma.dma2.burst": 4,
-        "memory.sdram.width": "32 bit",
-        "memory.sram1.read_latency": "0 cycles",
-        "cache.data.ways": 1,
-        "power.run": "1 mA",
-        "bus.clock": "50 MHz",
-    }
-    first = plan(graph, base, policy, kernels=kernels)
-    for key, value in same.items():
-        machine = base.replace(key, value)
-        assert _Layout(machine) == _Layout(base), key
-        assert plan(graph, machine, policy, kernels=kernels) == first, key
-    for key, value in {
-        "cache.data.size": "0 B",
-        "cache.data.line": "64 B",
-        "dma.dma2.streams": 1,
-        "dma.dma2.beat": "4 B",
-        "memory.sram1.size": "64 KiB",
-        "memory.sdram.attribute": "uncached",
-        "memory.sdram.base": 0xC000_0000,
-    }.items():
-        assert _Layout(base.replace(key, value)) != _Layout(base), key
 
 
 def test_a_process_that_dies_costs_its_point_alone(tmp_path: Path) -> None:

@@ -6,18 +6,16 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
-from mcusim.machine import load_machine
 from mcusim.study.processes import processes
 from mcusim.study.settings import expect
+from mcusim.study.sweep.contents import kernels_sha256, machine_sha256, model_sha256
 from mcusim.study.sweep.frame import table, write_table
 from mcusim.study.sweep.journal import Journal, journal_path
-from mcusim.study.sweep.point import Batch, Row, Work, shares
+from mcusim.study.sweep.point import Batch, Content, Row, Work, shares
 from mcusim.study.sweep.points import Point, points
 from mcusim.study.sweep.runner import Runner, local
 from mcusim.study.sweep.study import Study
@@ -32,6 +30,7 @@ __all__ = ["batches", "prepared", "sweep", "sweep_table"]
 
 BATCH = 4  # points that a process gets at once, or more that share a run
 MOST_SHARED = 200  # of those
+Contents = dict[str, Content]
 Progress = Callable[[int, int], object]
 
 
@@ -120,37 +119,27 @@ def _output(output: str | Path | None, force: bool) -> Path | None:
 
 
 def prepared(study: Study) -> Work:
-    """What the processes are told: paths by name, and which models they are. Raises ModelError."""
-    from mcusim.model import load_model
+    """What the processes are told. Raises InputError for a model, machine or kernels that cannot be read."""
 
-    names = dict.fromkeys((*study.models, *study.machines, *study.kernels))
-    paths = {name: study.path(name) for name in names}
-    models = tuple((name, load_model(paths[name]).sha256) for name in study.models)
-    return Work(study.inputs, tuple(paths.items()), models, code_sha256())
+    def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
+        return {name: (path(name), sha256(path(name))) for name in names}
+
+    models = contents(study.models, study.model_path, model_sha256)
+    machines = contents(study.machines, study.machine_path, machine_sha256)
+    kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
+    return Work(study.inputs, models, machines, kernels, code_sha256())
 
 
 def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row rests on: inputs, model, machine, kernels, mcusim and its packages."""
-    machine_sha256, kernels_sha256 = cache(_machine), cache(_file)
-    models, paths = dict(work.models), dict(work.paths)
     shared = hashlib.sha256(json.dumps([work.code, package_versions()]).encode())
+    files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
     found = []
     for point in chosen:
         digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
-        model, machine, kernels = (str(inputs[name]) for name in ("model", "machine", "kernels"))
-        about = [models[model], machine_sha256(paths[machine]), kernels_sha256(paths[kernels])]
-        digest.update(json.dumps([inputs, about]).encode())
+        digest.update(json.dumps([inputs, [known[str(inputs[name])][1] for name, known in files]]).encode())
         found.append(digest.hexdigest()[:32])
     return found
-
-
-def _machine(path: str) -> str:
-    return hashlib.sha256(repr(replace(load_machine(path), path="")).encode()).hexdigest()
-
-
-def _file(path: str) -> str:
-    """Of kernels that do not ship; those that do are part of mcusim."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
 
 
 def _rows(

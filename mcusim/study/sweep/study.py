@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcusim.kernels import profile_names
+from mcusim.kernels.registry import set_names
+from mcusim.machine import machine_names
 from mcusim.study.sweep.expressions import Expression, Value
 
-__all__ = ["BASE", "CAUSES", "METHODS", "OUTPUTS", "TAIL", "Axis", "Sampling", "Study"]
+__all__ = ["BASE", "CAUSES", "METHODS", "OUTPUTS", "TAIL", "Axis", "Sampling", "Study", "exists"]
 
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
 METHODS = ("grid", "list", "latin-hypercube")
@@ -72,16 +75,28 @@ class Study:
         """The columns of inputs, in order."""
         return (*BASE, *(axis.key for axis in self.axes))
 
-    def path(self, name: str) -> str:
-        """A model or machine as it is opened: a file beside the study goes before a shipped name."""
-        if self.folder is None:
+    def model_path(self, name: str) -> str:
+        """A model as it is opened: a file beside the study goes before a network of the zoo."""
+        return self._path(name, ())
+
+    def machine_path(self, name: str) -> str:
+        """A machine as it is opened: a shipped one goes before a file beside the study."""
+        return self._path(name, machine_names())
+
+    def kernels_path(self, name: str) -> str:
+        """Kernels as they are opened: shipped ones go before a file or folder beside the study."""
+        return self._path(name, (*profile_names(), *set_names()))
+
+    def _path(self, name: str, shipped: Collection[str]) -> str:
+        if self.folder is None or name in shipped:
             return name
         beside = self.folder / name
-        return str(beside) if _is_file(beside) else name
+        return str(beside) if exists(beside) else name
 
 
-def _is_file(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Is there anything of that name?"""
     try:
-        return path.is_file()
+        return path.exists()
     except (OSError, ValueError):  # no text for a file name
         return False

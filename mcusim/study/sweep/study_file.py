@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import InputError, StudyError
-from mcusim.kernels import profile_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
@@ -47,7 +46,7 @@ from mcusim.plan import policy_names
 from mcusim.study.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
 from mcusim.study.sweep.expressions import Expression, parse
 from mcusim.study.sweep.shipped import study_folder, study_names
-from mcusim.study.sweep.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study
+from mcusim.study.sweep.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists
 from mcusim.study.sweep.values import OPTIONS, axis_values, distinct
 from mcusim.units import quoted
 
@@ -67,7 +66,7 @@ def read_study(path_or_name: str | Path) -> Study:
         path = study_folder() / f"{text}.toml"
         return study_of(read_toml(path, path.name, "study", StudyError), path.name, None, path.stem)
     path = Path(path_or_name)
-    if not text.endswith(".toml") and "/" not in text and not _exists(path):
+    if not text.endswith(".toml") and "/" not in text and not exists(path):
         close = get_close_matches(text[:80], study_names(), n=1)
         hint = f', did you mean "{close[0]}"' if close else ""
         raise StudyError(f"no study {quoted(text)}{hint}: neither a file nor one that ships ({_listed()})")
@@ -77,13 +76,6 @@ def read_study(path_or_name: str | Path) -> Study:
 
 def _listed() -> str:
     return ", ".join(study_names()) or "none does"
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def study_of(found: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
@@ -168,20 +160,20 @@ class _Reader:
         from mcusim.model.zoo import parse_name
 
         for name in study.models:
-            if parse_name(name) is None and not _exists(Path(study.path(name))):
+            if parse_name(name) is None and not exists(Path(study.model_path(name))):
                 rule = f"no model {quoted(name)}: neither a file beside the study nor a name of `mcusim models`"
                 raise self.problem("models", rule, list(study.models))
 
     def _machines(self, study: Study) -> list[Machine]:
-        return [self._try("machines", list(study.machines), load_machine, study.path(name)) for name in study.machines]
+        named = list(study.machines)
+        return [self._try("machines", named, load_machine, study.machine_path(name)) for name in named]
 
     def _kernels(self, study: Study) -> None:
-        for name in study.kernels:
-            for fidelity in study.fidelities:
-                find: Callable[[str], object] = profile_for if fidelity == "replay" else set_for
-                self._try(
-                    "kernels", list(study.kernels), find, study.path(name) if name not in profile_names() else name
-                )
+        named = list(study.kernels)
+        for fidelity in study.fidelities:
+            find: Callable[[str], object] = profile_for if fidelity == "replay" else set_for
+            for name in named:
+                self._try("kernels", named, find, study.kernels_path(name))
 
     def _try(self, key: str, value: object, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
