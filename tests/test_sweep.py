@@ -175,7 +175,8 @@ def test_a_dry_run_counts_and_estimates(tmp_path: Path, capsys: pytest.CaptureFi
     found = json.loads(data.read_text())
     assert (found["points"], found["runs"], found["timed"], found["jobs"]) == (8, 4, 2, 1)
     assert 0 < found["seconds"] < 60
-    assert main(["sweep", str(path), "--dry-run", "-o", str(tmp_path / "x")]) == 2
+    assert main(["sweep", str(path), "--dry-run", "-o", str(tmp_path / "x"), "-j", "1"]) == 0
+    assert main(["sweep", str(path), "--dry-run", "--dask", "tcp://x:1"]) == 2
     assert names(tmp_path) == ["e.json", "study.toml"]
 
 

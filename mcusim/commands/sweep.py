@@ -57,38 +57,33 @@ def sweep(
       mcusim sweep study.toml -o study.parquet --dask tcp://host:8786
     """
     output = Output(json, force, [study])
-    files = _files(study, output_file, html, json, force)
     from mcusim.study.sweep import read_study
 
-    found = read_study(study)
     if dry_run:
-        return _estimate(found, output, files, dask, jobs)
-    if not files and json is None:
-        raise UsageError("name a file for the table with -o, or --html or --json; --dry-run counts the points")
+        return _estimate(read_study(study), output, dask, jobs)
+    _check_files(study, output_file, html, json, force)
+    found = read_study(study)
     table = _run(found, output_file, jobs, dask, force)
     rows, said = table.to_pylist(), _conclusions(found, table)
     if html is not None:
-        from mcusim.report.sweep_page import sweep_page
-
-        with spinner("drawing the study"):
-            page = sweep_page(table.to_pandas(), found, [one.text for one in said if one.holds])
-        write_bytes(html, page.encode(), force)
+        _draw(found, table, said, html, force)
     output.emit(lambda: _text(found, rows, said), lambda: _json(found, rows, said))
     return _status(rows)
 
 
-def _files(study: str, table: Path | None, html: Path | None, json: Path | None, force: bool) -> list[Path]:
-    """The files to write, checked before the work."""
+def _check_files(study: str, table: Path | None, html: Path | None, json: Path | None, force: bool) -> None:
+    """Before the work."""
     files = [path for path in (table, html) if path is not None]
+    if not files and json is None:
+        raise UsageError("name a file for the table with -o, or --html or --json; --dry-run counts the points")
     check_outputs(files, json, [study], force)
     for path in files:
         check_apart(path, [study])  # a study is not overwritten, whatever is forced
-    return files
 
 
-def _estimate(study: Study, output: Output, files: Sequence[Path], dask: str | None, jobs: int | None) -> int:
-    if files or dask is not None:
-        raise UsageError("--dry-run writes no table, and asks no cluster; leave out -o, --html and --dask")
+def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) -> int:
+    if dask is not None:
+        raise UsageError("--dry-run times points here; it cannot tell how long a cluster takes: leave out --dask")
     from mcusim.report.sweep_table import estimate_text
     from mcusim.study.sweep import estimate
 
@@ -96,6 +91,14 @@ def _estimate(study: Study, output: Output, files: Sequence[Path], dask: str | N
         found = estimate(study, jobs)
     output.emit(lambda: estimate_text(study.name, found), lambda: {"study": study.name, **found})
     return 0
+
+
+def _draw(study: Study, table: pyarrow.Table, said: Sequence[Conclusion], path: Path, force: bool) -> None:
+    from mcusim.report.sweep_page import sweep_page
+
+    with spinner("drawing the study"):
+        page = sweep_page(table.to_pandas(), study, [one.text for one in said if one.holds])
+    write_bytes(path, page.encode(), force)
 
 
 def _run(study: Study, path: Path | None, jobs: int | None, dask: str | None, force: bool) -> pyarrow.Table:
