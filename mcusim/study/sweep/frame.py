@@ -85,6 +85,15 @@ def _text(value: Value) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _settle(folder: Path) -> None:
+    """Wait until the disk knows the names in ``folder``: the journal goes only when the table is there to stay."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_table(found: pyarrow.Table, path: Path) -> None:
     """Write ``path`` through a temporary file beside it: a reader sees the old file or the whole new one.
 
@@ -106,6 +115,7 @@ def write_table(found: pyarrow.Table, path: Path) -> None:
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
         Path(name).replace(path)
+        _settle(path.parent)
     except BaseException as error:
         if name is not None:
             Path(name).unlink(missing_ok=True)
