@@ -13,6 +13,7 @@ from sweep_studies import LONG, finished_rows, kill, names, write
 from mcusim.cli import main
 from mcusim.errors import UsageError
 from mcusim.study.sweep import cluster, read_study, sweep, sweep_table
+from mcusim.study.sweep.runner import DIED
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 SHORTER = LONG.replace('high = "6 sdclk"', 'high = "3 sdclk"')
@@ -59,8 +60,9 @@ def test_the_same_file_though_a_worker_is_killed(tmp_path: Path, workers: Any) -
 
 
 @pytest.mark.slow
-def test_a_cluster_that_goes_away(tmp_path: Path, workers: Any) -> None:
+def test_a_cluster_that_goes_away(tmp_path: Path, workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
 
     def step(done: int, _: int) -> None:
         if done >= 4:
@@ -83,3 +85,47 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
         assert told.startswith("error: no Dask scheduler at "), told
         assert len(told.splitlines()) == 1
     assert not output.exists()
+
+
+class Deadly:
+    """A cluster whose workers die of one point, as the client sees it: Dask has given up the task."""
+
+    def __init__(self) -> None:
+        self.queue: list[Any] = []
+        self.sizes: list[int] = []
+
+    def nthreads(self) -> dict[str, int]:
+        return {"a": 1, "b": 1}
+
+    def submit(self, _function: Any, _work: Any, batch: Any, *, pure: bool) -> Any:
+        assert not pure
+        self.sizes.append(len(batch))
+        return Task([key for key, _ in batch])
+
+    add = property(lambda self: self.queue.append)
+
+    def __next__(self) -> Any:
+        return self.queue.pop(0)
+
+
+class Task:
+    def __init__(self, keys: list[str]) -> None:
+        self.keys = keys
+
+    def result(self) -> Any:
+        if "deadly" in self.keys:
+            from distributed import KilledWorker
+
+            raise KilledWorker("task", None, 3)
+        return [(key, {"status": "ok"}) for key in self.keys]
+
+
+def test_a_point_that_ends_every_worker_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    found = Deadly()
+    monkeypatch.setattr(cluster, "_finished", lambda client: client)
+    batches: Any = [(("1", ()), ("deadly", ()), ("2", ())), (("3", ()), ("4", ()))]
+    done = dict(row for rows in cluster._as_they_end(found, Any, list(batches)) for row in rows)
+    assert done.pop("deadly")["error"] == DIED
+    assert done == {key: {"status": "ok"} for key in "1234"}
+    assert found.sizes == [3, 2, 1, 1, 1]

@@ -74,10 +74,19 @@ def _quiet() -> Iterator[None]:
 
 
 def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
-    from distributed import CancelledError, KilledWorker
+    from distributed import CancelledError
+
+    try:
+        _require_worker(client, address)
+        yield from _as_they_end(client, work, rest)
+    except (CancelledError, OSError) as error:
+        raise UsageError(f"the Dask cluster at {address} went away: {error}") from None
+
+
+def _as_they_end(client: Any, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
+    from distributed import KilledWorker
 
     rest.reverse()
-    _require_worker(client, address)
     under_way: dict[Any, Batch] = {}
     finished = _finished(client)
     while rest or under_way:
@@ -94,8 +103,6 @@ def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Gene
             if len(batch) == 1:
                 yield [(batch[0][0], failed(DIED))]
             rest.extend((point,) for point in batch[::-1] if len(batch) > 1)
-        except (CancelledError, OSError) as error:
-            raise UsageError(f"the Dask cluster at {address} went away: {error}") from None
 
 
 def _finished(client: Any) -> Any:
