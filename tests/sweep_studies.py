@@ -26,7 +26,7 @@ machines = ["stm32f746g-disco"]
 policies = ["tinyops"]
 [axes]
 "memory.sdram.timing.tWR" = { low = "1 sdclk", high = "10 sdclk", step = "1 sdclk" }
-"memory.sdram.timing.tRP" = { low = "1 sdclk", high = "6 sdclk", step = "1 sdclk" }
+"core.clock" = { low = "100 MHz", high = "200 MHz", step = "20 MHz" }
 """
 
 

@@ -16,7 +16,7 @@ from mcusim.study.sweep import cluster, read_study, sweep, sweep_table
 from mcusim.study.sweep.runner import DIED
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-SHORTER = LONG.replace('high = "6 sdclk"', 'high = "3 sdclk"')
+SHORTER = LONG.replace('high = "200 MHz"', 'high = "140 MHz"')
 
 
 @pytest.fixture
