@@ -88,6 +88,7 @@ CASES = {
     "axis twice": (HEAD + '[axes]\ncore.clock = ["9 MHz", "9 MHz"]', "has a value twice"),
     "axis model": (HEAD + '[axes]\nmodel = ["a"]', "model is no axis"),
     "KB": (HEAD + '[axes]\nsram_budget = ["1 KB"]', "1000 or 1024"),
+    "no effect": (HEAD + '[axes]\noverlay = ["bias"]', "study.toml:5: axes.overlay: has no effect under internal"),
     "range": (HEAD + '[axes]\ncore.clock = { low = "1 MHz", high = "9 MHz" }', "a range has low, high, step"),
     "range unit": (HEAD + '[axes]\ncore.clock = { low = "1 MHz", high = "9 MHz", step = "1 kHz" }', "the same unit"),
     "range long": (HEAD + '[axes]\ncore.clock = { low = "1 Hz", high = "9 MHz", step = "1 Hz" }', "the same unit"),

@@ -247,3 +247,15 @@ def test_tables_keep_whole_numbers(tmp_path: Path) -> None:
     }
     assert table.column("sram_budget").to_pylist()[:8] == [65536] * 4 + [None] * 4
     assert set(table.column("memory.flash.wait_states").to_pylist()) == {5}
+
+
+def test_a_study_that_ships_has_conclusions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, data = tmp_path / "page.html", tmp_path / "rows.json"
+    words = ["sweep", "flash-wait-states", "--html", str(page), "--json", str(data), "-j", "1"]
+    assert main(words) == 0
+    said = json.loads(data.read_text())["conclusions"]
+    assert said
+    assert all(one["holds"] for one in said)
+    told, text = capsys.readouterr().out, page.read_text()
+    assert "Flash wait states" in text
+    assert all(one["text"].split()[0] in told for one in said)

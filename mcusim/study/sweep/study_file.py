@@ -42,7 +42,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.machine.tree import show
-from mcusim.plan import policy_names
+from mcusim.plan import TAKEN_BY, policy_names
 from mcusim.study.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
 from mcusim.study.sweep.expressions import Expression, parse
 from mcusim.study.sweep.shipped import study_folder, study_names
@@ -70,7 +70,8 @@ def read_study(path_or_name: str | Path) -> Study:
         close = get_close_matches(text[:80], study_names(), n=1)
         hint = f', did you mean "{close[0]}"' if close else ""
         raise StudyError(f"no study {quoted(text)}{hint}: neither a file nor one that ships ({_listed()})")
-    shown = path.name if path.name.isprintable() else quoted(path.name)
+    shown = path.name or str(path)
+    shown = shown if shown.isprintable() else quoted(shown)
     return study_of(read_toml(path, shown, "study", StudyError), shown, path.parent, path.stem)
 
 
@@ -113,7 +114,7 @@ class _Reader:
         self._models(study)
         machines = self._machines(study)
         self._kernels(study)
-        axes = tuple(self._axis(key, value, machines) for key, value in self._flat(self._table("axes")).items())
+        axes = tuple(self._axis(key, value, study, machines) for key, value in self._flat(self._table("axes")).items())
         study = replace(study, axes=axes, sampling=self._sampling(axes))
         study = replace(study, where=self._where(study))
         return replace(study, derived=self._derived(study, machines))
@@ -198,10 +199,13 @@ class _Reader:
             found |= inner
         return found
 
-    def _axis(self, key: str, raw: Any, machines: list[Machine]) -> Axis:
+    def _axis(self, key: str, raw: Any, study: Study, machines: list[Machine]) -> Axis:
         where = f"axes.{key}"
         if key in KEYS or key in ("model", "machine", "policy"):
             raise self.problem(where, f"{key} is no axis; name several in the list at the top of the study")
+        takers = TAKEN_BY.get(key, study.policies)
+        if not set(takers) & set(study.policies):
+            raise self.problem(where, f"has no effect under {', '.join(study.policies)}; it is for {', '.join(takers)}")
         values = self._try(where, raw, axis_values, key, raw)
         if key not in OPTIONS:
             having = [machine for machine in machines if key in machine.figures]
