@@ -65,8 +65,7 @@ def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
 
 
 def _group(sweep: Sweep, point: Point) -> str:
-    named = [name for name in ("machine", "policy") if name in sweep.varying]
-    named = named or sweep.ranked[:1]
+    named = [name for name in sweep.varying if name in ("machine", "policy")] or sweep.ranked[:1]
     return ", ".join(sweep.said(name, point[name]) for name in named) or "all points"
 
 
