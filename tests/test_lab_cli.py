@@ -180,6 +180,15 @@ def test_json_alone_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["lab"] == "overlap"
 
 
+def test_answers_through_a_pipe(tmp_path: Path) -> None:
+    """Prompts and texts keep off the JSON."""
+    command = [sys.executable, "-m", "mcusim", "lab", "overlap", "--json", "-"]
+    lines = "".join(f"{line}\n" for lines in STUDENT.values() for line in lines)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["finished"]
+    assert "[times] > no idea\n'no idea' is no number" in done.stderr
+
+
 def test_the_teachers_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "overlap", "--teacher"]) == 0
     assert "(for teachers)\n=====" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 from itertools import product
@@ -167,6 +168,33 @@ def test_equal_tables_give_equal_pages_that_load_nothing() -> None:
     found = Page(text)
     assert asks_for_nothing(found) and "a is best" in found.text and "What is faster?" in found.text
     assert "11 points" not in found.text and "24 points: 23 ran, 1 did not fit" in found.text
+
+
+def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
+    """A point tells all of itself, a cell too; an entry of the legend hides its points; a zoom shows fewer."""
+    script = """addEventListener("load", () => setTimeout(() => {
+      const plots = [...document.querySelectorAll(".plot")], said = [];
+      const points = [[0, [{curveNumber: 2, pointNumber: 0}]], [2, [{curveNumber: 0, pointNumber: 0}]],
+        [4, {xpx: 9, ypx: plots[4]._fullLayout._size.h - 9}], [8, [{curveNumber: 0, pointNumber: 5}]]];
+      for (const [plot, point] of points) {
+        Plotly.Fx.hover(plots[plot], point);
+        said.push(plots[plot].querySelector(".hoverlayer").textContent);
+      }
+      const shown = () => plots[0].querySelectorAll(".scatterlayer .point").length, before = shown();
+      Plotly.restyle(plots[0], {visible: "legendonly"}, [2, 3]).then(() => {
+        said.push(shown() < before && shown() > 0);
+        return Plotly.relayout(plots[0], {"xaxis.range": [0, 25]});
+      }).then(() => {
+        said.push(plots[0].layout.xaxis.range[1] === 25);
+        document.title = JSON.stringify(said);
+      });
+    }, 800));"""
+    title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script)
+    point, bar, cell, line, hidden, zoomed = json.loads(html.unescape(title))
+    for text in (point, cell, line):
+        assert text.startswith("m") and "machine: x" in text and "latency, ms: 10" in text and "a: 1 KiB" in text
+    assert bar == "machinex: -29%y: +41%"
+    assert hidden and zoomed
 
 
 @pytest.mark.parametrize("width", [390, 1280])
