@@ -155,5 +155,5 @@ def test_a_shipped_study_says_what_it_shows(tmp_path: Path, capsys: pytest.Captu
     page = tmp_path / "flash.html"
     assert main(["sweep", "flash-wait-states", "--html", str(page), "--jobs", "1"]) == 0
     said = capsys.readouterr().out
-    assert "\n- More wait states are never faster; 7 of them cost" in said
+    assert "  - More wait states are never faster; 7 of them cost" in said
     assert "More wait states are never faster" in Page(page.read_text(encoding="utf-8")).text
