@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import isclose, sqrt
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas
@@ -93,6 +94,20 @@ def test_effects_are_those_of_points_that_differ_in_one_input() -> None:
     complete = Sweep(frame[frame["b"] == 1].to_dict("records"), Study())
     factors = dict(complete.effects("a", "latency_ms"))
     assert [round(factors[level], 9) for level in ("1 KiB", "2 KiB", "4 KiB")] == [0.5, 1.0, 2.0]
+
+
+def test_effects_of_a_latin_hypercube() -> None:
+    """No two points differ in one input alone; ranges of values stand for the values."""
+    draw = Random(1)
+    first, second = draw.sample(range(600), 600), draw.sample(range(600), 600)
+    rows = [
+        row("m", "x", a / 7, b, 100 * 2 ** (a / 600) * 1.1 ** (b / 600)) for a, b in zip(first, second, strict=True)
+    ]
+    sweep = Sweep(rows, Study())
+    assert sweep.ranked == ["a", "b"]
+    found = [factor for _, factor in sweep.effects("a", "latency_ms")]
+    assert len(found) == 6 and found == sorted(found)
+    assert found[-1] / found[0] == pytest.approx(2 ** (5 / 6), rel=0.02)
 
 
 def test_tornado_has_a_bar_each_way_for_every_input() -> None:
