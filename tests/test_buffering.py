@@ -100,6 +100,12 @@ def test_verify_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert [data["equivalence"][name]["equal"] for name in ("untiled", "litert")] == [True, True]
 
 
+def test_the_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, said in (("single", True), ("double", False)):
+        assert main(["run", "figure-1", "-p", "tinyops", "--buffering", kind]) == 0
+        assert ("fidelity replay, single buffering" in capsys.readouterr().out) is said
+
+
 def test_a_plan_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "single.jsonl"
     assert main(["plan", "ds-cnn", "-p", "tinyops", "--buffering", "single", "-o", str(path)]) == 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 from itertools import product
 from math import isclose, sqrt
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas
@@ -94,6 +96,20 @@ def test_effects_are_those_of_points_that_differ_in_one_input() -> None:
     assert [round(factors[level], 9) for level in ("1 KiB", "2 KiB", "4 KiB")] == [0.5, 1.0, 2.0]
 
 
+def test_effects_of_a_latin_hypercube() -> None:
+    """No two points differ in one input alone; ranges of values stand for the values."""
+    draw = Random(1)
+    first, second = draw.sample(range(600), 600), draw.sample(range(600), 600)
+    rows = [
+        row("m", "x", a / 7, b, 100 * 2 ** (a / 600) * 1.1 ** (b / 600)) for a, b in zip(first, second, strict=True)
+    ]
+    sweep = Sweep(rows, Study())
+    assert sweep.ranked == ["a", "b"]
+    found = [factor for _, factor in sweep.effects("a", "latency_ms")]
+    assert len(found) == 6 and found == sorted(found)
+    assert found[-1] / found[0] == pytest.approx(2 ** (5 / 6), rel=0.02)
+
+
 def test_tornado_has_a_bar_each_way_for_every_input() -> None:
     latency, energy = of(figures(table()), "bar")
     assert len(latency["data"]) == len(energy["data"]) == 6
@@ -167,6 +183,33 @@ def test_equal_tables_give_equal_pages_that_load_nothing() -> None:
     found = Page(text)
     assert asks_for_nothing(found) and "a is best" in found.text and "What is faster?" in found.text
     assert "11 points" not in found.text and "24 points: 23 ran, 1 did not fit" in found.text
+
+
+def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
+    """A point tells all of itself, a cell too; an entry of the legend hides its points; a zoom shows fewer."""
+    script = """addEventListener("load", () => setTimeout(() => {
+      const plots = [...document.querySelectorAll(".plot")], said = [];
+      const points = [[0, [{curveNumber: 2, pointNumber: 0}]], [2, [{curveNumber: 0, pointNumber: 0}]],
+        [4, {xpx: 9, ypx: plots[4]._fullLayout._size.h - 9}], [8, [{curveNumber: 0, pointNumber: 5}]]];
+      for (const [plot, point] of points) {
+        Plotly.Fx.hover(plots[plot], point);
+        said.push(plots[plot].querySelector(".hoverlayer").textContent);
+      }
+      const shown = () => plots[0].querySelectorAll(".scatterlayer .point").length, before = shown();
+      Plotly.restyle(plots[0], {visible: "legendonly"}, [2, 3]).then(() => {
+        said.push(shown() < before && shown() > 0);
+        return Plotly.relayout(plots[0], {"xaxis.range": [0, 25]});
+      }).then(() => {
+        said.push(plots[0].layout.xaxis.range[1] === 25);
+        document.title = JSON.stringify(said);
+      });
+    }, 800));"""
+    title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script)
+    point, bar, cell, line, hidden, zoomed = json.loads(html.unescape(title))
+    for text in (point, cell, line):
+        assert text.startswith("m") and "machine: x" in text and "latency, ms: 10" in text and "a: 1 KiB" in text
+    assert bar == "machinex: -29%y: +41%"
+    assert hidden and zoomed
 
 
 @pytest.mark.parametrize("width", [390, 1280])

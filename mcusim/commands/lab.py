@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,8 +124,12 @@ def _teacher(found: Lab, html: Path | None, force: bool) -> int:
 def _session(found: Lab, answers: Path | None, output: Output) -> int:
     from mcusim.study.lab import Session
 
-    say = (lambda text: print(text, file=sys.stderr)) if output.to_stdout else print
-    session = Session(found, _reader(answers, say), say, spinner)
+    shown = sys.stderr if output.to_stdout else sys.stdout
+
+    def say(text: str, end: str = "\n") -> None:
+        print(text, end=end, file=shown, flush=True)
+
+    session = Session(found, _typed(say) if answers is None else _given(answers, say), say, spinner)
     done = session.run()
     output.emit(None, session.to_json)
     if not done:
@@ -133,24 +137,36 @@ def _session(found: Lab, answers: Path | None, output: Output) -> int:
     return 0 if done else 1
 
 
-def _reader(path: Path | None, say: Callable[[str], None]) -> Callable[[str], str]:
-    """Lines of the file, each shown behind its prompt as if it were typed; without a file those of the keyboard."""
-    if path is None:
-        return input if sys.stdin.isatty() else _piped(iter(sys.stdin), say)
+def _typed(say: Callable[..., None]) -> Callable[[str], str]:
+    """What is typed at a terminal, or comes through a pipe and is shown behind its prompt."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return input
+
+    def read(prompt: str) -> str:
+        say(prompt, end="")
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        if not sys.stdin.isatty():
+            say(line.rstrip("\n"))
+        return line
+
+    return read
+
+
+def _given(path: Path, say: Callable[..., None]) -> Callable[[str], str]:
+    """The lines of a file, each shown behind its prompt as if it were typed."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_LONGEST)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
-    return _piped(iter([line for line in text.splitlines() if line.strip() and not line.startswith("#")]), say)
+    lines = iter([line for line in text.splitlines() if line.strip() and not line.startswith("#")])
 
-
-def _piped(lines: Iterator[str], say: Callable[[str], None]) -> Callable[[str], str]:
     def read(prompt: str) -> str:
-        try:
-            line = next(lines).rstrip("\n")
-        except StopIteration:
-            raise EOFError from None
+        line = next(lines, None)
+        if line is None:
+            raise EOFError
         say(f"{prompt}{line}")
         return line
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["sweep_page"]
 
 _MODELS, _ROWS, _FAILED = 6, 400, 20
+# beside each other where there is room, each with axes of its own
+_BESIDE = (
+    '<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));column-gap:1.5rem">'
+)
 Part = str | Figure | Sequence[Figure]
 
 
@@ -40,7 +44,7 @@ def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[
 def _pictures(sweep: Sweep) -> list[Part]:
     models = [model for model in sweep.models if any(point["model"] == model for point in sweep.ran)]
     parts: list[Part] = ["<h2>Pareto fronts</h2>"]
-    parts += _pairs([pareto(sweep, model) for model in models[:_MODELS]])
+    parts += [_BESIDE, *(pareto(sweep, model) for model in models[:_MODELS]), "</div>"]
     both = [tornado(sweep, output) for output in ("latency_ms", "energy_mj")]
     if all(both):
         parts += ["<h2>What each input changes</h2>", [figure for figure in both if figure]]

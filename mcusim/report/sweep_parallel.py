@@ -13,7 +13,8 @@ __all__ = ["MOST_LINES", "parallel"]
 
 MOST_LINES = 1000
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
-_TALL, _LETTER, _LYING = 330, 6.0, 9  # pixels from the lowest to the highest value, of a letter; letters beside an axis
+_TALL, _LETTER = 330, 6.0  # pixels from the lowest to the highest value, and of a letter
+_LYING, _STANDING = 9, 12  # letters of a value that lies beside its axis, and that are worth putting on end
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
 
 
@@ -101,8 +102,9 @@ def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
     every = -(-len(values) // 8)
     shown_values = values[::every]
     room = round(_TALL / (_LETTER * len(shown_values)))
-    texts = [shortened(sweep.said(name, value), max(room, 7)) for value in shown_values]
-    angle = -90 if max(map(len, texts)) > _LYING else 0
+    said = [sweep.said(name, value) for value in shown_values]
+    angle = -90 if max(map(len, said)) > _LYING and room >= _STANDING else 0
+    texts = [shortened(text, room if angle else 24) for text in said]
     last = max(len(values) - 1, 1)
     return [_text(place, number * every / last, text, angle) for number, text in enumerate(texts)]
 

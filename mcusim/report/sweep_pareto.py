@@ -12,6 +12,7 @@ from mcusim.report.sweep_style import LAYOUT, axis
 __all__ = ["front", "pareto"]
 
 _GREY = "#7d8590"
+_SYMBOLS = ("circle", "diamond", "square", "cross")
 _MOST = 3000  # points of all models together
 _AGAINST = ("energy_mj", "peak_sram_bytes")
 
@@ -43,7 +44,8 @@ def pareto(sweep: Sweep, model: str) -> Figure:
     traces = []
     for number, (name, group) in enumerate(groups.items()):
         for row, output in enumerate(_AGAINST):
-            traces.append(_marks(sweep, group, output, row, name, COLOURS[number % len(COLOURS)]))
+            mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
+            traces.append(_marks(sweep, group, output, row, name, mark))
     best = [_front(points, output, row) for row, output in enumerate(_AGAINST)]
     found = min(points, key=lambda point: point["latency_ms"])
     caption = f"<b>{plain(shortened(model))}</b>: least latency {found['latency_ms']:,.4g} ms"
@@ -65,8 +67,7 @@ def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
 
 
 def _group(sweep: Sweep, point: Point) -> str:
-    named = [name for name in ("machine", "policy") if name in sweep.varying]
-    named = named or sweep.ranked[:1]
+    named = [name for name in sweep.varying if name in ("machine", "policy")] or sweep.ranked[:1]
     return ", ".join(sweep.said(name, point[name]) for name in named) or "all points"
 
 
@@ -75,7 +76,9 @@ def _scaled(point: Point, output: str) -> float:
     return value / 1024 if output == "peak_sram_bytes" else value
 
 
-def _marks(sweep: Sweep, group: Sequence[Point], output: str, row: int, name: str, colour: str) -> dict[str, Any]:
+def _marks(
+    sweep: Sweep, group: Sequence[Point], output: str, row: int, name: str, mark: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -87,7 +90,7 @@ def _marks(sweep: Sweep, group: Sequence[Point], output: str, row: int, name: st
         "yaxis": "y" if row == 0 else "y2",
         "text": [sweep.told(point) for point in group],
         "hovertemplate": "%{text}<extra></extra>",
-        "marker": {"color": colour, "size": 8, "opacity": 0.85},
+        "marker": {**mark, "size": 8, "opacity": 0.85},
     }
 
 

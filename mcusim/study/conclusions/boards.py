@@ -40,7 +40,8 @@ def boards(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     fastest = {model: best[model].to_dict() for model in frame["model"].unique()}
     for model, times in fastest.items():
         board, met = cheapest(times, TARGET_MS), [time for time in times.values() if time <= TARGET_MS]
-        text = f"{model} within {TARGET_MS:.0f} ms: {len(met)} of {len(times)} boards make it"
+        made = f"{len(met)} of {len(times)} boards {'makes' if len(met) == 1 else 'make'} it"
+        text = f"{model} within {TARGET_MS:.0f} ms: {made}"
         if board is not None:
             text += f", the cheapest is {board} with {times[board]:.1f} ms and {prices[board]} USD (assumed)"
         yield Conclusion(

@@ -16,7 +16,7 @@ __all__ = ["Judge", "Verdict", "number"]
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
-    "times": {"times": 1, "x": 1, "×": 1},
+    "times": {"times": 1, "fold": 1, "x": 1, "×": 1},
     "ms": {"ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3},
     "B": {"b": 1, "bytes": 1, "kib": 1024},
 }

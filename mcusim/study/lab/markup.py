@@ -20,24 +20,17 @@ def terminal(text: str, width: int = _WIDTH) -> str:
         if kind == "block":
             found.append("\n".join(lines))
         elif kind == "list":
-            found += [
-                "\n".join(
-                    textwrap.wrap(
-                        line,
-                        width,
-                        initial_indent="- ",
-                        subsequent_indent="  ",
-                        break_long_words=False,
-                        break_on_hyphens=False,
-                    )
-                )
-                for line in lines
-            ]
+            found.append("\n".join(_wrapped(line, width, "- ", "  ") for line in lines))
         else:
-            found.append(
-                "\n".join(textwrap.wrap(" ".join(lines), width, break_long_words=False, break_on_hyphens=False))
-            )
+            found.append(_wrapped(" ".join(lines), width))
     return "\n\n".join(found)
+
+
+def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines)
 
 
 def html(text: str) -> str:
@@ -67,6 +60,9 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
         if all(line.startswith("    ") for line in lines):
             yield "block", lines
         elif all(line.startswith(("- ", "  ")) for line in lines):
-            yield "list", [item.replace("\n  ", " ") for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]]
+            yield (
+                "list",
+                [item.strip().replace("\n  ", " ") for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]],
+            )
         else:
             yield "text", lines
