@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcusim.study.emulate import emulate
     from mcusim.study.settings import Execution
     from mcusim.study.simulate import simulate
+    from mcusim.study.sweep import sweep
     from mcusim.study.validation import validate
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "load_machine",
     "load_model",
     "simulate",
+    "sweep",
     "validate",
 ]
 
@@ -45,6 +47,7 @@ _HOME = {
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
     "simulate": "mcusim.study",
+    "sweep": "mcusim.study.sweep",
     "validate": "mcusim.study.validation",
 }
 

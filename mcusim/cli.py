@@ -23,9 +23,11 @@ from mcusim.commands import (
     export,
     inspect,
     kernels,
+    lab,
     memory,
     reorder,
     simulate,
+    sweep,
     validate,
     verify,
 )
@@ -78,6 +80,7 @@ def _options(
 
 app.command("run")(simulate.run)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
 app.command("machines")(inspect.machines)
 app.command("models")(inspect.models)
 app.command("inspect")(inspect.inspect)
@@ -92,6 +95,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("emulate")(emulate.emulate)
 app.command("kernels")(kernels.kernels)
 app.command("kernels build")(kernels.build)
+app.command("lab")(lab.lab)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@
     │   ├── ModelError              a model file
     │   │   └── UnsupportedError    operators (or types) the reader does not know
     │   ├── ProgramError            a program (trace) file
+    │   ├── StudyError              a study file
     │   ├── ImageError              an ELF file, or one that does not fit the machine's memory map
     │   └── UsageError              options that contradict each other or name nothing
     └── Verdict                     a valid input with a negative answer     exit status 1
@@ -31,6 +32,7 @@ __all__ = [
     "ModelError",
     "ProgramError",
     "SanitizerHalt",
+    "StudyError",
     "UnitError",
     "UnsupportedError",
     "UsageError",
@@ -66,6 +68,10 @@ class UnsupportedError(ModelError):
 
 class ProgramError(InputError):
     """A program file that is malformed; the text names file, line number and reason."""
+
+
+class StudyError(InputError):
+    """A study file that cannot be used; the text names file, line, key, value and what is wrong."""
 
 
 class ImageError(InputError):

@@ -19,6 +19,7 @@ from mcusim.errors import UnitError
 
 __all__ = [
     "Duration",
+    "magnitude",
     "parse_bits",
     "parse_clock",
     "parse_current",
@@ -26,6 +27,7 @@ __all__ = [
     "parse_energy",
     "parse_size",
     "parse_voltage",
+    "quantity_parts",
     "quoted",
 ]
 
@@ -50,6 +52,17 @@ _ENERGY = {
     "mJ": Fraction(1, 10**3),
     "J": Fraction(1),
 }
+_CLOCKS = ("cycles", "sdclk", "qclk", "hclk")
+_BASES: tuple[tuple[Mapping[str, Fraction], str], ...] = (
+    (_SIZE, "B"),
+    (_CLOCK, "Hz"),
+    (_SECONDS, "s"),
+    ({"bit": Fraction(1)}, "bit"),
+    (_CURRENT, "A"),
+    (_VOLTAGE, "V"),
+    (_ENERGY, "J"),
+    *(({unit: Fraction(1)}, unit) for unit in _CLOCKS),
+)
 _AMBIGUOUS = {"KB": "KiB", "kB": "KiB", "K": "KiB", "k": "KiB", "MB": "MiB", "M": "MiB", "GB": "GiB", "G": "GiB"}
 
 
@@ -112,6 +125,22 @@ def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
     if unit in _SECONDS:
         return Duration(value, "s")
     return Duration(value, "cycles" if unit == "cycles" else "clocks")
+
+
+def quantity_parts(text: str) -> tuple[Fraction, str] | None:
+    """The number of a text and the unit behind it as written, empty for a plain number; None for another text."""
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    return None if match is None else (Fraction(match[1].replace("_", "")), match[2] or "")
+
+
+def magnitude(text: str) -> tuple[Fraction, str] | None:
+    """Any quantity in its base unit (B, Hz, s, bit, A, V, J, or clocks as they are) and that unit, which is empty for a
+    plain number; None for a text that is no quantity. Nothing says here which unit a key wants."""
+    found = quantity_parts(text)
+    if found is None or not found[1]:
+        return found
+    number, unit = found[0], found[1].replace("µ", "u").replace("μ", "u")
+    return next(((number * units[unit], base) for units, base in _BASES if unit in units), None)
 
 
 def _whole(text: object, what: str, units: Mapping[str, Fraction], base: str) -> int:

@@ -112,7 +112,8 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
                "dma.dma2.streams": str(rng.choice((1, 2))),
                "dma.dma2.max_units": str(rng.choice((16, 65535)))}  # fmt: skip
     budget, overlay = int(rng.choice((9_000, 20_000))), [name for name in OVERLAYS if rng.random() < 0.7]
-    options = PlanOptions(budget, None, frozenset(overlay)) if policy == "tinyops" else PlanOptions()
+    buffering = str(rng.choice(("double", "single")))
+    options = PlanOptions(budget, None, frozenset(overlay), buffering) if policy == "tinyops" else PlanOptions()
     machine, kernels = load_machine(board, changes), load_set("cmsis")
     program = plan(graph, machine, policy, kernels, options)
     check_program(program, machine)

@@ -17,7 +17,7 @@ from planned import DISCOS, FILES, KIB, SWIFTNET, ZOO, board, calls, model, plan
 from mcusim.errors import DoesNotFit
 from mcusim.kernels import load_profile
 from mcusim.model import Graph, Operator, Tensor
-from mcusim.plan import OVERLAYS, PlanOptions, check_program, plan
+from mcusim.plan import BUFFERING, OVERLAYS, PlanOptions, check_program, plan
 from mcusim.plan.program import Compute, Maintain, Program
 
 Sketch = run_path(str(REPOSITORY / "scripts" / "make_traces.py"))["Sketch"]
@@ -233,10 +233,18 @@ def networks(draw: st.DrawFn) -> Graph:
     return sketch.graph()
 
 
-@given(networks(), st.sampled_from(DISCOS), st.integers(1, 40), st.sets(st.sampled_from(OVERLAYS)))
+@given(
+    networks(),
+    st.sampled_from(DISCOS),
+    st.integers(1, 40),
+    st.sets(st.sampled_from(OVERLAYS)),
+    st.sampled_from(sorted(BUFFERING)),
+)
 @settings(max_examples=150, deadline=None)
-def test_any_network_any_budget_any_overlay(graph: Graph, machine: str, kib: int, overlay: set[str]) -> None:
-    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay))
+def test_any_network_any_budget_any_overlay(
+    graph: Graph, machine: str, kib: int, overlay: set[str], buffering: str
+) -> None:
+    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay), buffering=buffering)
     try:
         program = plan(graph, board(machine), "tinyops", load_profile("cmsis-2021-gcc9"), options)
     except DoesNotFit as verdict:

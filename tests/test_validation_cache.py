@@ -18,8 +18,8 @@ SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})
 
 def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def digest() -> str:
-        validation_cache._code.cache_clear()
-        return validation_cache._code()
+        validation_cache.code_sha256.cache_clear()
+        return validation_cache.code_sha256()
 
     (tmp_path / "kernels").mkdir()
     (tmp_path / "commands").mkdir()
@@ -34,7 +34,7 @@ def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.
     for name in ("commands/c.py", "cli.py", "kernels/notes.md", "some_html.py", "published_runs.toml"):
         (tmp_path / name).write_text("does not compute")
         assert digest() == found[-1]
-    validation_cache._code.cache_clear()
+    validation_cache.code_sha256.cache_clear()
 
 
 @pytest.mark.parametrize(

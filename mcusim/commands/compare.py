@@ -42,6 +42,7 @@ def compare(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
@@ -64,10 +65,9 @@ def compare(
     from mcusim.study.settings import base_settings
 
     overlays = options.comma_list(overlay, "--overlay")
-    base = base_settings(kernels, sram_budget, weights, overlays, fidelity)
-    boards, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
-    cases = _cases(models, boards, policies, table, base)
-    _require_effect(cases, sram_budget, overlays)
+    base = base_settings(kernels, sram_budget, weights, overlays, fidelity, buffering=buffering)
+    cases = _cases(models, machine, policy, table, base)
+    _require_effect(cases, sram_budget, overlays, buffering)
     with bar("simulating", len(cases)) as step:
         comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
     _write(html, comparison.rows, force)
@@ -75,10 +75,12 @@ def compare(
     return _status(comparison.rows)
 
 
-def _require_effect(cases: Sequence[Case], sram_budget: str | None, overlays: list[str] | None) -> None:
+def _require_effect(
+    cases: Sequence[Case], sram_budget: str | None, overlays: list[str] | None, buffering: str | None
+) -> None:
     from mcusim.plan import require_effect
 
-    require_effect([case.settings.policy for case in cases], sram_budget, overlays)
+    require_effect([case.settings.policy for case in cases], sram_budget, overlays, buffering)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
@@ -89,10 +91,11 @@ def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
 
 
 def _cases(
-    models: list[str] | None, machines: list[str] | None, policies: list[str] | None, table: int | None, base: Settings
+    models: list[str] | None, machine: str | None, policy: str | None, table: int | None, base: Settings
 ) -> list[Case]:
     from mcusim.study.cases import product_cases, tinyops_cases
 
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
     if not models:
         return tinyops_cases(3 if table is None else table, machines, policies, base)
     if table is not None:

@@ -12,6 +12,7 @@ from mcusim.errors import UsageError
 
 __all__ = [
     "AllowUnknown",
+    "Buffering",
     "Code",
     "Fidelity",
     "Force",
@@ -52,6 +53,12 @@ Overlay = Annotated[
     str | None,
     typer.Option(
         "--overlay", metavar="LIST", help="What tinyops copies by DMA: some of input,filter,bias,quant. Default: all."
+    ),
+]
+Buffering = Annotated[
+    str | None,
+    typer.Option(
+        "--buffering", metavar="NAME", help="Of tinyops: double (default), or single, which DMA and core share."
     ),
 ]
 Kernels = Annotated[

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "counted", "counting", "rated", "spinner", "working"]
+__all__ = ["Counter", "bar", "counted", "counting", "paced", "rated", "spinner", "working"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 BESIDE = 50  # columns that a bar, its numbers and the time left take
@@ -59,6 +59,38 @@ def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None]
             progress.update(task, completed=done, rate=f"{done / (monotonic() - began):.2g} {unit}/s")
 
         yield step
+
+
+@contextmanager
+def paced(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the count, the time left and how many ``unit`` are done a second; yields the function that is told how
+    much is done, and of how much. What was done at the first call counts for neither."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    found = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn()]
+    pace = TextColumn("{task.fields[pace]}")
+    with Progress(*found, pace, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(_short(what), total=None, pace="")
+        first: list[tuple[int, float]] = []
+
+        def step(done: int, count: int) -> None:
+            if not first:
+                first.append((done, monotonic()))
+            new, seconds = done - first[0][0], monotonic() - first[0][1]
+            left = f", {_clock((count - done) * seconds / new)} left" if new else ""
+            rate = f"{new / seconds:.2g} {unit}/s{left}" if new and seconds else ""
+            progress.update(task, completed=done, total=count, pace=rate)
+
+        yield step
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 @contextmanager

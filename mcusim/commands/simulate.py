@@ -54,6 +54,7 @@ def run(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: options.Kernels = None,
     fidelity: Fidelity = "replay",
     code: options.Code = None,
@@ -82,7 +83,7 @@ def run(
     """
     files = _files([model, machine], fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
-    planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, fidelity, execution)
+    planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, buffering, fidelity, execution)
     with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
     return files.report(found, operators, assumptions)
@@ -94,6 +95,7 @@ def _settings(
     sram_budget: str | None,
     weights: str | None,
     overlay: str | None,
+    buffering: str | None,
     fidelity: str,
     execution: Callable[[Any], Execution],
     step: Any,
@@ -101,8 +103,9 @@ def _settings(
     """The settings of a run; ``both`` are those of the emulation."""
     from mcusim.study.settings import settings
 
-    named, copied = "emulate" if fidelity == "both" else fidelity, options.comma_list(overlay, "--overlay")
-    return settings(policy, kernels, sram_budget, weights, copied, named, execution(step))
+    named = "emulate" if fidelity == "both" else fidelity
+    copied = options.comma_list(overlay, "--overlay")
+    return settings(policy, kernels, sram_budget, weights, copied, named, execution(step), buffering)
 
 
 def _simulate(
@@ -240,6 +243,7 @@ def plan(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: options.Kernels = None,
     allow_unknown: options.AllowUnknown = False,
     force: options.Force = False,
@@ -260,7 +264,7 @@ def plan(
     from mcusim.study.simulate import plan_program
 
     overlays = options.comma_list(overlay, "--overlay")
-    chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay")
+    chosen = settings(policy, kernels, sram_budget, weights, overlays, "replay", None, buffering)
     overrides = options.overrides(set_)
     target = load_machine(machine, overrides)
     program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)

@@ -68,6 +68,7 @@ def verify(
     sram_budget: options.SramBudget = None,
     weights: options.Weights = None,
     overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
     kernels: Kernels = None,
     model: OfModel = None,
     input: options.Input = None,
@@ -92,7 +93,7 @@ def verify(
       mcusim verify ds-cnn --fuzz 200 --seed 1
       mcusim verify traces/broken-03.jsonl --static
     """
-    plan = Planning(policy, set_, sram_budget, weights, overlay)
+    plan = Planning(policy, set_, sram_budget, weights, overlay, buffering)
     asked = Running(model, kernels, input, static, sanitize, fuzz, seed)
     return _verified(what, machine, plan, asked, Output(json, force, [what, machine, model, *(input or ())]))
 

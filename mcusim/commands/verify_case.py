@@ -32,12 +32,13 @@ class Planning:
     sram_budget: str | None
     weights: str | None
     overlay: str | None
+    buffering: str | None
 
     @property
     def given(self) -> str | None:
         """The first option that a program has no use for."""
         named = {"--policy": self.policy, "--sram-budget": self.sram_budget, "--weights": self.weights}
-        return _first({**named, "--overlay": self.overlay})
+        return _first({**named, "--overlay": self.overlay, "--buffering": self.buffering})
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> C
 
     overlays = options.comma_list(plan.overlay, "--overlay")
     policy = plan.policy or _POLICY
-    chosen = settings(policy, asked.kernels, plan.sram_budget, plan.weights, overlays, "emulate")
+    chosen = settings(policy, asked.kernels, plan.sram_budget, plan.weights, overlays, "emulate", None, plan.buffering)
     target = load_machine(machine or _MACHINE, options.overrides(plan.changes))
     graph = load_model(what)
     if not asked.static:

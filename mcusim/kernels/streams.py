@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcusim.memory.native import native
-from mcusim.memory.path import walk
+from mcusim.memory.path import stroll, walk
 
 State = Any
 
@@ -56,9 +56,9 @@ def pointwise(s: State, p: State) -> None:
             for k in range(0, block, TURN):
                 part = min(TURN, block - k)
                 for i in range(rows):
-                    walk(s, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                    stroll(s, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
                 for i in range(n):
-                    walk(s, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                    stroll(s, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
             if block < depth:
                 for i in range(rows):
                     walk(s, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
@@ -125,8 +125,8 @@ def depthwise(s: State, p: State) -> None:
         for c in range(0, channels, 4):
             n = min(4, channels - c)
             for t in range(taps):
-                walk(s, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
-                walk(s, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
+                stroll(s, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
+                stroll(s, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 
@@ -147,8 +147,8 @@ def depthwise_direct(s: State, p: State) -> None:
                     ix = x * p[SW] - p[PL] + kx * p[DW]
                     if 0 <= ix < p[IN_W]:
                         source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
-                        walk(s, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
-                        walk(s, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
+                        stroll(s, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
+                        stroll(s, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 

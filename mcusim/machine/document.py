@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import stat
-import tomllib
 from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import locate
-from mcusim.machine.positions import TooDeepError, key_lines
+from mcusim.machine.toml_file import LARGEST_FILE, read_toml
 from mcusim.machine.tree import Branch, Leaf, grow, merge, problem
 
 __all__ = ["LARGEST_FILE", "read_document"]
 
-LARGEST_FILE = 1 << 20
 _LONGEST_CHAIN = 16
 _NOT_INHERITED = ("name", "title")
 
@@ -60,37 +57,5 @@ def _with_name(tree: Branch, path: Path) -> Branch:
 
 
 def _read_file(path: Path, shown: str) -> Branch:
-    text = _text(path, shown)
-    try:
-        lines = key_lines(text)
-        raw = tomllib.loads(text)
-    except TooDeepError as error:
-        raise MachineError(f"{shown}:{error.line}: keys or brackets are nested too deep for a machine file") from None
-    except RecursionError:
-        raise MachineError(f"{shown}: keys or brackets are nested too deep for a machine file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise MachineError(f"{shown}: not valid TOML: {error}") from None
-    except ValueError:  # what Python says of a number with thousands of digits
-        raise MachineError(f"{shown}: has a number with too many digits") from None
+    raw, lines = read_toml(path, shown, "machine", MachineError)
     return grow(raw, shown, lines)
-
-
-def _text(path: Path, shown: str) -> str:
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-            raise MachineError(f"{shown}: is {kind}, a machine is a TOML file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise MachineError(f"{shown}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise MachineError(f"{shown[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST_FILE:
-        raise MachineError(f"{shown}: larger than {LARGEST_FILE:,} B, no machine file is")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise MachineError(f"{shown}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None

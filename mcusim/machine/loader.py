@@ -13,7 +13,7 @@ from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE
 from mcusim.machine.tree import Branch, Leaf, problem, show, with_leaf
 
-__all__ = ["load_machine", "replace", "replace_all"]
+__all__ = ["load_machine", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
 _TEXTS = ("name", "title")
@@ -50,6 +50,13 @@ def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
         leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
         tree = with_leaf(tree, tuple(key.split(".")), leaf)
     return _build(tree, machine.path, texts)
+
+
+def require_value(machine: Machine, key: str, value: object) -> None:
+    """Raise MachineError unless ``value`` is one that ``key`` can have, whatever the rest of the machine is."""
+    _require_key(machine, key, value)
+    leaf = Leaf(value, f"{machine.name}.toml", 0, typed=isinstance(value, str))
+    Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf)).read(MACHINE)
 
 
 def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) -> Machine:

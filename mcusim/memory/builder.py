@@ -49,7 +49,7 @@ class Builder:
         own = sum(_accelerator_size(r, alias) for r, alias in ports)
         room = at + own + _cache_size(data) + _cache_size(code)
         self.state = s = np.zeros(room + L.MAX_RANGES * L.RANGE, np.int64)
-        s[L.RANGES], s[L.RANGE_BASE], s[L.LAST], s[L.SEED] = len(ranges), range_base, range_base, 0xACE1
+        s[L.RANGES], s[L.RANGE_BASE], s[L.SEED] = len(ranges), range_base, 0xACE1
         s[L.SHIFT] = _log2(min(L.VISIT, data.line) if data is not None and data.size else L.VISIT)
         s[L.DCACHE] = s[L.DATA_AT] = self._cache(at + own, data)
         s[L.ICACHE] = s[L.CODE_AT] = self._cache(at + own + _cache_size(data), code)

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import devices
+from mcusim.memory import devices, lookup
 from mcusim.memory import layout as L
-from mcusim.memory.native import native
+from mcusim.memory.native import inlined, native
 
 State = Any
 
 
-@native
+@inlined
 def find(s: State, c: int, tag: int) -> int:
     """Offset of the record that holds line number ``tag``, or -1."""
     ways = s[c + L.C_WAYS]
@@ -51,26 +51,11 @@ def victim(s: State, c: int, tag: int) -> int:
 
 
 @native
-def region_of(s: State, address: int) -> int:
-    """Offset of the range record that holds ``address``, or -1."""
-    last = s[L.LAST]
-    if s[last + L.LOW] <= address < s[last + L.HIGH]:
-        return last
-    at = s[L.RANGE_BASE]
-    for _ in range(s[L.RANGES]):
-        if s[at + L.LOW] <= address < s[at + L.HIGH]:
-            s[L.LAST] = at
-            return at
-        at += L.RANGE
-    return -1
-
-
-@native
 def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
     address = s[record] * bytes_
-    q = region_of(s, address)
+    q = lookup.find(s, address)
     r = s[q + L.BLOCK]
     _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.WRITES] += 1
@@ -80,7 +65,7 @@ def write_back(s: State, c: int, record: int, start: int) -> int:
     return ticks
 
 
-@native
+@inlined
 def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
     """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
     c = s[L.DCACHE]
@@ -135,7 +120,7 @@ def fetch_line(s: State, address: int) -> int:
         s[L.IHITS] += 1
         return 0
     s[L.IMISSES] += 1
-    q = region_of(s, address)
+    q = lookup.find(s, address)
     if q < 0:
         return 0
     record = victim(s, c, tag)

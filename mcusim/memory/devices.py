@@ -21,12 +21,12 @@ from typing import Any
 
 from mcusim.memory import accelerator
 from mcusim.memory import layout as L
-from mcusim.memory.native import native
+from mcusim.memory.native import inlined, native
 
 State = Any  # an int64 array; numba specialises on it
 
 
-@native
+@inlined
 def bank_of(s: State, r: int, address: int) -> int:
     """The SDRAM bank of ``address``."""
     return (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
@@ -153,7 +153,7 @@ def flash_line(s: State, r: int, address: int) -> int:
     return s[r + L.WAIT] + s[r + L.LATENCY_R]
 
 
-@native
+@inlined
 def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` uncached accesses of any device; returns the core's stall in ticks."""
     kind = s[r + L.KIND]

@@ -13,7 +13,7 @@ TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
 
 # header
-NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, LAST, SHIFT = range(13)
+NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, SHIFT = range(12)
 # ... of the emulated core: log2 of the bytes its bus moves at once, the caches' places whether they are on or off,
 BUS, DATA_AT, CODE_AT, ROOM = range(13, 17)
 # the code that costs nothing now (from, to, its region's block, the counter of its hits), where the last block ended,

@@ -31,12 +31,21 @@ _TYPES = {
 
 def native(function: F) -> F:
     """``numba.njit`` with the signature from the annotations, numpy's error model and the on-disk cache."""
+    return _compiled(function, _options)
+
+
+def inlined(function: F) -> F:
+    """:func:`native`, written out wherever it is called: for what is called for every access, from few places."""
+    return _compiled(function, {**_options, "forceinline": True})
+
+
+def _compiled(function: F, options: dict[str, Any]) -> F:
     described = signature(function)
     arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
     result = _TYPES[str(described.return_annotation)]
     compile_: Any = njit
     described_as = result(*arguments)
     try:
-        return cast(F, compile_(described_as, **_options)(function))
+        return cast(F, compile_(described_as, **options)(function))
     except RuntimeError:  # no folder to keep compiled code in: neither the package's nor the user's can be written
-        return cast(F, compile_(described_as, **{**_options, "cache": False})(function))
+        return cast(F, compile_(described_as, **{**options, "cache": False})(function))

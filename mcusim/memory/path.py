@@ -10,25 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import cache, devices
+from mcusim.memory import cache, devices, lookup
 from mcusim.memory import layout as L
-from mcusim.memory.native import native
+from mcusim.memory.native import inlined, native
 from mcusim.memory.operands import charge
 
 State = Any
 
 
-@native
-def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
-    """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
-
-    Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
-    counts as free: the engine has checked all operands before.
-    """
-    q = cache.region_of(s, address)
-    if q < 0:
-        s[L.NOW] += n * gap
-        return 0
+@inlined
+def visit_in(s: State, q: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """:func:`visit` of an address in the range record ``q``."""
     r = s[q + L.BLOCK]
     if s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0:
         stall = cache.access(s, q, address, n, size, write, gap)
@@ -48,18 +40,45 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
 
 
 @native
-def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
-    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
-    q = cache.region_of(s, address)
+def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
+
+    Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
+    counts as free: the engine has checked all operands before.
+    """
+    q = lookup.find(s, address)
+    if q < 0:
+        s[L.NOW] += n * gap
+        return 0
+    return visit_in(s, q, address, n, size, write, gap, inter)
+
+
+@inlined
+def stroll(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """:func:`walk` where a loop spends most of its time: compiled into it, for the sizes it has."""
+    q = lookup.find(s, address)
     plain = q >= 0 and (s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0)
     if plain and s[s[q + L.BLOCK] + L.KIND] <= L.SRAM and address + bytes_ <= s[q + L.HIGH]:
-        visit(s, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
+        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
         return
     end = address + bytes_
+    shift = s[L.SHIFT]
     while address < end:
-        stop = min(end, ((address >> s[L.SHIFT]) + 1) << s[L.SHIFT])
-        visit(s, address, (stop - address + size - 1) // size, size, write, gap, inter)
+        stop = min(end, ((address >> shift) + 1) << shift)
+        n = (stop - address + size - 1) // size
+        if q < 0 or address >= s[q + L.HIGH]:
+            q = lookup.find(s, address)
+        if q < 0:
+            s[L.NOW] += n * gap
+        else:
+            visit_in(s, q, address, n, size, write, gap, inter)
         address = stop
+
+
+@native
+def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
+    stroll(s, address, bytes_, size, write, gap, inter)
 
 
 @native
@@ -122,7 +141,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     sweep (cyclic LRU). A flash accelerator holds lines likewise; the sequential prefetch hides part of a miss, and
     going on to a line that is held costs ``line_change``. Without either, every line executed comes from flash.
     """
-    q = cache.region_of(s, address)
+    q = lookup.find(s, address)
     if q < 0:
         return 0
     r = s[q + L.BLOCK]
@@ -152,8 +171,8 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
     at = 0
     step = beat * burst
     while at < bytes_:
-        qs = cache.region_of(s, source + at)
-        qt = cache.region_of(s, target + at)
+        qs = lookup.find(s, source + at)
+        qt = lookup.find(s, target + at)
         if qs < 0 or qt < 0:
             break
         rs = s[qs + L.BLOCK]

@@ -86,7 +86,7 @@ def install(
     base = int(state[L.ROOM])
     for k, one in enumerate(ordered):
         set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias], contents)
-    state[L.RANGE_BASE], state[L.RANGES], state[L.LAST] = base, len(ordered), base
+    state[L.RANGE_BASE], state[L.RANGES] = base, len(ordered)
     state[L.FOUND : L.FOUND + L.FOUNDS] = base
     state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
     state[L.AGAIN] = -1

@@ -80,6 +80,8 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
+        self._controllers = {name: dma_ticks(machine, dma) for name, dma in machine.dma.items()}
+        self._ports = [(n, self.blocks[r.name, True]) for n, r in enumerate(self.regions) if r.alias_port]
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
 
     def sync(self, cycle: int) -> None:
@@ -137,8 +139,11 @@ class MemorySystem:
 
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
-        own, clock = dma_ticks(self.machine, dma)
+        own, clock = self._controllers[dma.name] if self._is_own(dma) else dma_ticks(self.machine, dma)
         return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
+
+    def _is_own(self, dma: Dma) -> bool:
+        return self.machine.dma.get(dma.name) is dma
 
     def begin_transfer(
         self,
@@ -194,9 +199,8 @@ class MemorySystem:
         n = len(self.regions)
         blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
         counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
-        for i, region in enumerate(self.regions):
-            if region.alias_port:
-                counters[i] += self.state[self.blocks[region.name, True] :][L.COUNTERS]
+        for n, block in self._ports:
+            counters[n] += self.state[block:][L.COUNTERS]
         return counters
 
     def by_region(self) -> dict[str, dict[str, int]]:

@@ -6,12 +6,14 @@ from mcusim.plan.check import check_program
 from mcusim.plan.exported import exported_arena_bytes
 from mcusim.plan.jsonl import program_lines, read_program, write_program
 from mcusim.plan.lifetimes import lifetimes, peak_bytes, usage_bytes
-from mcusim.plan.options import OVERLAYS, PlanOptions
-from mcusim.plan.planner import plan, policy_names, require_effect
+from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
+from mcusim.plan.planner import TAKEN_BY, plan, policy_names, require_effect
 from mcusim.plan.program import Program
 
 __all__ = [
+    "BUFFERING",
     "OVERLAYS",
+    "TAKEN_BY",
     "PlanOptions",
     "Program",
     "check_program",

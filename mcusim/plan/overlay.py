@@ -2,13 +2,13 @@
 
 Buffers, as in the TinyOps paper and firmware: two for ping-pong input tiles; two "second" buffers for the second input
 of two-input operators and, for one-input operators, the filters; one array each for biases, multipliers and shifts;
-and the kernels' scratch (im2col).
+and the kernels' scratch (im2col). With single buffering there is one of each pair, and by the same rules it is larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcusim.errors import DoesNotFit
 from mcusim.model.geometry import Geometry, Tile, whole
@@ -47,7 +47,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class OverlaySizes:
-    """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned)."""
+    """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned).
+
+    ``of_a_kind`` is how many buffers there are for tiles, and as many for second inputs and filters."""
 
     factor: int
     tile: int
@@ -55,10 +57,12 @@ class OverlaySizes:
     bias: int
     quant: int
     scratch: int
+    of_a_kind: int = 2
 
     def buffers(self) -> dict[str, int]:
         """Size by buffer name, in the order they are laid out; buffers of size 0 are left out."""
-        pairs = {"tile0": self.tile, "tile1": self.tile, "second0": self.second, "second1": self.second}
+        kinds = {"tile": self.tile, "second": self.second}
+        pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.of_a_kind)}
         arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}
         return {name: size for name, size in (pairs | arrays).items() if size}
 
@@ -89,7 +93,9 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
     )
 
 
-def choose(need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[int], int]) -> OverlaySizes:
+def choose(
+    need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[int], int], of_a_kind: int = 2
+) -> OverlaySizes:
     """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
 
     A tile buffer holds the largest tile of any operator at that factor. A second buffer holds every second-input tile
@@ -104,7 +110,7 @@ def choose(need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[i
     totals = []
     for with_filters in (True, False):
         for factor in range(2, max(highest, 2) + 1):
-            sizes = _at(need, pairs, factor, with_filters)
+            sizes = replace(_at(need, pairs, factor, with_filters), of_a_kind=of_a_kind)
             totals.append(sizes.total(padded))
             if totals[-1] <= pool.size:
                 return _with_rest(sizes, found, pool.size - totals[-1], padded)
@@ -161,7 +167,7 @@ def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int, with
 
 
 def _with_rest(s: OverlaySizes, found: Sequence[Copies], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
-    """``s`` with second buffers enlarged to the largest filter that half the ``rest`` of the pool makes room for."""
-    room = (padded(s.second) if s.second else 0) + rest // 2
+    """``s`` with second buffers enlarged to the largest filter that each one's share of the ``rest`` makes room for."""
+    room = (padded(s.second) if s.second else 0) + rest // s.of_a_kind
     second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
-    return OverlaySizes(s.factor, s.tile, second, s.bias, s.quant, s.scratch)
+    return replace(s, second=second)

@@ -3,7 +3,8 @@
 While tile ``t`` is computed, tile ``t+1`` is transferred; while operator ``k`` runs, the filter of ``k+1`` goes into
 the other second buffer; biases, multipliers and shifts follow as soon as their arrays are free, ahead of the operator's
 second tile, which would otherwise pre-empt what its first needs. The first tile of an operator waits for the last
-kernel call of the operator that produced it.
+kernel call of the operator that produced it. With one buffer of each kind nothing is transferred ahead: a tile when
+the call before is done, a filter when the operator before is.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ class Pipeline:
     placed: Placement
     buffers: Mapping[str, Span]
     jobs: Sequence[Job]
+    of_a_kind: int = 2
     _turn: dict[str, int] = field(default_factory=lambda: {"tile": 0, "second": 0})  # buffer to fill next
     _ready: dict[tuple[int, Role], Held] = field(default_factory=dict)  # constants copied for an operator
     _producer: dict[int, int] = field(default_factory=dict)  # tensor -> last kernel call that wrote it
 
     def run(self) -> Schedule:
         """All tasks, operator by operator."""
+        if self.of_a_kind == 1:
+            return self._in_turn()
         self._fetch_filter(0)
         self._fetch_arrays(0)
         for index, job in enumerate(self.jobs):
@@ -55,6 +59,15 @@ class Pipeline:
             if uses_second:
                 self._fetch_filter(index + 1)
             self._fetch_arrays(index + 1)
+        return self.emitter.schedule
+
+    def _in_turn(self) -> Schedule:
+        """All tasks with one buffer of each kind."""
+        for index, job in enumerate(self.jobs):
+            self._fetch_filter(index)
+            self._fetch_arrays(index)
+            for number in range(len(job.tiles)):
+                self._compute(job, number, self._fetch_tile(job, number))
         return self.emitter.schedule
 
     def _operator(self, job: Job) -> None:
@@ -145,9 +158,9 @@ class Pipeline:
         return homes
 
     def _next(self, pair: str) -> str:
-        """Name of the next buffer of a pair; its turns alternate."""
+        """Name of the next buffer of a kind; they take turns."""
         turn = self._turn[pair]
-        self._turn[pair] = 1 - turn
+        self._turn[pair] = (turn + 1) % self.of_a_kind
         return f"{pair}{turn}"
 
     def _at(self, span: Span, offset: int, size: int) -> Span:

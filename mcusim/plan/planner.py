@@ -14,11 +14,11 @@ from mcusim.plan.options import PlanOptions
 from mcusim.plan.policies import external, internal, tinyops
 from mcusim.plan.program import Program
 
-__all__ = ["plan", "policy_names", "require_effect"]
+__all__ = ["TAKEN_BY", "plan", "policy_names", "require_effect"]
 
 Policy = Callable[[Graph, Machine, Costs, PlanOptions], Program]
 _POLICIES: dict[str, Policy] = {"internal": internal.plan, "external": external.plan, "tinyops": tinyops.plan}
-_TAKEN_BY = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",)}
+TAKEN_BY = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",), "buffering": ("tinyops",)}
 
 
 def policy_names() -> tuple[str, ...]:
@@ -45,12 +45,14 @@ def plan(
     return _POLICIES[policy](graph, machine, costs_of(kernels), options or PlanOptions())
 
 
-def require_effect(policies: Collection[str], sram_budget: object = None, overlay: object = None) -> None:
+def require_effect(
+    policies: Collection[str], sram_budget: object = None, overlay: object = None, buffering: object = None
+) -> None:
     """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
     for policy in policies:
         _require_known(policy)
-    given = {"sram_budget": sram_budget, "overlay": overlay}
-    for name, takers in _TAKEN_BY.items():
+    given = {"sram_budget": sram_budget, "overlay": overlay, "buffering": buffering}
+    for name, takers in TAKEN_BY.items():
         if given[name] is not None and not set(policies) & set(takers):
             option, chosen = name.replace("_", "-"), " or ".join(dict.fromkeys(policies))
             raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers)}")

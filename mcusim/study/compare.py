@@ -62,6 +62,7 @@ def compare(
     sram_budget: int | str | None = None,
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
+    buffering: str | None = None,
     allow_unknown: bool = False,
     fidelity: str = "replay",
 ) -> Comparison:
@@ -75,12 +76,12 @@ def compare(
     Leaves out what :func:`~mcusim.study.simulate.simulate` leaves out.
     """
     expect_overrides(overrides)
-    base = base_settings(kernels, sram_budget, weights, overlay, fidelity)
+    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:
         cases = product_cases(models, machines, policies, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlay)
+    require_effect([case.settings.policy for case in cases], sram_budget, overlay, buffering)
     return compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown)
 
 

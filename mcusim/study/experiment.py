@@ -35,12 +35,13 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
     """The published figures of this very experiment, or None.
 
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
-    name, told by its sha256; kernels, fidelity, overlays and the weights' region are the defaults; the SRAM budget is
-    none or that of the publication. A ``weights`` region named by the user is the default one when ``program``, planned
-    with it, is what the default gives. Leaves out: whether the publication's binary was built like ours.
+    name, told by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the SRAM
+    budget is none or that of the publication. A ``weights`` region named by the user is the default one when
+    ``program``, planned with it, is what the default gives. Leaves out: whether the publication's binary was built like
+    ours.
     """
     options = chosen.options
-    if chosen.policy == "tinyops" and options.overlay != frozenset(OVERLAYS):
+    if chosen.policy == "tinyops" and (options.overlay != frozenset(OVERLAYS) or options.buffering != "double"):
         return None
     if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options.sram_budget):
         return None

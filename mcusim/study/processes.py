@@ -12,12 +12,13 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process, resource_tracker
+from numbers import Integral
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from mcusim.errors import UsageError
 
-__all__ = ["MOST_PROCESSES", "cores", "deaf", "pool"]
+__all__ = ["MOST_PROCESSES", "cores", "deaf", "pool", "processes"]
 
 MOST_PROCESSES = 32  # each of them holds an emulator
 
@@ -26,6 +27,15 @@ def cores() -> int:
     """Those that this process may use, where the system says."""
     allowed: Any = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
+def processes(jobs: object, usual: int = MOST_PROCESSES) -> int:
+    """How many share the work: ``jobs``, or one a core but ``usual`` at most. Raises UsageError."""
+    if jobs is None:
+        return min(cores(), usual)
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
+        raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
+    return int(jobs)
 
 
 @contextmanager

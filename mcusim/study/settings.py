@@ -99,11 +99,12 @@ def settings(
     overlay: Iterable[str] | None,
     fidelity: str,
     execution: Execution | None = None,
+    buffering: str | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.study.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
     option without effect."""
-    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution)
-    require_effect([policy], sram_budget, overlay)
+    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering)
+    require_effect([policy], sram_budget, overlay, buffering)
     return found
 
 
@@ -115,6 +116,7 @@ def base_settings(
     fidelity: str,
     policy: str = "internal",
     execution: Execution | None = None,
+    buffering: str | None = None,
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
@@ -127,7 +129,9 @@ def base_settings(
     if weights is not None:
         expect("weights", weights, ((str,), "the name of a region or None"))
     copied = OVERLAYS if overlay is None else many("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
-    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied))
+    if buffering is not None:
+        expect("buffering", buffering, NAME)
+    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double")
     chosen = kernels if kernels is not None else default_kernels(fidelity)
     return Settings(policy, chosen, options, fidelity, _execution(execution or Execution(), fidelity))
 

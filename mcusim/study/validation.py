@@ -9,13 +9,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import closing
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 
-from mcusim.errors import UsageError
 from mcusim.report.validation import Validation
 from mcusim.study.confidence import row_confidence
-from mcusim.study.processes import MOST_PROCESSES, cores, deaf, pool
+from mcusim.study.processes import deaf, pool, processes
 from mcusim.study.published_runs import Published, PublishedRun
 from mcusim.study.settings import expect
 from mcusim.study.validation_cache import OutcomeCache, cache_folder
@@ -50,7 +48,7 @@ def validate(
     """
     rows = selected(source, board)
     expect("models", models, ((str, Path, type(None)), "a folder or None"))
-    folder, count = models_folder(models), _jobs(jobs)
+    folder, count = models_folder(models), processes(jobs, USUAL)
     found = {run: find(run, folder) for run in _order(rows)}
     place = cache_folder() if cache else None
     kept = None if place is None else OutcomeCache(place)
@@ -93,14 +91,6 @@ def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcom
     return Validation(tuple(found), figures)
 
 
-def _jobs(jobs: object) -> int:
-    if jobs is None:
-        return min(cores(), USUAL)
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= int(jobs) <= MOST_PROCESSES:
-        raise UsageError(f"jobs = {repr(jobs)[:80]}: must be a whole number from 1 to {MOST_PROCESSES}, or None")
-    return int(jobs)
-
-
 def _order(rows: Sequence[Published]) -> list[PublishedRun]:
     """Each run once, in the order in which they are started: that of the file."""
     runs = dict.fromkeys(one.run for one in rows if one.run.cannot is None)
@@ -114,10 +104,10 @@ def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Generator[tu
         for run, model in waiting.items():
             yield run, perform(run, model.model)
         return
-    with pool(count, "the validation") as processes:
+    with pool(count, "the validation") as workers:
         with deaf():  # the first runs start the processes
             futures: dict[Future[Outcome], PublishedRun] = {
-                processes.submit(perform, run, model.model): run for run, model in waiting.items()
+                workers.submit(perform, run, model.model): run for run, model in waiting.items()
             }
         for future in as_completed(futures):
             yield futures[future], future.result()

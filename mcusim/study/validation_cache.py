@@ -24,11 +24,12 @@ from mcusim.machine import load_machine
 from mcusim.study.published_runs import PublishedRun
 from mcusim.study.validation_rows import FIGURES, Outcome
 
-__all__ = ["OutcomeCache", "cache_folder"]
+__all__ = ["OutcomeCache", "cache_folder", "code_sha256", "package_versions"]
 
 _SUFFIXES = (".py", ".elf", ".toml")
 _SHOWN = ("_table.py", "_html.py", "_json.py", "_figure.py")  # how results are shown
-_ELSEWHERE = ("commands", "cli.py", "published_runs.toml")  # what no figure depends on, and what is hashed by itself
+# what no figure depends on, and what is hashed by itself
+_ELSEWHERE = ("commands", "cli.py", "published_runs.toml", "studies", "conclusions", "labs", "lab")
 _PACKAGES = ("capstone", "llvmlite", "numba", "numpy", "simpy", "unicorn")
 _LARGEST = 1 << 16  # bytes of a file here
 
@@ -93,13 +94,13 @@ def _is_number(value: object) -> bool:
 
 def _rests_on(run: PublishedRun, model_sha256: str) -> str:
     machine = repr(replace(load_machine(run.machine), path="")) if run.machine else ""
-    text = json.dumps([run.command, model_sha256, machine, _code(), _versions()])
+    text = json.dumps([run.command, model_sha256, machine, code_sha256(), package_versions()])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
-def _code() -> str:
-    """mcusim's modules, kernels and profiles."""
+def code_sha256() -> str:
+    """Of mcusim's modules, kernels and profiles: of all that a result rests on."""
     digest, top = hashlib.sha256(), Path(str(files("mcusim")))
     for path in sorted(_sources(top)):
         digest.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())
@@ -118,5 +119,6 @@ def _sources(top: Path) -> Iterator[Path]:
 
 
 @cache
-def _versions() -> list[str]:
+def package_versions() -> list[str]:
+    """Those of Python and of the packages that compute results."""
     return [sys.version, *(f"{name} {metadata.version(name)}" for name in _PACKAGES)]

@@ -11,7 +11,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.arena import align_up
 from mcusim.plan.emit import Emitter, controller, line_bytes
 from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
-from mcusim.plan.options import OVERLAYS, PlanOptions
+from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
 from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs, transfers
 from mcusim.plan.pipeline import Pipeline
 from mcusim.plan.placement import ALIGN, Placement, Sizes, place, sizes
@@ -28,7 +28,9 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     ``options.overlay`` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
     ``bias``, ``quant`` (multipliers and shifts). The rest the core reads from where it lives; outputs it writes
     straight to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for
-    the weights. With a data cache, buffers are padded to whole lines and by one line.
+    the weights. ``options.buffering`` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
+    each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
+    line.
 
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.tiling` and :mod:`mcusim.plan.overlay`). Raises DoesNotFit
     when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA, or the program
@@ -44,12 +46,12 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     _check_reach(machine, home, weights)
     found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)
-    chosen = choose(need, found, pool, padded)
+    chosen = choose(need, found, pool, padded, BUFFERING[options.buffering])
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, buffers, placed)
     work = jobs(graph, need, found, chosen)
-    pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work)
+    pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.of_a_kind)
     pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
@@ -92,7 +94,10 @@ def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
 
 
 def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[str, object]:
+    # a program that names no buffering has two buffers of each kind, as the firmware
+    buffering = {} if options.buffering == "double" else {"buffering": options.buffering}
     return {
+        **buffering,
         "weights": weights,
         "sram_budget": options.sram_budget,
         "overlay": [name for name in OVERLAYS if name in options.overlay],

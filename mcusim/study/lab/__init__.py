@@ -1,0 +1,7 @@
+"""Labs: guided exercises in which a student predicts, runs, compares and explains."""
+
+from mcusim.study.lab.book import Book, open_lab
+from mcusim.study.lab.lab_file import lab_names, read_lab
+from mcusim.study.lab.session import Session
+
+__all__ = ["Book", "Session", "lab_names", "open_lab", "read_lab"]

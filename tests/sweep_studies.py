@@ -1,0 +1,98 @@
+"""Studies that the tests of sweeps share, and their command in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+SMALL = """
+models = ["ds-cnn"]
+machines = ["stm32f746g-disco"]
+policies = ["internal", "external"]
+[axes]
+"memory.sdram.timing.tRCD" = ["2 sdclk", "3 sdclk"]
+"power.run" = ["96 mA", "80 mA"]
+[derived]
+edp = "energy_mj * latency_ms"
+"""
+# some seconds of work
+LONG = """
+models = ["ds-cnn"]
+machines = ["stm32f746g-disco"]
+policies = ["tinyops"]
+[axes]
+"memory.sdram.timing.tWR" = { low = "1 sdclk", high = "10 sdclk", step = "1 sdclk" }
+"core.clock" = { low = "100 MHz", high = "200 MHz", step = "20 MHz" }
+"""
+
+
+def write(folder: Path, text: str, name: str = "study.toml") -> Path:
+    """The study ``text`` as a file."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    """What is in ``folder``."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def started(study: Path, output: Path, *more: str) -> subprocess.Popen[str]:
+    """``mcusim sweep``, in a session of its own."""
+    command = [sys.executable, "-m", "mcusim", "sweep", str(study), "-o", str(output), *more]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdout=subprocess.PIPE, start_new_session=True)
+
+
+def finished_rows(output: Path) -> int:
+    """Whole rows in the journal beside ``output``."""
+    path = output.with_name(f"{output.name}.journal")
+    return max(0, path.read_bytes().count(b"\n") - 1) if path.exists() else 0
+
+
+def wait_for_rows(output: Path, count: int, process: subprocess.Popen[str]) -> None:
+    """Until the journal has ``count`` rows, or the process has ended."""
+    until = monotonic() + 120
+    while finished_rows(output) < count and process.poll() is None and monotonic() < until:
+        sleep(0.005)
+
+
+def children(pid: int) -> list[int]:
+    """Processes that ``pid`` started and that run mcusim's work: those of a pool, without multiprocessing's helpers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            command = (path.parent / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(fields[1]) == pid and b"spawn_main" in command:
+            found.append(int(path.parent.name))
+    return found
+
+
+def gone(pids: list[int]) -> bool:
+    """Do all of them end within some seconds?"""
+    until = monotonic() + 20
+    while monotonic() < until:
+        if not any(alive(pid) for pid in pids):
+            return True
+        sleep(0.05)
+    return False
+
+
+def alive(pid: int) -> bool:
+    """Is there such a process, and has it not ended?"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def kill(pid: int) -> None:
+    """``kill -9``."""
+    os.kill(pid, signal.SIGKILL)

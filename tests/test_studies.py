@@ -1,0 +1,159 @@
+"""The studies that ship: all run by one command, and each conclusion can fail."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pandas
+import pytest
+from conftest import REPOSITORY
+from pages import Page, asks_for_nothing
+
+from mcusim.cli import main
+from mcusim.errors import UsageError
+from mcusim.machine import machine_names
+from mcusim.study.conclusions import board_prices, conclude, concluded
+from mcusim.study.conclusions.boards import cheapest
+from mcusim.study.sweep import read_study, study_names
+
+ISSUE = {"sram-budget", "dma-beat", "sdram-width", "buffering", "cache-size", "flash-wait-states", "overlays", "clock",
+         "weights", "boards"}  # fmt: skip
+INPUTS = ("model", "machine", "policy", "kernels", "fidelity")
+
+
+def test_ten_studies_ship_and_each_has_conclusions() -> None:
+    assert set(study_names()) == set(concluded()) == ISSUE
+    for name in study_names():
+        study = read_study(name)
+        assert study.title and "?" in study.question
+
+
+@pytest.mark.slow
+def test_all_run_by_one_command_and_all_they_conclude_holds(tmp_path: Path) -> None:
+    script = REPOSITORY / "scripts" / "studies"
+    done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and "DOES NOT HOLD" not in done.stdout, done.stdout + done.stderr
+    assert re.search(r"^10 studies, \d+ points, \d+ s; 0 do not hold$", done.stdout, re.MULTILINE)
+    for name in study_names():
+        assert read_study(name).title in done.stdout
+        page = Page((tmp_path / f"{name}.html").read_text(encoding="utf-8"))
+        assert asks_for_nothing(page) and page.figures
+        frame = pandas.read_parquet(tmp_path / f"{name}.parquet")
+        found = conclude(name, frame)
+        assert len(found) >= 2 and all(one.holds for one in found)
+        assert all(" ".join(one.text.split())[:60] in " ".join(page.text.split()) for one in found)
+        for column in ("latency_ms", "cycles", "cycles_dma_wait", "cycles_sram"):
+            frame[column] = frame[column].max() + 1 - frame[column]  # what was slow is fast
+        assert not all(one.holds for one in conclude(name, frame)), name
+
+
+def frame(latency: Callable[..., float | None], **axes: list[object]) -> pandas.DataFrame:
+    """A table of the points of all ``axes``; latency None is a point that does not fit."""
+    rows: list[dict[str, object]] = [{}]
+    for name, values in axes.items():
+        rows = [{**row, name: value} for row in rows for value in values]
+    found = []
+    for row in rows:
+        value = latency(**row)
+        base = {**dict.fromkeys(INPUTS, "-"), **{key.replace("__", "."): one for key, one in row.items()}}
+        outputs = {"status": "does-not-fit" if value is None else "ok", "latency_ms": value, "cycles": value}
+        found.append({**base, **outputs, "cycles_dma_wait": value, "cycles_sram": 0.0})
+    return pandas.DataFrame(found)
+
+
+def holds(name: str, table: pandas.DataFrame) -> list[bool]:
+    return [one.holds for one in conclude(name, table)]
+
+
+BOARDS = ["stm32f469i-disco", "stm32f746g-disco"]
+BUDGETS = [16384, 65536, 262144]
+
+
+def test_a_budget_that_stops_fitting_is_noticed() -> None:
+    def latency(machine: str, sram_budget: int) -> float | None:
+        return 100 - sram_budget / 4096 if machine == BOARDS[0] else 50 + sram_budget / 4096
+
+    axes: dict[str, list[object]] = {"machine": [*BOARDS], "sram_budget": [*BUDGETS]}
+    assert holds("sram-budget", frame(latency, **axes)) == [True, True, True]
+    lost = frame(lambda machine, sram_budget: None if sram_budget == 65536 else latency(machine, sram_budget), **axes)
+    assert holds("sram-budget", lost)[0] is False
+    flat = frame(lambda machine, sram_budget: latency(BOARDS[0], sram_budget), **axes)
+    assert holds("sram-budget", flat) == [True, True, False]
+    upward = frame(lambda machine, sram_budget: latency(BOARDS[1], sram_budget), **axes)
+    assert holds("sram-budget", upward) == [True, False, True]
+
+
+def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
+    def latency(machine: str, buffering: str, sram_budget: int) -> float | None:
+        tight = machine == BOARDS[0] and sram_budget == 65536
+        if buffering == "single":
+            return 10.0
+        return None if sram_budget == 16384 else 12.0 if tight else 9.0
+
+    axes: dict[str, list[object]] = {"machine": [*BOARDS], "buffering": ["single", "double"], "sram_budget": [*BUDGETS]}
+    found = frame(latency, **axes)
+    found["cycles_dma_wait"] = [1.0 if kind == "double" else 2.0 for kind in found["buffering"]]
+    assert holds("buffering", found) == [True] * 4
+    assert "at 64 KiB (1.20 times)" in conclude("buffering", found)[3].text
+    found.loc[found["buffering"] == "double", "cycles_dma_wait"] = 3.0
+    assert holds("buffering", found)[1] is False
+    never = frame(lambda buffering, **_: 10.0 if buffering == "single" else 9.0, **axes)
+    assert holds("buffering", never) == [True, True, True, False]
+    swapped = frame(
+        lambda buffering, **at: latency(buffering="double" if buffering == "single" else "single", **at), **axes
+    )
+    assert holds("buffering", swapped)[0] is False and holds("buffering", swapped)[2] is False
+
+
+def test_more_than_the_clocks_ratio_is_noticed() -> None:
+    gains = {"internal": 1.0, "tinyops": 0.95, "external": 0.8}
+    axes: dict[str, list[object]] = {"policy": [*gains], "core__clock": ["54 MHz", "108 MHz", "216 MHz"]}
+
+    def latency(policy: str, core__clock: str, power: float = 1.0) -> float:
+        return (54.0 / float(core__clock.removesuffix(" MHz"))) ** (gains[policy] * power) * 100
+
+    assert holds("clock", frame(latency, **axes)) == [True, True, True]
+    assert holds("clock", frame(lambda **at: latency(**at, power=1.3), **axes)) == [True, False, False]
+    assert holds("clock", frame(lambda **at: 1 / latency(**at), **axes))[0] is False
+
+
+def test_the_cheapest_board() -> None:
+    times = {"nucleo-l4r5zi": 300.0, "nucleo-f746zg": 90.0, "stm32f746g-disco": 80.0}
+    assert cheapest(times, 100) == "nucleo-f746zg" and cheapest(times, 400) == "nucleo-l4r5zi"
+    assert cheapest(times, 85) == "stm32f746g-disco" and cheapest(times, 1) is None
+    table = frame(lambda machine, model: times[machine], machine=[*times], model=["net"])
+    text = conclude("boards", table)[0].text
+    assert (
+        text
+        == "net within 100 ms: 2 of 3 boards make it, the cheapest is nucleo-f746zg with 90.0 ms and 25 USD (assumed)."
+    )
+    slow = frame(lambda **_: 101.0, machine=[*times], model=["net"])
+    assert holds("boards", slow)[0] is False and "0 of 3 boards make it." in conclude("boards", slow)[0].text
+
+
+def test_every_price_has_a_basis_and_a_source() -> None:
+    raw = tomllib.loads(files("mcusim.study.conclusions").joinpath("board_prices.toml").read_text(encoding="utf-8"))
+    assert set(raw) == set(read_study("boards").machines) == set(board_prices()) <= set(machine_names())
+    for about in raw.values():
+        assert about["price_usd"].keys() == {"value", "basis", "source"} and about["price_usd"]["basis"] == "assumed"
+
+
+@pytest.mark.parametrize("name", [*concluded(), "none"])
+def test_a_table_of_another_study_is_refused(name: str) -> None:
+    table = frame(lambda **_: 1.0, something=["a", "b"], model=["net"])
+    with pytest.raises(UsageError, match=r"is not that of study|has no conclusions"):
+        conclude(name, table)
+
+
+def test_a_shipped_study_says_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "flash.html"
+    assert main(["sweep", "flash-wait-states", "--html", str(page), "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "  - More wait states are never faster; 7 of them cost" in said
+    assert "More wait states are never faster" in Page(page.read_text(encoding="utf-8")).text
