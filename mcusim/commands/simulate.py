@@ -71,9 +71,7 @@ def run(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Simulate one model on one machine: cycles, latency, energy, peak memory.
-
-    Fidelity emulate runs the compiled kernels on the input, bit for bit. Exit status 1: it does not fit, or faults.
+    """Simulate one model on one machine: cycles, latency, energy, memory. Exit status 1: it does not fit, or faults.
 
     \b
     Examples:
