@@ -189,6 +189,7 @@ def test_points_that_share_a_run_go_to_one_process(tmp_path: Path) -> None:
     assert [len(batch) for batch in batches(work, many)] == [200, 200, 100]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_its_point_alone(tmp_path: Path) -> None:
     """A point that ends its process as soon as it is there, twice."""
     study = read_study(write(tmp_path, SMALL))
@@ -208,6 +209,7 @@ class Deadly:
         return os._exit, (1,)
 
 
+@pytest.mark.slow
 def test_processes_that_cannot_start_are_no_rows(tmp_path: Path) -> None:
     study = read_study(write(tmp_path, SMALL))
     chosen: Any = points(study)
