@@ -68,6 +68,7 @@ def test_a_changed_machine_was_not_measured() -> None:
         ("external", {"weights": "qspi"}, "weights in qspi"),
         ("internal", {"weights": "qspi"}, "weights in qspi"),
         ("tinyops", {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
+        ("tinyops", {"buffering": "single"}, "single buffers"),
         ("external", {"execution": Execution(code="sram1")}, "code in sram1"),
         (
             "tinyops",

@@ -26,11 +26,15 @@ MOST_RUNS = 64  # of each
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a row needs of a run, whatever the power table: outputs and their ``usage``; of a verdict ``row`` alone."""
+    """What a row needs of a run, whatever the power table: outputs and their ``usage``; of a verdict ``row`` alone.
+
+    ``otherwise``: what of the run is set otherwise than in the published ones.
+    """
 
     row: Mapping[str, Any]
     kernels: str = ""
     usage: Usage | None = None
+    otherwise: str | None = None
 
 
 class Layout:
