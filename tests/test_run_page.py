@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -292,14 +291,10 @@ def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: p
     assert result.run is not None and len(result.run.operators) >= 170 and len(result.run.events) > 2000
     whole = run_page(result)
     assert len(whole.encode()) < 8_000_000
-    times = []
-    for _ in range(3):  # the machine may be busy
-        begin = perf_counter()
-        with opened(browser, whole, tmp_path) as found:
-            assert found.hover(0.1, 0.12)
-            times.append(perf_counter() - begin)
-            assert not found.said
-    assert min(times) < 3, times
+    with opened(browser, whole, tmp_path) as found:
+        assert found.seconds() < 3 and found.hover(0.1, 0.12) and not found.said
+        found.drag(0.4, 0.5)
+        assert found.layout("xaxis.range")[0] > 0 and found.seconds() < 4
 
 
 def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:
