@@ -218,6 +218,8 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
         assert "2 CONV_2D" in found.hover(0.27, 0.12) and "compute" in found.hover(0.27, 0.37)
         assert "MB/s" in found.hover(0.27, 1.95)
         assert "tensor" in (said := found.hover(0.3, 5.0)) and "offset" in said and "ms" in said
+        assert "of 0 CONV_2D, 2 tiles" in (said := found.hover(0.05, 0.9, plot=1)) and "ms" in said
+        assert "core reads" in found.hover(0.1, 0.2, plot=2)
         whole = found.layout("xaxis.range")
         assert whole == pytest.approx([0, 1e3 * run.cycles / run.clock])
         found.drag(0.2, 0.3)
