@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -219,6 +218,8 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
         assert "2 CONV_2D" in found.hover(0.27, 0.12) and "compute" in found.hover(0.27, 0.37)
         assert "MB/s" in found.hover(0.27, 1.95)
         assert "tensor" in (said := found.hover(0.3, 5.0)) and "offset" in said and "ms" in said
+        assert "of 0 CONV_2D, 2 tiles" in (said := found.hover(0.05, 0.9, plot=1)) and "ms" in said
+        assert "core reads" in found.hover(0.1, 0.2, plot=2)
         whole = found.layout("xaxis.range")
         assert whole == pytest.approx([0, 1e3 * run.cycles / run.clock])
         found.drag(0.2, 0.3)
@@ -292,14 +293,10 @@ def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: p
     assert result.run is not None and len(result.run.operators) >= 170 and len(result.run.events) > 2000
     whole = run_page(result)
     assert len(whole.encode()) < 8_000_000
-    times = []
-    for _ in range(3):  # the machine may be busy
-        begin = perf_counter()
-        with opened(browser, whole, tmp_path) as found:
-            assert found.hover(0.1, 0.12)
-            times.append(perf_counter() - begin)
-            assert not found.said
-    assert min(times) < 3, times
+    with opened(browser, whole, tmp_path) as found:
+        assert found.seconds() < 3 and found.hover(0.1, 0.12) and not found.said
+        found.drag(0.4, 0.5)
+        assert found.layout("xaxis.range")[0] > 0 and found.seconds() < 4
 
 
 def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:

@@ -127,9 +127,9 @@ def test_a_validation_of_nothing_has_no_plot() -> None:
 
 DRAWN = """
 const plots = [...document.querySelectorAll(".plot")];
-const counts = plots.map((p) => p.querySelectorAll(".points path").length);
 Plotly.Fx.hover(plots[0], [{curveNumber: 3, pointNumber: 0}]);
-setTimeout(() => { document.title = JSON.stringify([counts, plots[0].querySelector(".hovertext text").textContent,
+const counts = () => plots.map((p) => p.querySelectorAll(".points path").length);
+setTimeout(() => { document.title = JSON.stringify([counts(), plots[0].querySelector(".hovertext text").textContent,
   [...plots[0].querySelectorAll(".xtick text")].map((t) => t.textContent),
   document.documentElement.scrollWidth <= innerWidth]); }, 500);
 """

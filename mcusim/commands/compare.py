@@ -57,7 +57,7 @@ def compare(
     \b
     Examples:
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
-      mcusim compare ds-cnn --policy internal,tinyops --json rows.json --html compare.html
+      mcusim compare ds-cnn --policy internal,tinyops --html compare.html
     """
     output = Output(json, force, models or ())
     check_outputs([html] if html else [], json, [*(models or ()), *(machine or "").split(",")], force)

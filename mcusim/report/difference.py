@@ -140,7 +140,7 @@ def _counted(parts: Sequence[tuple[str, Fraction]], most: int) -> tuple[Decimal,
     rest = [number for _, number in parts[len(shown) :]]
     shown += [(f"in {len(rest)} smaller parts", sum(rest, Fraction(0)))] if rest else []
     size = abs(sum((number for _, number in shown), Fraction(0)))
-    digits = 0 if size >= 100 else 1 if size >= 10 else 3
+    digits = next(n for n, least in enumerate((100, 10, 1, 0)) if size >= least)
     numbers = [_decimal(n, digits) for n in rounded_parts([number for _, number in shown], digits)]
     told = ", ".join(f"{n:,} {name}" for n, (name, _) in zip(numbers, shown, strict=True))
     return sum(numbers, Decimal(0)), told

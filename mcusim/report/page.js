@@ -54,8 +54,11 @@
   addEventListener("beforeprint", () => folded.forEach((one) => (one.open = true)));
   addEventListener("afterprint", () => folded.forEach((one) => (one.open = false)));
 
-  for (const row of document.querySelectorAll(".row")) {
-    const plots = [...row.querySelectorAll(".plot")];
+  const rows = [...document.querySelectorAll(".row")];
+  const next = () => { // row by row: the first one answers while the others are drawn
+    const row = rows.shift(), plots = row ? [...row.querySelectorAll(".plot")] : [];
     for (const div of plots) draw(div, JSON.parse(div.nextElementSibling.textContent), plots);
-  }
+    if (rows.length) setTimeout(next);
+  };
+  next();
 })();
