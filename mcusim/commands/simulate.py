@@ -77,7 +77,7 @@ def run(
     Examples:
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
-      mcusim run ds-cnn --policy tinyops --fidelity both --html run.html --perfetto run.json
+      mcusim run ds-cnn --policy tinyops --html run.html --perfetto run.json
     """
     files = _files([model, machine], fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
