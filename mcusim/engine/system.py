@@ -10,7 +10,7 @@ Left out: interrupts other than DMA completions, errors and half-transfer events
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import simpy
@@ -20,10 +20,12 @@ from mcusim.engine.core import CoreModel, Cycles
 from mcusim.engine.disturb import Disturbance
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.engine.waits import Waits
-from mcusim.machine.description import Machine
+from mcusim.machine.description import Dma, Machine
 from mcusim.memory.layout import TICK
 from mcusim.memory.system import Demand
 from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
+
+NOTHING = Demand(0, 0, 0, 0, 0, 0)
 
 
 class System:
@@ -38,7 +40,7 @@ class System:
         disturb: Disturbance | None = None,
     ) -> None:
         self.program, self.machine, self.core, self._progress = program, machine, core, progress
-        self.disturb = disturb
+        self.disturb, cache = disturb, machine.data_cache
         self.env = simpy.Environment()
         self.memory = core.memory
         self.arbiter = Arbiter(self.env)
@@ -50,6 +52,8 @@ class System:
         self.busy: dict[str, int] = {}
         self._tasks = {task.id: task for task in program.tasks}
         self._done = {task.id: self.env.event() for task in program.tasks}
+        self._driver = {dma.name: _driver(machine, dma) for dma in machine.dma.values()}
+        self._per_line = Fraction(0) if cache is None else machine.cycles(cache.maintenance) * TICK  # ticks
         self._stolen = 0  # core cycles taken by the DMA driver since last accounted
         self._driver_until = 0
 
@@ -71,11 +75,13 @@ class System:
         self.moves(task, demand)
         for name, asked in demand.items():
             t = self.traffic.get(name, Traffic())
-            if not isinstance(task, Transfer):
-                t = replace(t, core_read=t.core_read + asked.read_bytes, core_write=t.core_write + asked.write_bytes)
-            else:
-                t = replace(t, dma_read=t.dma_read + asked.read_bytes, dma_write=t.dma_write + asked.write_bytes)
-            self.traffic[name] = t
+            core, dma = (NOTHING, asked) if isinstance(task, Transfer) else (asked, NOTHING)
+            self.traffic[name] = Traffic(
+                t.core_read + core.read_bytes,
+                t.core_write + core.write_bytes,
+                t.dma_read + dma.read_bytes,
+                t.dma_write + dma.write_bytes,
+            )
 
     def _core(self, tasks: list[Task], streams: list[simpy.Process]) -> Generator[Any, Any, None]:
         last = 0
@@ -147,7 +153,7 @@ class System:
         )
         self.count(task, demand)
         lines, ticks = result[0]
-        cycles = -(-(ticks + round(self.machine.cycles(cache.maintenance) * lines * TICK)) // TICK)
+        cycles = -(-(ticks + round(self._per_line * lines)) // TICK)
         bus = yield from self.arbiter.perform(Activity(cycles, demand))
         return {"maintenance": cycles, "bus": bus}
 
@@ -161,16 +167,16 @@ class System:
 
     def _transfer(self, task: Transfer) -> Generator[Any, Any, None]:
         dma = self.machine.dma[task.lane.partition(".")[0]]
-        setup, handler = (-(-self.machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
+        setup, handler = self._driver[dma.name]
         disturb, clock = self.disturb, self.machine.core.clock
-        yield from self._steal(int(setup))
+        yield from self._steal(setup)
         if disturb is not None:
             yield self.env.timeout(disturb.start(task, clock))
             task = disturb.arbitrated(task)
         yield from self.core.transfer(task, dma, self)
         if disturb is not None:
             yield self.env.timeout(disturb.completion(task, clock))
-        yield from self._steal(int(handler))
+        yield from self._steal(handler)
 
     def _steal(self, cycles: int) -> Generator[Any, Any, None]:
         """Core time for the DMA driver, a call at a time: what the core runs is delayed by it, and so is the stream."""
@@ -195,6 +201,12 @@ class System:
         moved = self.moved.get(task.id, {})
         self.events.append(Event(task.id, task.lane, kind, _label(task), task.operator, begin, end, by_cause, moved))
         self._done[task.id].succeed()
+
+
+def _driver(machine: Machine, dma: Dma) -> tuple[int, int]:
+    """Core cycles of a transfer's set-up and of its handler."""
+    setup, handler = (-(-machine.cycles(d) // 1) for d in (dma.request_setup, dma.completion_interrupt))
+    return int(setup), int(handler)
 
 
 def _label(task: Task) -> str:

@@ -82,8 +82,8 @@ def column(s: State, p: State, y: int, x: int, target: int) -> None:
             else:
                 source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
                 if depth >= 4:
-                    walk(s, source, depth, 4, 0, p[G_COPY], 1)
-                    walk(s, target, 2 * depth, 4, 1, p[G_COPY], 1)
+                    stroll(s, source, depth, 4, 0, p[G_COPY], 1)
+                    stroll(s, target, 2 * depth, 4, 1, p[G_COPY], 1)
                 else:
                     walk(s, source, depth, 1, 0, p[G_COPY], 1)
                     walk(s, target, 2 * depth, 2, 1, p[G_COPY], 1)

@@ -25,28 +25,27 @@ def find(s: State, c: int, tag: int) -> int:
     """Offset of the record that holds line number ``tag``, or -1."""
     ways = s[c + L.C_WAYS]
     base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
-    for w in range(ways):
-        if s[base + w * 3] == tag:
-            return base + w * 3
+    for at in range(base, base + ways * 3, 3):
+        if s[at] == tag:
+            return at
     return -1
 
 
-@native
+@inlined
 def victim(s: State, c: int, tag: int) -> int:
     """Offset of the record to replace for line number ``tag``: an empty way first."""
     ways = s[c + L.C_WAYS]
     base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
-    for w in range(ways):
-        if s[base + w * 3] < 0:
-            return base + w * 3
+    oldest = base
+    for at in range(base, base + ways * 3, 3):
+        if s[at] < 0:
+            return at
+        if s[at + 1] < s[oldest + 1]:
+            oldest = at
     if s[c + L.C_REPLACE] == L.RANDOM:  # a 16-bit Galois LFSR: random, and the same in every run
         lfsr = s[L.SEED]
         s[L.SEED] = (lfsr >> 1) ^ (0xB400 if lfsr & 1 else 0)
         return base + (s[L.SEED] % ways) * 3
-    oldest = base
-    for w in range(1, ways):
-        if s[base + w * 3 + 1] < s[oldest + 1]:
-            oldest = base + w * 3
     return oldest
 
 

@@ -32,7 +32,7 @@ def bank_of(s: State, r: int, address: int) -> int:
     return (address >> s[r + L.BANK_SHIFT]) & (s[r + L.BANKS] - 1)
 
 
-@native
+@inlined
 def sdram_row(s: State, r: int, address: int, start: int) -> int:
     """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
     wait = 0
@@ -90,7 +90,7 @@ def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap
     return stall
 
 
-@native
+@inlined
 def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int) -> tuple[int, int]:
     """One cache line from ``start``: ticks until the first (critical) word, and until the last."""
     beats = max(1, line >> s[r + L.WIDTH])
