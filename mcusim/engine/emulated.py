@@ -177,7 +177,7 @@ class EmulatedCore:
         env, memory = system.env, self.memory
         stream = int(task.lane.rpartition(".s")[2])
         source, target, size = task.source.address, task.destination.address, task.source.bytes
-        system.moved[task.id] = transferred(task)
+        system.moved[task.id] = transferred(task, system.machine)
         slower = system.disturb.beat(task) if system.disturb else 0
         now, watching = int(env.now), self._watch
         watched = watching.begins(task, now) if watching is not None else (0, 0)

@@ -92,9 +92,9 @@ def _hot(operand: Operand) -> int:
     return _HOT.index(operand.role) if operand.role in _HOT else len(_HOT)
 
 
-def transferred(task: Transfer) -> dict[str, int]:
+def transferred(task: Transfer, machine: Machine) -> dict[str, int]:
     """Bytes by region that a transfer reads and writes."""
     found: dict[str, int] = {}
-    for span in (task.source, task.destination):
-        found[span.region] = found.get(span.region, 0) + span.bytes
+    for part in (*pieces(machine, task.source), *pieces(machine, task.destination)):
+        found[part.region] = found.get(part.region, 0) + part.bytes
     return found
