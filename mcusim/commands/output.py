@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from mcusim.errors import UsageError
 
-__all__ = ["Output", "check_outputs", "check_writable", "fail", "write_bytes", "write_file"]
+__all__ = ["Output", "check_apart", "check_outputs", "check_writable", "fail", "write_bytes", "write_file"]
 
 
 def fail(message: str) -> None:

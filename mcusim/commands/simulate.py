@@ -14,9 +14,9 @@ import typer
 
 from mcusim.commands import options
 from mcusim.commands.execution import asked_execution, check_output, check_outputs, write_outputs
-from mcusim.commands.output import Output, check_writable, fail, write_bytes, write_file
-from mcusim.commands.output import check_outputs as check_apart
+from mcusim.commands.output import Output, check_writable, fail, write_file
 from mcusim.commands.progress import spinner, working
+from mcusim.commands.views import Html, Perfetto, Vcd, Views
 
 if TYPE_CHECKING:
     from mcusim.report import Result
@@ -43,10 +43,6 @@ OtherKernels = Annotated[
     typer.Option("--kernels", metavar="NAME|PATH", help="Kernel profile or set. Default: what the program names."),
 ]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Pictures: lanes over time, memory, cycles and energy by operator."),
-]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
 
@@ -69,22 +65,22 @@ def run(
     operators: Slowest = 10,
     assumptions: Assumptions = False,
     html: Html = None,
+    perfetto: Perfetto = None,
+    vcd: Vcd = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
     """Simulate one model on one machine: cycles, latency, energy, peak memory.
 
-    With --fidelity emulate the compiled kernels run on the input, bit for bit, and the network's outputs come out too;
-    --fidelity both prints that beside the replay. Exit status 1: it does not fit, or a kernel faults.
+    Fidelity emulate runs the compiled kernels on the input, bit for bit. Exit status 1: it does not fit, or faults.
 
     \b
     Examples:
-      mcusim run vww_96_int8.tflite --machine stm32f746g-disco --policy internal
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
-      mcusim run ds-cnn --policy tinyops --fidelity both --html report.html
+      mcusim run ds-cnn --policy tinyops --fidelity both --html run.html --perfetto run.json
     """
-    files = _Files(Output(json, force, [model]), input, output, force, html).checked(fidelity, [model, machine, json])
+    files = _files([model, machine], fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, fidelity, execution)
     with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
@@ -135,15 +131,7 @@ class _Files:
     out: Output
     input: list[str] | None
     output: Path | None
-    force: bool
-    html: Path | None = None
-
-    def checked(self, fidelity: str, others: Sequence[str | Path | None]) -> _Files:
-        """Itself, when the output and the page can be written and are none of the ``others``."""
-        check_output(self.output, fidelity, [*others, self.html, *(self.input or ())], self.force)
-        if self.html is not None:
-            check_apart([self.html], self.out.path, [*others, *(self.input or ())], self.force)
-        return self
+    views: Views
 
     def report(self, found: Result | Both, operators: int, assumptions: bool) -> int:
         """Write the outputs, print the table; returns the exit status."""
@@ -151,27 +139,31 @@ class _Files:
         from mcusim.report.run_table import run_table
 
         result = found if isinstance(found, Result) else found.emulate
-        page = _page(found) if self.html is not None else b""
-        write_outputs(self.output, result.outputs, self.force)
-        if self.html is not None:
-            write_bytes(self.html, page, self.force)
+        write_outputs(self.output, result.outputs, self.out.force)
+        self.views.write(found)
         if isinstance(found, Result):
             self.out.emit(lambda: run_table(found, operators, assumptions), lambda: to_json(found))
         else:
             self.out.emit(lambda: found.table(operators), found.to_json)
         if result.negative is not None:
-            fail(f"{result.model} on {result.machine.name}: {result.negative}")
+            fail(f"{result.model} on {result.machine.name}: {result.negative}{self.views.unwritten()}")
         return 0 if result.fits else 1
 
 
-def _page(found: Result | Both) -> bytes:
-    """The run as a page; both fidelities of one beside each other."""
-    from mcusim.report import Result
-    from mcusim.report.compare_page import compare_page
-    from mcusim.report.run_page import run_page
-
-    whole = run_page(found) if isinstance(found, Result) else compare_page([found.replay, found.emulate])
-    return whole.encode()
+def _files(
+    read: Sequence[str | Path | None],
+    fidelity: str,
+    json: Path | None,
+    force: bool,
+    input: list[str] | None,
+    output: Path | None,
+    views: Views,
+) -> _Files:
+    """The files of a run, when what is written can be, and is none of the files that are ``read``."""
+    read = [*read, *(input or ())]
+    check_output(output, fidelity, [*read, json, *views.files], force)
+    views.check(json, read)
+    return _Files(Output(json, force, read), input, output, views)
 
 
 @contextmanager
@@ -195,6 +187,8 @@ def replay(
     operators: Slowest = 10,
     assumptions: Assumptions = False,
     html: Html = None,
+    perfetto: Perfetto = None,
+    vcd: Vcd = None,
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
@@ -209,8 +203,8 @@ def replay(
       mcusim replay traces/ds-cnn-internal.jsonl --set core.clock="200 MHz"
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
-    files = _Files(Output(json, force, [trace, model]), input, output, force, html)
-    files.checked(fidelity, [trace, model, machine, json])
+    read = [trace, model, machine]
+    files = _files(read, fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate, groupby
 
 from mcusim.engine.run import OperatorRun, Wait
+from mcusim.machine.description import Machine
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
 from mcusim.plan.layout import pieces
 from mcusim.plan.program import Compute, Operand, Span, Transfer
