@@ -1,0 +1,112 @@
+"""A run over time: whole numbers that sum to what the run counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from made_runs import MACHINE, runs
+
+from mcusim import simulate
+from mcusim.engine.run import Run
+from mcusim.machine import load_machine
+from mcusim.plan.program import Buffer, Span
+from mcusim.report import Result
+from mcusim.report.over_time import core_segments, lanes, occupancy, rates
+
+
+def run_of(result: Result) -> Run:
+    assert result.run is not None
+    return result.run
+
+
+@given(runs())
+def test_the_core_is_told_without_a_gap(run: Run) -> None:
+    segments = core_segments(run)
+    assert [s.start for s in segments] == [0, *(s.end for s in segments[:-1])][: len(segments)]
+    assert sum(s.end - s.start for s in segments) == run.cycles
+    by_operator: Counter[int] = Counter()
+    for segment in segments:
+        by_operator[segment.operator] += segment.end - segment.start
+    assert {o.index: o.cycles for o in run.operators} == dict(by_operator) or run.cycles == 0
+    assert sum(s.end - s.start for s in segments if s.event is None) == run.by_cause["dma_wait"]
+
+
+@given(runs())
+def test_lanes_hold_every_event_once(run: Run) -> None:
+    found = lanes(run)
+    assert next(iter(found)) == "core" and [*found][1:] == sorted({e.lane for e in run.events} - {"core"})
+    assert sorted(e.task for events in found.values() for e in events) == sorted(e.task for e in run.events)
+    for events in found.values():
+        assert all(a.end <= b.start for a, b in pairwise(events))
+
+
+@given(runs())
+def test_occupancy_is_the_bytes_of_live_buffers_at_any_moment(run: Run) -> None:
+    """Against a set of bytes at every moment where it could change."""
+    machine = load_machine(MACHINE)
+    found = occupancy(run, machine)
+    segments = core_segments(run)
+    for region in machine.memory.values():
+        steps = found.get(region.name, [])
+        assert all(a[0] < b[0] and a[1] != b[1] for a, b in pairwise(steps))
+        for moment in {0, *(s.start for s in segments), *(s.end for s in segments)}:
+            alive: set[int] = set()
+            for b in run.header.buffers:
+                own = [s for s in segments if b.first <= s.operator <= b.last]
+                if own and min(s.start for s in own) <= moment < max(s.end for s in own):
+                    alive.update(range(b.span.address, b.span.end))
+            expected = sum(region.base <= address < region.end for address in alive)
+            assert next((n for at, n in reversed(steps) if at <= moment), 0) == expected
+
+
+@given(runs())
+def test_rates_integrate_to_what_was_moved(run: Run) -> None:
+    found = rates(run)
+    for region, steps in found.items():
+        assert steps[0].start == 0 and (steps[-1].core, steps[-1].dma) == (0, 0)
+        ends = [step.start for step in steps[1:]] + [run.cycles]
+        for of, who in (("core", {"core"}), ("dma", {"dma2.s0", "dma2.s1"})):
+            bytes = sum(getattr(step, of) * (end - step.start) for step, end in zip(steps, ends, strict=True))
+            events = [e for e in run.events if e.lane in who and e.end > e.start]
+            assert bytes == pytest.approx(sum(e.moved.get(region, 0) for e in events))
+    lasting = {region for e in run.events if e.end > e.start for region in e.moved}
+    assert set(found) == lasting
+
+
+def test_a_buffer_lives_from_its_operators_wait_to_its_last_operators_end() -> None:
+    """ds-cnn in internal memory: what the plan says of the arena, operator by operator."""
+    run = run_of(simulate("ds-cnn", MACHINE, "internal"))
+    (steps,) = [s for name, s in occupancy(run, load_machine(MACHINE)).items() if name == "dtcm"]
+    now = 0
+    for operator in run.operators:
+        alive = [b for b in run.header.buffers if b.first <= operator.index <= b.last and b.span.region == "dtcm"]
+        assert next(n for at, n in reversed(steps) if at <= now) == sum(b.span.bytes for b in alive)
+        now += operator.cycles
+    assert now == run.cycles and steps[-1] == (run.cycles, 0)
+
+
+def test_shared_bytes_count_once_and_a_buffer_may_end_in_the_next_region() -> None:
+    run = run_of(simulate("figure-1", MACHINE, "internal"))
+    machine = load_machine(MACHINE)
+    end = machine.memory["dtcm"].end
+    twice = [Buffer(f"b{i}", "activation", Span("dtcm", end - 40, 100), 0, 1) for i in range(2)]
+    held = replace(run, header=replace(run.header, buffers=tuple(twice)))
+    until = sum(o.cycles for o in run.operators[:2])
+    assert occupancy(held, machine) == {"dtcm": [(0, 40), (until, 0)], "sram1": [(0, 60), (until, 0)]}
+
+
+def test_a_transfer_into_two_regions_moves_bytes_in_both() -> None:
+    """An overlay buffer of cifar10-arm begins in DTCM and ends in SRAM1."""
+    machine = load_machine(MACHINE)
+    for fidelity in ("replay", "emulate"):
+        run = run_of(simulate("cifar10-arm", machine, "tinyops", fidelity=fidelity))
+        border = machine.memory["sram1"].base
+        assert any(b.span.address < border < b.span.end for b in run.header.buffers)
+        moved: Counter[str] = Counter()
+        for event in run.events:
+            moved.update(event.moved)
+        assert moved == {region: traffic.total for region, traffic in run.traffic.items()}
