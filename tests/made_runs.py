@@ -13,7 +13,7 @@ from mcusim.report import Result, energy
 
 MACHINE = "stm32f746g-disco"
 PLACES = {name: load_machine(MACHINE).memory[name].base for name in ("dtcm", "sram1", "sdram")}
-STREAMS = ("dma2.s0", "dma2.s1")
+STREAMS = ("bdma.s0", "dma2.s1")
 CLOCKS = (1_000, 80_000_000, 168_000_001, 216_000_000, 480_000_000)
 texts = st.text(max_size=12) | st.sampled_from(["$end", "3 CONV_2D tile 1/2", '"\\', "\udc80", "a\nb", "#5"])
 

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from made_runs import MACHINE, runs
+from made_runs import MACHINE, STREAMS, runs
 
 from mcusim import simulate
 from mcusim.engine.run import Run
+from mcusim.engine.waits import transferred
 from mcusim.machine import load_machine
-from mcusim.plan.program import Buffer, Span
+from mcusim.plan.program import Buffer, Span, Transfer
 from mcusim.report import Result
 from mcusim.report.over_time import core_segments, lanes, occupancy, rates
 
@@ -69,7 +70,7 @@ def test_rates_integrate_to_what_was_moved(run: Run) -> None:
     for region, steps in found.items():
         assert steps[0].start == 0 and (steps[-1].core, steps[-1].dma) == (0, 0)
         ends = [step.start for step in steps[1:]] + [run.cycles]
-        for of, who in (("core", {"core"}), ("dma", {"dma2.s0", "dma2.s1"})):
+        for of, who in (("core", {"core"}), ("dma", {*STREAMS})):
             bytes = sum(getattr(step, of) * (end - step.start) for step, end in zip(steps, ends, strict=True))
             events = [e for e in run.events if e.lane in who and e.end > e.start]
             assert bytes == pytest.approx(sum(e.moved.get(region, 0) for e in events))
@@ -97,6 +98,14 @@ def test_shared_bytes_count_once_and_a_buffer_may_end_in_the_next_region() -> No
     held = replace(run, header=replace(run.header, buffers=tuple(twice)))
     until = sum(o.cycles for o in run.operators[:2])
     assert occupancy(held, machine) == {"dtcm": [(0, 40), (until, 0)], "sram1": [(0, 60), (until, 0)]}
+
+
+def test_a_transfer_out_of_two_regions_moves_bytes_in_both() -> None:
+    machine = load_machine(MACHINE)
+    border, home = machine.memory["sram1"].base, machine.memory["sdram"].base
+    ends = Span("dtcm", border - 40, 100), Span("sdram", home, 100)
+    task = Transfer(0, "dma2.s0", 0, 0, "input", *ends, 0, 0, 1, 0)
+    assert transferred(task, machine) == {"dtcm": 40, "sram1": 60, "sdram": 100}
 
 
 def test_a_transfer_into_two_regions_moves_bytes_in_both() -> None:

@@ -20,8 +20,11 @@ Row = tuple[str, str, str, str]
 
 
 def signals_of(result: Result, folder: Path) -> dict[str, Changes]:
-    path = folder / "run.vcd"
-    path.write_text(vcd_text(result), encoding="utf-8")
+    path, text = folder / "run.vcd", vcd_text(result)
+    path.write_text(text, encoding="utf-8")
+    assert result.run is not None
+    times = [line for line in text.splitlines() if line.startswith("#")]
+    assert times[-1] == f"#{picoseconds(result.run.cycles, result.run.clock)}"
     return read_vcd(path)
 
 

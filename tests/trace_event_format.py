@@ -56,8 +56,8 @@ def nanoseconds(time: float) -> int:
 
 def read_trace(text: str) -> list[Process]:
     """The processes of a trace; fails where it is not as documented."""
-    text.encode("utf-8")  # no lone surrogates
     document = json.loads(text, parse_constant=_refuse)
+    json.dumps(document, ensure_ascii=False).encode("utf-8")  # no lone surrogates
     assert isinstance(document, dict) and set(document) <= TOP, set(document) - TOP
     events = document["traceEvents"]
     assert isinstance(events, list)
