@@ -36,7 +36,7 @@ def lane(draw: st.DrawFn, name: str, operators: int, number: int) -> list[Event]
 @st.composite
 def buffers(draw: st.DrawFn, operators: int) -> list[Buffer]:
     found = []
-    for i in range(draw(st.integers(0, 6))):
+    for i in range(draw(st.integers(0, 12))):
         region = draw(st.sampled_from([*PLACES]))
         address, size = PLACES[region] + 4 * draw(st.integers(0, 40)), draw(st.integers(1, 90))
         first = draw(st.integers(0, operators - 1))

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import Machine
 from mcusim.plan.layout import pieces
-from mcusim.plan.program import Buffer
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
@@ -78,10 +78,10 @@ def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
     plan keeps from start to end: the whole arena, buffers padded to lines. Leaves out: buffers whose operators never
     ran, and that a DMA may fill a buffer before its operator begins (buffers of copies are in use all the time).
     """
-    spans = _operator_spans(core_segments(run))
+    lives = _Lives(core_segments(run), len(run.header.operators))
     alive: dict[str, list[tuple[int, int, int, int]]] = {}  # by region: address, end, from, to
     for buffer in run.header.buffers:
-        times = _alive(buffer, spans)
+        times = lives.of(buffer.first, buffer.last)
         if times is None:
             continue
         for part in pieces(machine, buffer.span):
@@ -102,39 +102,89 @@ def rates(run: Run) -> dict[str, list[Rate]]:
     return {name: list(_rates(events, name)) for name, events in sorted(found.items())}
 
 
-def _operator_spans(segments: Iterable[Segment]) -> dict[int, tuple[int, int]]:
-    spans: dict[int, tuple[int, int]] = {}
-    for segment in segments:
-        start, end = spans.get(segment.operator, (segment.start, segment.end))
-        spans[segment.operator] = min(start, segment.start), max(end, segment.end)
-    return spans
+class _Lives:
+    """When the operators of any range are at work: the first start and the last end, also when they ran out of order.
+
+    Row ``k`` has that of each ``2 ** k`` operators in a row, so that any range is two of a row.
+    """
+
+    def __init__(self, segments: Iterable[Segment], count: int) -> None:
+        row = [(inf, -1.0)] * max(count, 1)  # buffers name operator 0 even where there is none
+        for one in segments:
+            if one.operator < count:
+                start, end = row[one.operator]
+                row[one.operator] = min(start, one.start), max(end, one.end)
+        self._rows = [row]
+        while 2 ** len(self._rows) <= count:
+            row = [_joined(a, b) for a, b in zip(row, row[2 ** (len(self._rows) - 1) :], strict=False)]
+            self._rows.append(row)
+
+    def of(self, first: int, last: int) -> tuple[int, int] | None:
+        """From when to when; None when none of the operators ran."""
+        k = (last - first + 1).bit_length() - 1
+        start, end = _joined(self._rows[k][first], self._rows[k][last + 1 - 2**k])
+        return None if end < 0 else (int(start), int(end))
 
 
-def _alive(buffer: Buffer, spans: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
-    ran = [spans[operator] for operator in range(buffer.first, buffer.last + 1) if operator in spans]
-    return (min(start for start, _ in ran), max(end for _, end in ran)) if ran else None
+def _joined(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+class _Covered:
+    """Bytes between sorted ``edges`` that at least one range covers: a binary tree of the gaps between them.
+
+    ``_by[n]`` ranges cover all of node ``n`` but not of its parent.
+    """
+
+    def __init__(self, edges: Sequence[int]) -> None:
+        gaps = [b - a for a, b in pairwise(edges)]
+        self._leaves = len(gaps)
+        self._size = [0] * self._leaves + gaps
+        for node in range(self._leaves - 1, 0, -1):
+            self._size[node] = self._size[2 * node] + self._size[2 * node + 1]
+        self._by = [0] * (2 * self._leaves)
+        self._bytes = [0] * (2 * self._leaves)
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes[1]
+
+    def change(self, first: int, end: int, by: int) -> None:
+        """One range more or less covers the gaps from ``first`` to before ``end``."""
+        low, high = first + self._leaves, end + self._leaves
+        ends = low, high - 1
+        while low < high:
+            if low & 1:
+                self._add(low, by)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._add(high, by)
+            low, high = low // 2, high // 2
+        for node in ends:
+            while node := node // 2:
+                self._add(node, 0)
+
+    def _add(self, node: int, by: int) -> None:
+        self._by[node] += by
+        inside = 0 if node >= self._leaves else self._bytes[2 * node] + self._bytes[2 * node + 1]
+        self._bytes[node] = self._size[node] if self._by[node] else inside
 
 
 def _steps(alive: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
     """Bytes covered by at least one of ``alive`` (address, end, from, to), wherever that changes."""
     edges = sorted({edge for start, end, _, _ in alive for edge in (start, end)})
-    index = {edge: i for i, edge in enumerate(edges)}
-    sizes = [b - a for a, b in pairwise(edges)]
-    covered = [0] * len(sizes)
+    index, covered = {edge: i for i, edge in enumerate(edges)}, _Covered(edges)
     changes: dict[int, list[tuple[int, int, int]]] = {}
     for start, end, since, until in alive:
         changes.setdefault(since, []).append((index[start], index[end], 1))
         changes.setdefault(until, []).append((index[start], index[end], -1))
     steps: list[tuple[int, int]] = [] if 0 in changes else [(0, 0)]
-    total = 0
     for time in sorted(changes):
-        for first, last, by in changes[time]:
-            for i in range(first, last):
-                total -= sizes[i] if covered[i] else 0
-                covered[i] += by
-                total += sizes[i] if covered[i] else 0
-        if not steps or total != steps[-1][1]:
-            steps.append((time, total))
+        for change in changes[time]:
+            covered.change(*change)
+        if not steps or covered.bytes != steps[-1][1]:
+            steps.append((time, covered.bytes))
     return steps
 
 
