@@ -86,12 +86,12 @@ def test_bandwidth_integrates_to_the_bytes(row: Row) -> None:
     process, run = process_of(row)
     end = round(run.cycles * 1e9 / run.clock)
     assert {name for name, _ in process.counters if name.startswith("bandwidth")} == {
-        f"bandwidth {region}" for region in run.traffic
+        f"bandwidth {region}, MB/s" for region in run.traffic
     }
     for region, traffic in run.traffic.items():
         whole = {"core": traffic.core_read + traffic.core_write, "dma": traffic.dma_read + traffic.dma_write}
         for who, expected in whole.items():
-            points = process.counters[f"bandwidth {region}", who]
+            points = process.counters[f"bandwidth {region}, MB/s", who]
             times = [time for time, _ in points[1:]] + [end]
             found = sum(rate * (until - since) / 1e3 for (since, rate), until in zip(points, times, strict=True))
             assert found == pytest.approx(expected, rel=1e-3)
@@ -101,10 +101,12 @@ def test_bandwidth_integrates_to_the_bytes(row: Row) -> None:
 @rows
 def test_peak_occupancy_is_the_plans(row: Row) -> None:
     process, run = process_of(row)
-    regions = {name.removeprefix("memory ") for name, _ in process.counters if name.startswith("memory")}
+    regions = {
+        name.removeprefix("memory ").removesuffix(", B") for name, _ in process.counters if name.startswith("memory")
+    }
     assert regions == set(run.header.peak_bytes)
     for region, peak in run.header.peak_bytes.items():
-        used, spare = (process.counters[f"memory {region}", series] for series in ("in use", "spare"))
+        used, spare = (process.counters[f"memory {region}, B", series] for series in ("in use", "spare"))
         assert all(a[0] == b[0] and a[1] + b[1] == peak for a, b in zip(used, spare, strict=True))
         assert used[-1][1] == 0 and max(bytes for _, bytes in used) == most(row, region) > 0.5 * peak
 

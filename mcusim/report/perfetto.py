@@ -27,8 +27,8 @@ def perfetto_json(*results: Result) -> str:
 
     Threads are ``operators`` (what the core works on or waits for), ``core`` (its tasks, and its waits for a transfer)
     and every DMA stream; slices carry exact ``cycles``, ``by_cause`` and ``bytes`` by region. Counters of each region:
-    ``memory`` in bytes, ``in use`` and ``spare`` (what the plan keeps beyond that, together the run's ``peak_bytes``),
-    and ``bandwidth`` in MB/s (10^6 bytes), ``core`` and ``dma``.
+    ``memory sdram, B``, with ``in use`` and ``spare`` (what the plan keeps beyond that; together the run's
+    ``peak_bytes``), and ``bandwidth sdram, MB/s`` (10^6 bytes), ``core`` and ``dma``.
 
     Times are whole nanoseconds, nearest to the cycle's; they are written so that a reader that cuts off after
     multiplying by 1000 finds them. ``displayTimeUnit`` is left out: some readers took it for the unit of the times.
@@ -122,14 +122,14 @@ def _memory(run: Run, machine: Machine) -> Iterator[Record]:
     for region, steps in occupancy(run, machine).items():
         kept = run.header.peak_bytes.get(region, 0)
         for cycle, used in steps:
-            yield _counter(f"memory {region}", cycle, run.clock, {"in use": used, "spare": max(0, kept - used)})
+            yield _counter(f"memory {region}, B", cycle, run.clock, {"in use": used, "spare": max(0, kept - used)})
 
 
 def _bandwidth(run: Run) -> Iterator[Record]:
     for region, steps in rates(run).items():
         for rate in steps:
             values = {"core": _megabytes(rate.core, run.clock), "dma": _megabytes(rate.dma, run.clock)}
-            yield _counter(f"bandwidth {region}", rate.start, run.clock, values)
+            yield _counter(f"bandwidth {region}, MB/s", rate.start, run.clock, values)
 
 
 def _megabytes(per_cycle: float, clock: int) -> float:
