@@ -1,7 +1,7 @@
 """What a run looks like over time: who works on what, what lies in each memory, how fast bytes move. Times in cycles.
 
-Everything here is whole numbers that the run recorded, so that a trace agrees with the run's counters to the cycle and
-to the byte.
+All but the rates are whole numbers that the run recorded, so that a trace agrees with the run's counters to the cycle
+and to the byte.
 """
 
 from __future__ import annotations
