@@ -203,7 +203,7 @@ def replay(
       mcusim replay program.jsonl --fidelity emulate --model vww_96_int8.tflite
     """
     read = [trace, model, machine]
-    files = _files(read, fidelity, json, force, input, output, Views(None, perfetto, vcd, force))
+    files = _files(read, fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))
