@@ -186,6 +186,7 @@ def replay(
     max_instructions: options.Instructions = None,
     operators: Slowest = 10,
     assumptions: Assumptions = False,
+    html: Html = None,
     perfetto: Perfetto = None,
     vcd: Vcd = None,
     json: options.Json = None,
