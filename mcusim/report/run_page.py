@@ -47,10 +47,15 @@ def lead(result: Result) -> str:
         why = str(result.negative or result.unusable or "not run")
         return f'<p class="lead">There is no run: {plain(shortened(why, 600))}</p>{notes}'
     text = (
-        f"<b>{result.value('latency_ms'):,.2f} ms</b>, <b>{result.value('energy_mj'):,.2f} mJ</b>, "
+        f"<b>{_exact(result.value('latency_ms'))} ms</b>, <b>{_exact(result.value('energy_mj'))} mJ</b>, "
         f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
     )
     return f'<p class="lead">{text}</p>{notes}'
+
+
+def _exact(value: float | None) -> str:
+    """Two decimals, or three significant digits of what is less than 10."""
+    return f"{value:,.2f}" if value is not None and value >= 10 else rounded(value)
 
 
 def strip(run: Run) -> str:

@@ -123,6 +123,8 @@ def _caption(run: Run, found: Sequence[Block], colours: Mapping[str, str]) -> st
     lived.pop("activation", None)
     lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
     lines += [chips("regions", shown), chips("addresses: each activation its own, and", lived)]
+    missing = [plain(region) for region in mapped(found)[_MAPS:]]
+    lines += [f"<span class=dim>addresses not drawn: {', '.join(missing)}</span>"] if missing else []
     return "".join(f"<div>{line}</div>" for line in lines)
 
 
