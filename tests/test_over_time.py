@@ -100,6 +100,13 @@ def test_shared_bytes_count_once_and_a_buffer_may_end_in_the_next_region() -> No
     assert occupancy(held, machine) == {"dtcm": [(0, 40), (until, 0)], "sram1": [(0, 60), (until, 0)]}
 
 
+def test_buffers_of_a_program_without_operators_are_never_in_use() -> None:
+    run = run_of(simulate("figure-1", MACHINE, "internal"))
+    kept = Buffer("kept", "weights", Span("dtcm", 0x2000_0000, 64), 0, 0)
+    empty = replace(run, header=replace(run.header, operators=(), buffers=(kept,)), operators=(), events=(), cycles=0)
+    assert occupancy(empty, load_machine(MACHINE)) == {}
+
+
 def test_a_transfer_out_of_two_regions_moves_bytes_in_both() -> None:
     machine = load_machine(MACHINE)
     border, home = machine.memory["sram1"].base, machine.memory["sdram"].base

@@ -65,6 +65,20 @@ def test_a_fault_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert not json.exists()
 
 
+def test_one_fidelity_that_faults_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    vcd = tmp_path / "run.vcd"
+    words = ["run", "figure-1", "--machine", "stm32f469i-disco", "--fidelity", "both", "--max-instructions", "10"]
+    assert f"there is no run to trace: {vcd} not written" in refused(capsys, 1, *words, "--vcd", vcd)
+    assert not vcd.exists()
+
+
+def test_the_page_says_why_there_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html, json = tmp_path / "run.html", tmp_path / "run.json"
+    line = refused(capsys, 1, "run", "ds-cnn", "--sram-budget", "1 KiB", "--html", html, "--perfetto", json)
+    assert line.endswith(f"there is no run to trace: {json} not written")
+    assert "does not fit" in html.read_text(encoding="utf-8") and not json.exists()
+
+
 @pytest.mark.parametrize("option", ["--perfetto", "--vcd"])
 def test_files_that_cannot_be_written_are_refused_before_the_run(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
