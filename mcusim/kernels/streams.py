@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcusim.memory.lookup import find
 from mcusim.memory.native import native
-from mcusim.memory.path import stroll, walk
+from mcusim.memory.path import walk, walk_in
 
 State = Any
 
@@ -44,6 +45,7 @@ def pointwise(s: State, p: State) -> None:
     depth, channels = p[IN_C], p[OUT_C]
     pixels = p[ROWS] * p[OUT_W]
     block = depth // 16 * 16
+    filters, inputs = find(s, p[W]), find(s, p[IN])
     for c in range(0, channels, 2):
         rows = min(2, channels - c)
         weights = p[W] + c * depth
@@ -56,9 +58,9 @@ def pointwise(s: State, p: State) -> None:
             for k in range(0, block, TURN):
                 part = min(TURN, block - k)
                 for i in range(rows):
-                    stroll(s, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                    walk_in(s, filters, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
                 for i in range(n):
-                    stroll(s, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                    walk_in(s, inputs, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
             if block < depth:
                 for i in range(rows):
                     walk(s, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
@@ -73,6 +75,7 @@ def pointwise(s: State, p: State) -> None:
 def column(s: State, p: State, y: int, x: int, target: int) -> None:
     """im2col of one pixel into ``target``: int8 read, q15 written, padding cleared byte by byte."""
     depth = p[IN_C]
+    inputs, columns = find(s, p[IN]), find(s, p[SCR])
     for ky in range(p[KH]):
         iy = y * p[SH] - p[PT] + ky * p[DH]
         for kx in range(p[KW]):
@@ -82,8 +85,8 @@ def column(s: State, p: State, y: int, x: int, target: int) -> None:
             else:
                 source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
                 if depth >= 4:
-                    stroll(s, source, depth, 4, 0, p[G_COPY], 1)
-                    stroll(s, target, 2 * depth, 4, 1, p[G_COPY], 1)
+                    walk_in(s, inputs, source, depth, 4, 0, p[G_COPY], 1)
+                    walk_in(s, columns, target, 2 * depth, 4, 1, p[G_COPY], 1)
                 else:
                     walk(s, source, depth, 1, 0, p[G_COPY], 1)
                     walk(s, target, 2 * depth, 2, 1, p[G_COPY], 1)
@@ -120,13 +123,14 @@ def depthwise(s: State, p: State) -> None:
     """im2col of a pixel over all channels, then four channels at a time down the taps."""
     channels = p[OUT_C]
     taps = p[KH] * p[KW]
+    filters, columns = find(s, p[W]), find(s, p[SCR])
     for pixel in range(p[ROWS] * p[OUT_W]):
         column(s, p, p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W], p[SCR])
         for c in range(0, channels, 4):
             n = min(4, channels - c)
             for t in range(taps):
-                stroll(s, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
-                stroll(s, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
+                walk_in(s, filters, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
+                walk_in(s, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 
@@ -135,6 +139,7 @@ def depthwise(s: State, p: State) -> None:
 def depthwise_direct(s: State, p: State) -> None:
     """No im2col: four channels at a time, input and weights tap by tap (3x3, and any multiplier)."""
     channels, depth = p[OUT_C], p[IN_C]
+    filters, inputs = find(s, p[W]), find(s, p[IN])
     for pixel in range(p[ROWS] * p[OUT_W]):
         y, x = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
         for c in range(0, channels, 4):
@@ -147,8 +152,8 @@ def depthwise_direct(s: State, p: State) -> None:
                     ix = x * p[SW] - p[PL] + kx * p[DW]
                     if 0 <= ix < p[IN_W]:
                         source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
-                        stroll(s, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
-                        stroll(s, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
+                        walk_in(s, inputs, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
+                        walk_in(s, filters, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 

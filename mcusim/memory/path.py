@@ -54,15 +54,22 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
 
 
 @inlined
-def stroll(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
-    """:func:`walk` where a loop spends most of its time: compiled into it, for the sizes it has."""
-    q = lookup.find(s, address)
-    plain = q >= 0 and (s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0)
-    if plain and s[s[q + L.BLOCK] + L.KIND] <= L.SRAM and address + bytes_ <= s[q + L.HIGH]:
-        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
-        return
+def _is_plain(s: State, q: int) -> int:
+    """Is the range record ``q`` one of memory that has no state, uncached."""
+    if q < 0 or (s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0):
+        return 0
+    return int(s[s[q + L.BLOCK] + L.KIND] <= L.SRAM)
+
+
+@native
+def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
     end = address + bytes_
     shift = s[L.SHIFT]
+    q = lookup.find(s, address)
+    if _is_plain(s, q) and end <= s[q + L.HIGH]:
+        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
+        return
     while address < end:
         stop = min(end, ((address >> shift) + 1) << shift)
         n = (stop - address + size - 1) // size
@@ -75,10 +82,21 @@ def stroll(s: State, address: int, bytes_: int, size: int, write: int, gap: int,
         address = stop
 
 
-@native
-def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
-    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
-    stroll(s, address, bytes_, size, write, gap, inter)
+@inlined
+def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """:func:`walk` where a loop spends most of its time, compiled into it; ``q`` is the range record of its first
+    address, or of another one."""
+    end = address + bytes_
+    if q < 0 or address < s[q + L.LOW] or end > s[q + L.HIGH]:
+        walk(s, address, bytes_, size, write, gap, inter)
+    elif _is_plain(s, q):
+        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)
+    else:
+        shift = s[L.SHIFT]
+        while address < end:
+            stop = min(end, ((address >> shift) + 1) << shift)
+            visit_in(s, q, address, (stop - address + size - 1) // size, size, write, gap, inter)
+            address = stop
 
 
 @native

@@ -214,7 +214,8 @@ class _Reader:
                 hint = f', did you mean "{close[0]}"' if close else ""
                 rule = f"unknown key{hint}: an axis is a key of a machine, or one of {', '.join(OPTIONS)}"
                 raise self.problem(where, rule)
-            for value in values:
+            # of a range the ends: what is between them differs in the number alone
+            for value in (values[0], values[-1]) if isinstance(raw, dict) else values:
                 self._try(where, raw, require_value, having[0], key, value)
         return Axis(key, values)
 
