@@ -20,17 +20,20 @@ __all__ = ["confidence", "row_confidence"]
 _RESULT = ("latency", "energy")
 
 
-def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
+def confidence(machine: str | Machine, kernels: str, policy: str, buffering: object = "double") -> str:
     """The confidence of a run's latency and energy: ``validated to x %``, ``calibrated`` or ``extrapolated``, and why.
 
     ``machine`` is a shipped machine's name or a machine: one that differs from the shipped one of its name was not
     measured. ``kernels`` is the profile or set that the run used. x is the largest absolute error of a stored row.
+    All published programs have two buffers: with another ``buffering`` nothing was measured.
     """
     name = machine if isinstance(machine, str) else machine.name
     if name not in machine_names():
         return f"extrapolated: no published result of {name} to compare with"
     if not isinstance(machine, str) and machine != _shipped(name):
         return f"extrapolated: this is not {name} as it ships, and was not measured"
+    if buffering != "double":
+        return f"extrapolated: no published result of {policy} with {buffering} buffering to compare with"
     rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
     found = {quantity: [row for row in rows if row.quantity == quantity] for quantity in _RESULT}
     validated = {quantity: _worst(of_one, "validate") for quantity, of_one in found.items()}

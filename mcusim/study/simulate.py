@@ -97,7 +97,9 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             measured=measured_row(graph, machine, chosen),
         )
     known = measured_row(graph, machine, chosen, program)
-    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    believed = confidence(
+        machine, shipped_name(chosen.kernels, result.kernels), chosen.policy, chosen.options.buffering
+    )
     return replace(result, sram_budget=chosen.options.sram_budget, measured=known, confidence=believed)
 
 
@@ -160,7 +162,8 @@ def replay(
         result = play(program, machine, chosen, None if model is None else _graph(model, False))
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
-    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    used = shipped_name(chosen.kernels, result.kernels)
+    believed = confidence(machine, used, chosen.policy, program.header.options.get("buffering", "double"))
     return replace(result, measured=measured_program(program, machine, chosen), confidence=believed)
 
 

@@ -105,7 +105,7 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
         return dict(played.row)
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
-    believed = confidence(machine, played.kernels, chosen.policy)
+    believed = confidence(machine, played.kernels, chosen.policy, chosen.options.buffering)
     return {**played.row, **of_run, "confidence": believed}
 
 
