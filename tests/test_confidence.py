@@ -68,7 +68,7 @@ def test_a_changed_machine_was_not_measured() -> None:
         ("external", {"weights": "qspi"}, "weights in qspi"),
         ("internal", {"weights": "qspi"}, "weights in qspi"),
         ("tinyops", {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
-        ("tinyops", {"buffering": "single"}, "single buffers"),
+        ("tinyops", {"buffering": "single"}, "single buffering"),
         ("external", {"execution": Execution(code="sram1")}, "code in sram1"),
         (
             "tinyops",

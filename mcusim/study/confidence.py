@@ -65,7 +65,7 @@ def unmeasured(header: Header, machine: Machine, execution: Execution) -> str | 
     if header.policy == "tinyops" and set(overlay) != set(OVERLAYS):
         return f"overlays of {', '.join(overlay) or 'nothing'} alone"
     if said.get("buffering", "double") != "double":
-        return f"{said['buffering']} buffers"
+        return f"{said['buffering']} buffering"
     if execution.code not in (None, "flash"):
         return f"code in {execution.code}"
     if execution.overhead is not None:
