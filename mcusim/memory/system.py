@@ -79,7 +79,13 @@ class MemorySystem:
         self.first_block = L.HEADER
         self.blocks = build.blocks
         self._controllers = {name: dma_ticks(machine, dma) for name, dma in machine.dma.items()}
-        self._ports = [(n, self.blocks[r.name, True]) for n, r in enumerate(self.regions) if r.alias_port]
+        blocks = sorted(set(self.blocks.values()))
+        words = self.state[self.first_block : self.first_block + len(blocks) * L.REGION]
+        self._counts = words.reshape(len(blocks), L.REGION)[:, L.COUNTERS]  # of each block, as they are now
+        self._ports = []  # of each region its name, and where its blocks are among those
+        for region in self.regions:
+            own = {self.blocks[region.name, alias] for alias in (False, True)}
+            self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
 
     def sync(self, cycle: int) -> None:
@@ -88,14 +94,15 @@ class MemorySystem:
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, Demand]:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
-        before = self._counters()
+        before = self._counts.tolist()
         action(self.state)
         if not 0 <= self.state[L.NOW] < LAST_TICK:
             raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
-        delta = self._counters() - before
-        rows = delta[:, _ASKED]
-        touched = delta.any(axis=1).tolist()
-        return {region.name: Demand(*rows[n].tolist()) for n, region in enumerate(self.regions) if touched[n]}
+        after, found = self._counts.tolist(), {}
+        for name, ports in self._ports:
+            if any(after[n] != before[n] for n in ports):
+                found[name] = Demand(*(sum(after[n][k] - before[n][k] for n in ports) for k in _ASKED))
+        return found
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
@@ -182,12 +189,7 @@ class MemorySystem:
         return Flights(self.machine, self.state, self.blocks)
 
     def _counters(self) -> np.ndarray[Any, Any]:
-        n = len(self.regions)
-        blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
-        counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
-        for n, block in self._ports:
-            counters[n] += self.state[block:][L.COUNTERS]
-        return counters
+        return np.array([self._counts[ports].sum(axis=0) for _, ports in self._ports])
 
     def by_region(self) -> dict[str, dict[str, int]]:
         """Every counter of every region since the start, an alias's port included; ``occupied`` and stalls in ticks.
