@@ -81,7 +81,13 @@ class MemorySystem:
         self.first_block = L.HEADER
         self.blocks = build.blocks
         self._controllers = {name: dma_ticks(machine, dma) for name, dma in machine.dma.items()}
-        self._ports = [(n, self.blocks[r.name, True]) for n, r in enumerate(self.regions) if r.alias_port]
+        blocks = sorted(set(self.blocks.values()))
+        words = self.state[self.first_block : self.first_block + len(blocks) * L.REGION]
+        self._counts = words.reshape(len(blocks), L.REGION)[:, L.COUNTERS]  # of each block, as they are now
+        self._ports = []  # of each region its name, and where its blocks are among those
+        for region in self.regions:
+            own = {self.blocks[region.name, alias] for alias in (False, True)}
+            self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
 
     def sync(self, cycle: int) -> None:
@@ -96,15 +102,21 @@ class MemorySystem:
             raise UsageError(f"over {LAST_TICK // L.TICK:.0e} cycles: the machine's durations are out of scale")
         return self.since(before)
 
-    def since(self, before: np.ndarray[Any, Any]) -> dict[str, Demand]:
+    def snapshot(self) -> list[list[int]]:
+        """Every counter as it is now, for :meth:`since`."""
+        return list(self._counts.tolist())
+
+    def since(self, before: list[list[int]]) -> dict[str, Demand]:
         """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
-        delta = self.snapshot() - before
-        rows = zip(self.regions, delta[:, _DEMAND].tolist(), delta.any(axis=1).tolist(), strict=True)
-        return {region.name: Demand(*row) for region, row, touched in rows if touched}
+        after, found = self.snapshot(), {}
+        for name, ports in self._ports:
+            if any(after[n] != before[n] for n in ports):
+                found[name] = Demand(*(sum(after[n][k] - before[n][k] for n in ports) for k in _DEMAND))
+        return found
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""
-        total = self.snapshot().sum(axis=0)
+        total = self._counters().sum(axis=0)
         s = self.state
         return {
             "dcache_hits": int(s[L.HITS]),
@@ -194,21 +206,15 @@ class MemorySystem:
 
         return Flights(self.machine, self.state, self.blocks)
 
-    def snapshot(self) -> np.ndarray[Any, Any]:
-        """Every counter of every region as it is now."""
-        n = len(self.regions)
-        blocks = self.state[self.first_block : self.first_block + n * L.REGION].reshape(n, L.REGION)
-        counters: np.ndarray[Any, Any] = blocks[:, L.COUNTERS].copy()
-        for n, block in self._ports:
-            counters[n] += self.state[block:][L.COUNTERS]
-        return counters
+    def _counters(self) -> np.ndarray[Any, Any]:
+        return np.array([self._counts[ports].sum(axis=0) for _, ports in self._ports])
 
     def by_region(self) -> dict[str, dict[str, int]]:
         """Every counter of every region since the start, an alias's port included; ``occupied`` and stalls in ticks.
 
         ``stall`` holds ``fetch_stall``; ``reads`` holds the reads of code that went to the memory.
         """
-        rows = zip(self.regions, self.snapshot(), strict=True)
+        rows = zip(self.regions, self._counters(), strict=True)
         return {region.name: dict(zip(COUNTERS, map(int, row), strict=True)) for region, row in rows}
 
     def install_ranges(self, ranges: Sequence[Range]) -> None:
