@@ -107,7 +107,7 @@ def test_the_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_nobody_has_measured_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "extrapolated: no published result of tinyops with single buffering to compare with"
+    said = "extrapolated: no published result with single buffering to compare with"
     path = str(tmp_path / "single.jsonl")
     for kind, believed in (("single", said), ("double", None)):
         found = simulate("figure-1", F469, "tinyops", buffering=kind).confidence
