@@ -106,6 +106,16 @@ def test_the_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
         assert ("fidelity replay, single buffering" in capsys.readouterr().out) is said
 
 
+def test_nobody_has_measured_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "extrapolated: no published result with single buffering to compare with"
+    path = str(tmp_path / "single.jsonl")
+    for kind, believed in (("single", said), ("double", None)):
+        found = simulate("figure-1", F469, "tinyops", buffering=kind).confidence
+        assert found is not None and (found == believed if believed else found.startswith("latency validated"))
+    assert main(["plan", "figure-1", "-p", "tinyops", "-m", F469, "--buffering", "single", "-o", path]) == 0
+    assert main(["replay", path]) == 0 and said in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_plan_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "single.jsonl"
     assert main(["plan", "ds-cnn", "-p", "tinyops", "--buffering", "single", "-o", str(path)]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from mcusim.study import confidence as module
 from mcusim.study import simulate
 from mcusim.study.compare import compare
 from mcusim.study.confidence import confidence, row_confidence
+from mcusim.study.settings import Execution
 from mcusim.study.validation_rows import stored_rows
 
 F469, F746, GCC9 = "stm32f469i-disco", "stm32f746g-disco", "cmsis-2021-gcc9"
@@ -60,15 +62,44 @@ def test_a_changed_machine_was_not_measured() -> None:
     assert confidence(renamed, GCC9, "tinyops").startswith("extrapolated: this is not stm32f469i-disco as it ships")
 
 
+@pytest.mark.parametrize(
+    ("policy", "settings", "what"),
+    [
+        ("external", {"weights": "qspi"}, "weights in qspi"),
+        ("internal", {"weights": "qspi"}, "weights in qspi"),
+        ("tinyops", {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
+        ("external", {"execution": Execution(code="sram1")}, "code in sram1"),
+        (
+            "tinyops",
+            {"execution": Execution(overhead=50_000)},
+            "an interpreter's overhead of 50,000 cycles an operator",
+        ),
+    ],
+)
+def test_what_was_set_otherwise_was_not_measured(policy: str, settings: dict[str, Any], what: str) -> None:
+    result = simulate("ds-cnn", F746, policy=policy, **settings)
+    assert result.confidence == f"extrapolated: no published result with {what} to compare with"
+    usual = {"internal": "flash", "external": "sdram", "tinyops": "sdram"}[policy]
+    named = simulate("ds-cnn", F746, policy=policy, weights=usual)
+    assert named.confidence == simulate("ds-cnn", F746, policy=policy).confidence == confidence(F746, GCC9, policy)
+
+
 def test_rows_say_it_of_their_own_quantity(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = next(r for r in stored_rows() if r.model == "mbv3-w0.40-r096" and r.quantity == "arena")
-    assert row_confidence(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'arena'):.0f} %"
+    one = next(r for r in stored_rows() if r.model == "mbv3-w0.40-r096" and r.quantity == "energy")
+    assert row_confidence(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'energy'):.0f} %"
     assert row_confidence(replace(one, policy="external", quantity="latency")) == "calibrated"
-    assert row_confidence(replace(one, policy="external")) == "extrapolated"  # no arena of it was published
+    assert row_confidence(replace(one, policy="external", quantity="arena")) == "extrapolated"  # none was published
     assert row_confidence(replace(one, simulated=None)) is None
     exact = [replace(one, simulated=one.measured * 1.0007)]
     monkeypatch.setattr(module, "_counted", lambda: tuple(exact))
     assert row_confidence(one) == "validated to 0.1 %"
+
+
+def test_context_makes_nothing_calibrated() -> None:
+    """Other kernels ran there: rows that stand beside a result for a reader are no evidence for it."""
+    rows = [r for r in stored_rows() if r.use == "context" and r.error is not None]
+    assert {r.source for r in rows} == {"Liberis & Lane 2019"} and len(rows) == 6
+    assert {row_confidence(r) for r in rows} == {"extrapolated"}
 
 
 def test_run_and_compare_end_with_it(tmp_path: Path) -> None:

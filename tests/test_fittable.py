@@ -36,6 +36,15 @@ def test_keys_of_the_devices_that_are_there() -> None:
     assert not {"core.clock", "memory.sdram.timing.CL", "power.supply", "memory.flash.line"} & keys
 
 
+def test_a_stated_figure_is_fitted_only_by_name() -> None:
+    """Its data sheet gives one board's current of the SDRAM, the other's is assumed."""
+    stated, assumed = (
+        parameter_of("power.sdram_active", candidates(load_machine(name))) for name in ("nucleo-f746zg", F746)
+    )
+    assert stated is not None and assumed is not None
+    assert (stated.stated, stated.default, assumed.stated, assumed.default) == (True, False, False, True)
+
+
 @pytest.mark.parametrize(
     ("text", "unit", "start", "high"),
     [

@@ -97,6 +97,17 @@ def test_independent_columns_are_taken_by_their_size() -> None:
     assert independent(columns, 100.0, 4) == []
 
 
+def test_of_columns_that_the_rows_do_not_tell_apart_one_is_taken() -> None:
+    """What the second adds is more than the least effect, but too little of its own to go by; the third is another."""
+    random = np.random.default_rng(3)
+    a, b, c = random.normal(size=(3, 8))
+    columns = np.stack([10 * a, 10 * a + 0.2 * b, c], axis=1)
+    assert confounded(columns) == [[0, 1]]
+    (first, second) = independent(columns, 1e-3, 3)
+    assert first in (0, 1) and second == 2
+    assert independent(columns, 1e-3, 2) == [first, second]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_leaving_a_row_out_is_the_fit_without_it(seed: int) -> None:
     random = np.random.default_rng(seed)

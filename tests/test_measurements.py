@@ -59,3 +59,33 @@ def test_almost_nothing(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"x\.csv"):
         (tmp_path / "x.csv").write_text(text, encoding="utf-8")
         read_measurements(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inside", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_only_cr_and_lf_end_a_line(tmp_path: Path, inside: str, end: str) -> None:
+    """In a cell, quoted or not, and in a remark; the line is the one that an editor shows."""
+    lines = [f"# a{inside}b", "model,policy,quantity,value,note", f'ds-cnn,internal,cycles,1,"a{inside}b"']
+    lines += [f"ds-cnn,internal,cycles,2,a{inside}b", "", "ds-cnn,internal,cycles,3,", ""]
+    path = tmp_path / "x.csv"
+    path.write_bytes(end.join(lines).encode())
+    assert [(row.where, row.value) for row in read_measurements(path)] == [
+        ("x.csv:3", 1),
+        ("x.csv:4", 2),
+        ("x.csv:6", 3),
+    ]
+    path.write_bytes(end.join([*lines[:-1], "ds-cnn,internal,cycles,-3,", ""]).encode())
+    with pytest.raises(UsageError, match=r"x\.csv:7: value"):
+        read_measurements(path)
+
+
+def test_a_quoted_cell_goes_on_in_a_line_that_begins_like_a_remark(tmp_path: Path) -> None:
+    lines = ["program,function,quantity,value,arguments", 'memory,f,cycles,1,"a', "#b", "", ' # c d"', "# no row", ""]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([*lines, 'memory,f,cycles,2,6" # no remark', "#", "memory,f,cycles,no,"]))
+    with pytest.raises(UsageError, match=r"x\.csv:10: value"):
+        read_measurements(path)
+    path.write_text("\n".join([*lines, 'memory,f,cycles,2,6" # no remark', "# one"]))
+    first, second = read_measurements(path)
+    assert (first.where, first.experiment.arguments) == ("x.csv:5", ("a", "#b", "#", "c", "d"))
+    assert (second.where, second.experiment.arguments) == ("x.csv:8", ('6"', "#", "no", "remark"))

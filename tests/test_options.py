@@ -83,3 +83,13 @@ def test_a_wrong_type_from_python_is_one_error_that_names_the_argument(arguments
 def test_a_model_name_is_a_text() -> None:
     with pytest.raises(UsageError, match="name_or_path = None"):
         mcusim.load_model(None)  # type: ignore[arg-type]
+
+
+def test_a_link_to_nothing_is_replaced_with_force_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "result.json"
+    out.symlink_to(tmp_path / "nothing")
+    assert main(["machines", "--json", str(out)]) == 2
+    assert "result.json exists; --force overwrites it" in capsys.readouterr().err
+    assert out.is_symlink() and not out.exists()
+    assert main(["machines", "--json", str(out), "--force"]) == 0
+    assert not out.is_symlink() and [path.name for path in tmp_path.iterdir()] == ["result.json"]

@@ -29,7 +29,7 @@ def test_tinyops_is_1_2_to_2_2_times_faster_than_external_memory(machine: str) -
     assert 1.2 <= ratio <= 2.2
 
 
-BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="by nearly a fifth in simulation"))
+BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="19 %: what a DMA beat costs, mcusim/study/README.md"))
 
 
 @pytest.mark.parametrize("machine", [F469, BEHIND])
@@ -38,10 +38,12 @@ def test_tinyops_is_within_12_percent_of_internal_memory(machine: str) -> None:
 
 
 def test_tinyops_draws_less_current_than_external_memory_on_the_f469() -> None:
+    """Power is fitted to these currents (``scripts/calibration``); that three figures can meet them is what holds."""
     assert figure("supply_current", F469, "tinyops") < 0.95 * figure("supply_current", F469, "external")
 
 
 def test_tinyops_draws_no_less_current_than_external_memory_on_the_f746() -> None:
+    """Fitted as on the other board; one current for "SDRAM is on" could not, a core that waits had to draw less."""
     assert figure("supply_current", F746, "tinyops") >= figure("supply_current", F746, "external")
 
 

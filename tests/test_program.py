@@ -203,9 +203,9 @@ def test_size_limits_keep_reading_short(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="larger than 16777216 B"):
         read_program(path)
     path.write_text("\n".join([header, *lines[:21_000]]), encoding="utf-8")
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(read_program(path).tasks) == 21_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 10
     path.write_text("\n".join([header, *("{}" for _ in range(40_001))]), encoding="utf-8")
     with pytest.raises(ProgramError, match="line 40002: more than 40000 tasks"):
         read_program(path)

@@ -6,6 +6,7 @@ import pytest
 
 from mcusim.kernels import load_profile
 from mcusim.kernels.calls import play
+from mcusim.kernels.work import counts
 from mcusim.machine import load_machine
 from mcusim.memory import layout as L
 from mcusim.memory.path import visit
@@ -91,3 +92,35 @@ def test_pad_reads_and_writes_every_byte_once() -> None:
         written += sdram(memory, L.WRITE_BYTES)
         assert sdram(memory, L.READS) == sdram(memory, L.READ_BYTES), "byte by byte"
     assert (read, written) == (6 * 6 * 40, 10 * 10 * 40)
+
+
+@pytest.mark.parametrize(
+    "g",
+    [
+        Geometry("PAD", 1, 6, 6, 4, 6, 6, 8),
+        Geometry("PAD", 2, 3, 5, 40, 6, 7, 75, pad_top=1, pad_bottom=2, pad_left=2),
+        Geometry("PAD", 1, 1, 1, 4, 1, 1, 9),
+    ],
+)
+def test_pad_along_channels_writes_the_whole_output(g: Geometry) -> None:
+    """As many bytes as the compute cycles are charged for, one beside the other to the output's end."""
+    memory = played(g, {"input0": (SRAM, g.in_bytes), "output": (SDRAM, g.out_bytes)})
+    assert sdram(memory, L.WRITE_BYTES) == g.out_bytes == counts(g, g.out_h)["element"] + counts(g, g.out_h)["zero"]
+    lines = cached(g, written=True)["dcache_misses"]
+    assert lines == -(-g.out_bytes // 32)
+
+
+def test_pad_reads_one_pixel_behind_the_other() -> None:
+    g = Geometry("PAD", 1, 8, 8, 64, 10, 10, 64, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1)
+    assert cached(g, written=False)["dcache_misses"] == g.in_bytes // 32
+
+
+def cached(g: Geometry, written: bool) -> dict[str, int]:
+    """Of a board whose cache fills a line for a load and a store: the output is in memory behind it, or the input."""
+    memory = MemorySystem(load_machine("stm32f746g-disco"))
+    profile = load_profile()
+    behind, beside = 0x2002_0000, 0x2000_0000  # SRAM1, DTCM
+    source, target = (beside, behind) if written else (behind, beside)
+    places = {"input0": (source, g.in_bytes), "output": (target, g.out_bytes)}
+    play(memory.state, g, whole(g), places, profile, profile.core("cortex-m7"))
+    return memory.counters()

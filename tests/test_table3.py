@@ -40,19 +40,22 @@ def test_every_printed_arena_of_table_2_within_25_percent(table_2: Comparison) -
     assert "without PADs" not in str(table_2)
 
 
-def test_all_six_latencies_within_15_percent(table_3: Comparison) -> None:
+def test_all_six_latencies_within_10_percent(table_3: Comparison) -> None:
     errors = {(row.machine.name, row.policy): row.error_percent("latency_ms") for row in table_3.rows}
     assert len(errors) == 6
-    assert all(error is not None and abs(error) <= 15 for error in errors.values()), errors
+    assert all(error is not None and abs(error) <= 10 for error in errors.values()), errors
 
 
-def test_all_six_energies_within_20_percent(table_3: Comparison) -> None:
+def test_all_six_energies_within_10_percent(table_3: Comparison) -> None:
     errors = {(row.machine.name, row.policy): row.error_percent("energy_mj") for row in table_3.rows}
-    assert all(error is not None and abs(error) <= 20 for error in errors.values()), errors
+    assert all(error is not None and abs(error) <= 10 for error in errors.values()), errors
 
 
 def test_currents_within_1_percent_and_in_the_order_of_the_paper(table_3: Comparison) -> None:
-    """TinyOps draws less than external memory on the board without a cache, and more on the one with."""
+    """TinyOps draws less than external memory on the board without a cache, and more on the one with.
+
+    So it was measured, and three figures of each board's power are fitted to these three currents: this holds them.
+    """
     current = {(row.machine.name, row.policy): row.figure("supply_current_ma") or 0 for row in table_3.rows}
     assert current["stm32f469i-disco", "tinyops"] < current["stm32f469i-disco", "external"]
     assert current["stm32f746g-disco", "tinyops"] > current["stm32f746g-disco", "external"]

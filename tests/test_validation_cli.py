@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 from conftest import REPOSITORY
-from test_verify_processes import children, eventually
+from test_verify_processes import AS_A_TERMINAL, children, eventually
 
 from mcusim.cli import main
 from mcusim.study.ledger import ledger_json, ledger_table
@@ -103,7 +103,8 @@ def test_force_overwrites(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs processes")
 def test_ctrl_c_ends_the_runs_and_their_processes() -> None:
     """As a terminal sends it, to all processes at once."""
-    command = [sys.executable, "-m", "mcusim", "validate", "--source", "TinyOps", "--jobs", "2", "--no-cache"]
+    words = ["validate", "--source", "TinyOps", "--jobs", "2", "--no-cache"]
+    command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_DFL"), sys.executable, "-m", "mcusim", *words]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 from conftest import shared_models
 
 from mcusim.kernels.programs import FOLDER
+from mcusim.machine import load_machine
 from mcusim.report.validation import Validation
 from mcusim.study import emulate, simulate
 from mcusim.study import validation as study
 from mcusim.study.memory import memory, priced
 from mcusim.study.published_runs import PublishedRun, published
 from mcusim.study.validation import stored_validation, validate
+from mcusim.study.validation_rows import stored_rows
 from mcusim.study.validation_run import perform
 
 LONGEST_SECOND = 10.0  # seconds
@@ -72,13 +75,20 @@ def test_a_run_has_the_figures_of_the_command_of_its_name() -> None:
     assert (found["macs"], found["arena_bytes"]) == (result.macs, result.arena(exported=True))
 
 
-def test_moves_of_a_dynamic_allocator_are_added() -> None:
-    plain, moved = (perform(run_of(allocator=name), "ds-cnn").figures for name in ("", "dynamic"))
-    plan = priced(memory("ds-cnn", allocator="dynamic", machine="nucleo-f767zi"))
+@pytest.mark.parametrize(("machine", "policy"), [("nucleo-f767zi", "internal"), ("stm32f469i-disco", "external")])
+def test_moves_of_a_dynamic_allocator_are_added(machine: str, policy: str) -> None:
+    runs = (run_of(machine=machine, policy=policy, allocator=name) for name in ("", "dynamic"))
+    plain, moved = (perform(run, "ds-cnn").figures for run in runs)
+    plan = priced(memory("ds-cnn", allocator="dynamic", machine=machine))
     (cost,) = (one for one in plan.defragmentation if one.copy == "bytes")
     assert cost.seconds > 0
     assert moved["latency_ms"] - plain["latency_ms"] == pytest.approx(1e3 * cost.seconds, rel=1e-4)
     assert moved["energy_mj"] - plain["energy_mj"] == pytest.approx(cost.energy_mj, rel=1e-4)
+    charges = (one["supply_current_ma"] * one["latency_ms"] for one in (plain, moved))
+    own = 1e3 * cost.energy_mj / load_machine(machine).power.supply  # V: microcoulombs of the moves
+    assert own + next(charges) == pytest.approx(next(charges), rel=1e-6)
+    # moves in on-chip memory take less than a run that keeps its data in SDRAM
+    assert (moved["supply_current_ma"] < 0.995 * plain["supply_current_ma"]) is (policy == "external")
 
 
 def test_what_cannot_be_run_is_an_outcome() -> None:
@@ -94,3 +104,20 @@ def test_a_micro_benchmark_is_a_call_of_a_test_program() -> None:
     assert perform(run, "").figures == {"cycles_per_access": pytest.approx(found.profile.cycles / 32768)}
     copy = next(one.run for one in published() if one.run.function == "copy_words")
     assert 20 < perform(copy, "").figures["copy_ms"] < 30
+
+
+def test_the_diagnosis_names_the_stored_errors() -> None:
+    """The last column of its table: latency, and energy in brackets where it stands there."""
+    text = (Path(study.__file__).parent / "README.md").read_text(encoding="utf-8")
+    rows = [row for row in stored_rows() if row.source.startswith("TinyOps")]
+    stored = {(row.model, row.board[5:9], row.placement, row.quantity): row.error for row in rows}
+    table_3 = {"F469": "proxyless-w0.25-r160", "F746": "proxyless-w0.25-r192"}
+    pattern = r"^\| [23] \| ([\w.-]+), (\w+) \|.*\| ([-+][\d.]+) %(?: \(([-+][\d.]+) %\))? \|$"
+    found = re.findall(pattern, text, re.MULTILINE)
+    assert len(found) == 15
+    for first, second, latency, energy in found:
+        model, board = (table_3[first], first) if first in table_3 else (first, second)
+        placement = second.lower() if first in table_3 else "tinyops"
+        for quantity, said in (("latency", latency), ("energy", energy)):
+            error = stored[model, board, placement, quantity]
+            assert not said or (error is not None and abs(float(said) - error) < 0.06), (model, board, quantity)

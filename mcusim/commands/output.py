@@ -61,7 +61,7 @@ def check_writable(path: Path, force: bool) -> None:
     """Raise UsageError when ``path`` cannot be written or exists without ``force``."""
     if path.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory")
-    if path.exists() and not force:
+    if (path.exists() or path.is_symlink()) and not force:  # a link to nothing is there too
         raise UsageError(f"{path} exists; --force overwrites it")
     if path.exists() and not path.is_file():  # a device or a pipe: its directory stays as it is
         return

@@ -194,18 +194,24 @@ def pool(s: State, p: State) -> None:
 
 @native
 def pad(s: State, p: State) -> None:
-    """Byte by byte: an input's row read and written, padding written."""
-    depth, source, target = p[IN_C], p[IN], p[OUT]
+    """Byte by byte: an input's row read and written, padding written.
+
+    Left out: how many of the padded channels are in front; the geometry does not have it, all are written behind.
+    """
+    channels, source, target = p[OUT_C], p[IN], p[OUT]
+    depth = min(p[IN_C], channels)
     for pixel in range(p[ROWS] * p[OUT_W]):
         y, x = p[ROW] + pixel // p[OUT_W] - p[PT], pixel % p[OUT_W] - p[PL]
         if 0 <= y < p[IN_H] and 0 <= x < p[IN_W]:
             for k in range(0, depth, TURN):
                 walk(s, source + k, min(TURN, depth - k), 1, 0, p[G_COPY], 1)
                 walk(s, target + k, min(TURN, depth - k), 1, 1, p[G_COPY], 1)
-            source += depth
+            if channels > depth:
+                walk(s, target + depth, channels - depth, 1, 1, p[G_ZERO], 0)
+            source += p[IN_C]
         else:
-            walk(s, target, depth, 1, 1, p[G_ZERO], 0)
-        target += depth
+            walk(s, target, channels, 1, 1, p[G_ZERO], 0)
+        target += channels
 
 
 @native

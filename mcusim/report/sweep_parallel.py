@@ -12,6 +12,7 @@ from mcusim.report.sweep_style import LAYOUT, axis, note
 __all__ = ["MOST_LINES", "parallel"]
 
 MOST_LINES = 1000
+_FEW = 200
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
 _TALL, _LETTER = 330, 6.0  # pixels from the lowest to the highest value, and of a letter
 _LYING, _STANDING = 9, 12  # letters of a value that lies beside its axis, and that are worth putting on end
@@ -72,8 +73,8 @@ def _lines(
         "y": y,
         "text": text,
         "hovertemplate": "%{text}<extra></extra>",
-        "line": {"color": colour, "width": 1.5},
-        "opacity": 0.75,
+        "line": {"color": colour, "width": 1.5 if len(points) <= _FEW else 1},
+        "opacity": 0.75 if len(points) <= _FEW else 0.35,  # many lines show through each other
     }
 
 

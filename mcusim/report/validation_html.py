@@ -89,9 +89,7 @@ def _rows(rows: Sequence[ValidationRow]) -> str:
 def _missing(validation: Validation) -> str:
     lines = []
     for reason, rows in validation.missing.items():
-        models = dict.fromkeys(
-            f"{row.model.partition(' (')[0]} ({row.source}: {row.engine}, {row.build})" for row in rows
-        )
+        models = dict.fromkeys(row.built for row in rows)
         lines.append(f"<li>{plain(reason)}: {len(rows)} of {plain('; '.join(models))}</li>")
     return f"<h2>Not run</h2><ul>{''.join(lines)}</ul>" if lines else ""
 

@@ -48,14 +48,8 @@ _BLOCKS = (
             ("supply_current", "mA", "supply_current_ma", 1, False),
         ),
     ),
-    _Block(
-        "memory and size",
-        (
-            ("arena", "KB", "arena_bytes", 1e3, True),
-            ("macs", "M", "macs", 1e6, False),
-            ("file_size", "MB", "file_bytes", 1e6, True),
-        ),
-    ),
+    _Block("memory", (("arena", "KB", "arena_bytes", 1e3, True),)),
+    _Block("work and size", (("macs", "M", "macs", 1e6, False), ("file_size", "MB", "file_bytes", 1e6, True))),
     _Block("SDRAM", (("access", "HCLK", "cycles_per_access", 1, True), ("copy", "ms", "copy_ms", 1, True))),
     _Block("activations", (("peak_activations", "KB", "peak_bytes", 1e3, True),)),
 )
@@ -183,9 +177,7 @@ def _summary(found: Sequence[Statistics]) -> list[str]:
 def _missing(validation: Validation) -> list[str]:
     lines: list[str] = []
     for reason, rows in validation.missing.items():
-        models = dict.fromkeys(
-            f"{row.model.partition(' (')[0]} ({row.source}: {row.engine}, {row.build})" for row in rows
-        )
+        models = dict.fromkeys(row.built for row in rows)
         many = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
         lines += [*hanging(f"{many}: {reason}", "  ", "    "), *hanging("; ".join(models), "    ", "    ")]
     return ["Not run", *lines, ""] if lines else []
@@ -195,8 +187,8 @@ def _footer(validation: Validation) -> list[str]:
     count = {use: sum(row.use == use for row in validation.rows) for use in _MARKS}
     done = sum(row.simulated is not None for row in validation.rows)
     text = (
-        f"{len(validation.rows)} published numbers, {done} of them run. c, calibrate: machine figures were fitted to"
-        f" them or to others of their experiment ({count['calibrate']}); v, validate: nothing was"
+        f"{len(validation.rows)} published numbers, {done} of them run. c, calibrate: used to"
+        f" make the model or left for that ({count['calibrate']}); v, validate: nothing was chosen by them"
         f" ({count['validate']}); -, context: shown, not counted ({count['context']}). Errors are in percent of the"
         " measurement; median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors;"
         " rank: Spearman's correlation within a board, of four rows or more. KB = 1000."

@@ -7,6 +7,10 @@ The leave-one-out error of a row is that of a fit without its *experiment* (all 
 energy, current and latency of one run say the same thing twice): one Gauss-Newton step from the full fit, simulated
 there. A row has one when the other rows determine what it depends on.
 
+The "+-" of a figure takes the residuals of all rows for one kind of noise: the misfit of a latency is in that of a
+current. It leaves out that simulated time is a rough function of some figures, by hundredths of a cycle, where
+refreshes fall elsewhere.
+
 Left out: minima besides the nearest, measurement errors that differ between rows, errors of the model that no key has
 (they end up in the keys: look at the residuals and at bounds that are hit).
 """

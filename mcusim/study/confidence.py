@@ -1,8 +1,9 @@
 """How far a result can be believed: what the published results of its machine, kernels and policy say.
 
 A combination of machine, kernels and policy is *validated* to the largest error of its published rows that nothing was
-fitted to, *calibrated* where it has rows of the other kind alone, and *extrapolated* where it has none. Left out: the
-model; a network of other operators, or another placement of code, may be further off than those that were measured.
+fitted to, *calibrated* where it has rows of the other kind alone, and *extrapolated* where it has none, or where
+weights, overlays, buffering, code or the interpreter's overhead are not those of the measured runs. Left out: the model
+and the SRAM budget; a network of other operators may be further off than those that were measured.
 """
 
 from __future__ import annotations
@@ -12,25 +13,32 @@ from functools import cache
 
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
+from mcusim.plan.layout import largest_region
+from mcusim.plan.options import OVERLAYS
+from mcusim.plan.program import Header
 from mcusim.report.validation import ValidationRow
+from mcusim.study.settings import Execution
 from mcusim.study.validation_rows import stored_rows
 
-__all__ = ["confidence", "row_confidence"]
+__all__ = ["confidence", "row_confidence", "unmeasured"]
 
 _RESULT = ("latency", "energy")
 
 
-def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
+def confidence(machine: str | Machine, kernels: str, policy: str, unmeasured: str | None = None) -> str:
     """The confidence of a run's latency and energy: ``validated to x %``, ``calibrated`` or ``extrapolated``, and why.
 
     ``machine`` is a shipped machine's name or a machine: one that differs from the shipped one of its name was not
-    measured. ``kernels`` is the profile or set that the run used. x is the largest absolute error of a stored row.
+    measured. ``kernels`` is the profile or set that the run used, ``unmeasured`` what :func:`unmeasured` says of it.
+    x is the largest absolute error of a stored row.
     """
     name = machine if isinstance(machine, str) else machine.name
     if name not in machine_names():
         return f"extrapolated: no published result of {name} to compare with"
     if not isinstance(machine, str) and machine != _shipped(name):
         return f"extrapolated: this is not {name} as it ships, and was not measured"
+    if unmeasured is not None:
+        return f"extrapolated: no published result with {unmeasured} to compare with"
     rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
     found = {quantity: [row for row in rows if row.quantity == quantity] for quantity in _RESULT}
     validated = {quantity: _worst(of_one, "validate") for quantity, of_one in found.items()}
@@ -44,6 +52,25 @@ def confidence(machine: str | Machine, kernels: str, policy: str) -> str:
     if met is not None:
         return f"calibrated: machine figures were fitted to the published result of {where}; latency is within {met} %"
     return f"extrapolated: no published result of {where} to compare with"
+
+
+def unmeasured(header: Header, machine: Machine, execution: Execution) -> str | None:
+    """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
+    said = header.options
+    region = largest_region(machine, "flash" if header.policy == "internal" else "sdram")
+    usual = region.name if region is not None else None
+    overlay = said.get("overlay", list(OVERLAYS))
+    if said.get("weights", usual) != usual:
+        return f"weights in {said['weights']}"
+    if header.policy == "tinyops" and set(overlay) != set(OVERLAYS):
+        return f"overlays of {', '.join(overlay) or 'nothing'} alone"
+    if "buffering" in said:
+        return f"{said['buffering']} buffering"
+    if execution.code not in (None, "flash"):
+        return f"code in {execution.code}"
+    if execution.overhead is not None:
+        return f"an interpreter's overhead of {execution.overhead:,} cycles an operator"
+    return None
 
 
 def row_confidence(row: ValidationRow) -> str | None:

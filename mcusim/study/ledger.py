@@ -36,6 +36,7 @@ KINDS = {
     "policy": "Policies",
 }
 _INDENT, _WIDTH = 13, 80
+_FURTHEST = 12
 _HEAD = """<!-- written by scripts/readme from mcusim/study/ledger.toml -->
 # The fidelity ledger
 
@@ -118,8 +119,8 @@ def ledger_json() -> dict[str, Any]:
     return {"entries": [asdict(entry) for entry in entries()], "kernels": [asdict(k) for k in kernel_errors()]}
 
 
-def ledger_table(kernels: bool = False) -> str:
-    """The text that ``mcusim validate --ledger`` prints, 80 columns wide; ``kernels`` adds every kernel's error."""
+def ledger_table() -> str:
+    """The text that ``mcusim validate --ledger`` prints, 80 columns wide; of the kernels it has those furthest off."""
     lines = []
     for kind, title in KINDS.items():
         lines.append(title)
@@ -127,10 +128,11 @@ def ledger_table(kernels: bool = False) -> str:
             if entry.kind == kind:
                 lines += ["", f"  {entry.name}", *_lines(entry)]
         lines.append("")
-    if kernels:
-        lines += ["Kernels of the fitted profiles: runs, median and worst error of the cycles in percent", ""]
-        lines += _kernel_lines()
-    return "\n".join(lines).rstrip()
+    text = (
+        f"Kernels of the fitted profiles: error of the cycles of emulated calls in percent, the {_FURTHEST} furthest"
+        f" off of {len(kernel_errors())}; all are in JSON"
+    )
+    return "\n".join([*lines, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
 
 
 def _lines(entry: Entry) -> Iterator[str]:
@@ -155,7 +157,8 @@ def _kernel_lines() -> list[str]:
     from mcusim.report.text import columns
 
     rows = [["profile", "kernel", "core", "runs", "median", "worst"]]
-    rows += [[k.profile, k.kernel, k.core, f"{k.runs}", f"{k.median:.1f}", f"{k.worst:.1f}"] for k in kernel_errors()]
+    furthest = sorted(kernel_errors(), key=lambda k: -k.worst)[:_FURTHEST]
+    rows += [[k.profile, k.kernel, k.core, f"{k.runs}", f"{k.median:.1f}", f"{k.worst:.1f}"] for k in furthest]
     return columns(rows, left=3)
 
 

@@ -1,6 +1,7 @@
 """A user's measurements: the CSV that ``mcusim calibrate`` reads.
 
-One line a measured number, the first line names the columns, in any order; lines that begin with ``#`` are remarks.
+One line a measured number, the first line names the columns, in any order; lines that begin with ``#`` are remarks,
+unless a quoted cell goes on there. Lines end with CR, LF or both.
 
 =============  ====================================================================================================
 ``model``      a ``.tflite`` (relative to the CSV) or a name of ``mcusim models``
@@ -30,9 +31,10 @@ import csv
 import io
 import math
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 
 from mcusim.errors import UsageError
@@ -105,14 +107,8 @@ class Row:
 def read_measurements(path: str | Path) -> tuple[Row, ...]:
     """The rows of a CSV file, in its order; raises UsageError naming file, line, column, value and what is wrong."""
     file = Path(path)
-    text = _text(file)
-    shown = file.name
-    lines = [line if not line.lstrip().startswith("#") else "" for line in text.splitlines()]
-    reader = csv.reader(io.StringIO("\n".join(lines)), strict=True)
-    try:
-        return _rows(shown, file.parent, reader)
-    except csv.Error as error:
-        raise UsageError(f"{shown}:{reader.line_num}: not CSV: {error}") from None
+    lines = io.StringIO(_text(file), newline=None)  # splitlines() would end lines at U+2028 and the like too
+    return _rows(file.name, file.parent, _records(file.name, lines))
 
 
 def _text(path: Path) -> str:
@@ -133,11 +129,26 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
 
 
-def _rows(shown: str, folder: Path, reader: Iterator[list[str]]) -> tuple[Row, ...]:
+def _records(shown: str, lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Where each record ends, and its cells; a quoted cell takes the lines that it goes on in as they are."""
+    rest, number = iter(lines), 0
+    for line in rest:
+        number += 1
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        reader = csv.reader(chain((line,), rest), strict=True)
+        try:
+            cells = next(reader)
+        except csv.Error as error:
+            raise UsageError(f"{shown}:{number + reader.line_num - 1}: not CSV: {error}") from None
+        number += reader.line_num - 1
+        yield f"{shown}:{number}", cells
+
+
+def _rows(shown: str, folder: Path, records: Iterable[tuple[str, list[str]]]) -> tuple[Row, ...]:
     header: list[str] | None = None
     rows: list[Row] = []
-    for cells in reader:
-        where = f"{shown}:{getattr(reader, 'line_num', 0)}"
+    for where, cells in records:
         if not any(cell.strip() for cell in cells):
             continue
         if header is None:

@@ -14,7 +14,7 @@ from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
 from mcusim.report import Result
-from mcusim.study.confidence import confidence
+from mcusim.study.confidence import confidence, unmeasured
 from mcusim.study.experiment import measured_program, measured_row
 from mcusim.study.kernel_choice import planned_for, profile_for, set_for, shipped_name
 from mcusim.study.play import play
@@ -97,7 +97,7 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             measured=measured_row(graph, machine, chosen),
         )
     known = measured_row(graph, machine, chosen, program)
-    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    believed = _believed(program, machine, chosen, result)
     return replace(result, sram_budget=chosen.options.sram_budget, measured=known, confidence=believed)
 
 
@@ -160,8 +160,13 @@ def replay(
         result = play(program, machine, chosen, None if model is None else _graph(model, False))
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
-    believed = confidence(machine, shipped_name(chosen.kernels, result.kernels), chosen.policy)
+    believed = _believed(program, machine, chosen, result)
     return replace(result, measured=measured_program(program, machine, chosen), confidence=believed)
+
+
+def _believed(program: Program, machine: Machine, chosen: Settings, result: Result) -> str:
+    kernels = shipped_name(chosen.kernels, result.kernels)
+    return confidence(machine, kernels, chosen.policy, unmeasured(program.header, machine, chosen.execution))
 
 
 def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:

@@ -42,9 +42,7 @@ def perform(run: PublishedRun, model: str) -> Outcome:
         result = _simulated(run, graph)
         if result.negative is not None:
             return Outcome(reason=str(result.negative))
-        return Outcome(
-            {name: float(f"{value:.{DIGITS}g}") for name, value in _figures(run, model, graph, result).items()}
-        )
+        return Outcome(_kept(_figures(run, model, graph, result)))
     except McusimError as error:
         return Outcome(reason=str(error))
 

@@ -31,6 +31,7 @@ class Played:
     row: Mapping[str, Any]
     kernels: str = ""
     usage: Usage | None = None
+    unmeasured: str | None = None  # what is set otherwise than in published runs
 
 
 class Layout:

@@ -20,7 +20,7 @@ from mcusim.plan import TAKEN_BY, plan
 from mcusim.plan.program import Program
 from mcusim.report.energy import delivered, usage
 from mcusim.report.result import sram_bytes
-from mcusim.study.confidence import confidence
+from mcusim.study.confidence import confidence, unmeasured
 from mcusim.study.kernel_choice import profile_for, set_for, shipped_name
 from mcusim.study.play import play
 from mcusim.study.settings import Execution, Settings, settings
@@ -105,7 +105,7 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
         return dict(played.row)
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
-    believed = confidence(machine, played.kernels, chosen.policy)
+    believed = confidence(machine, played.kernels, chosen.policy, played.unmeasured)
     return {**played.row, **of_run, "confidence": believed}
 
 
@@ -124,7 +124,8 @@ def _played(model: Content, machine: Machine, chosen: Settings) -> tuple[Collect
     row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
     row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
-    played = Played(row, shipped_name(chosen.kernels, result.kernels), usage(run, machine))
+    set_otherwise = unmeasured(program.header, machine, chosen.execution)
+    played = Played(row, shipped_name(chosen.kernels, result.kernels), usage(run, machine), set_otherwise)
     if chosen.fidelity == "emulate":
         return everything(machine), played
     return touched(run, machine, code_address(machine, chosen.execution.code)), played
