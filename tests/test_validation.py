@@ -152,10 +152,10 @@ def test_what_a_result_rests_on(performed: list[str], monkeypatch: pytest.Monkey
     runs = 2  # both orders of Figure 1; the others need files
     validate("Liberis", jobs=1)
     assert len(performed) == runs
-    monkeypatch.setattr(validation_cache, "_code", lambda: "other code")
+    monkeypatch.setattr(validation_cache, "code_sha256", lambda: "other code")
     validate("Liberis", jobs=1)
     assert len(performed) == 2 * runs
-    monkeypatch.setattr(validation_cache, "_versions", lambda: ["other packages"])
+    monkeypatch.setattr(validation_cache, "package_versions", lambda: ["other packages"])
     validate("Liberis", jobs=1)
     assert len(performed) == 3 * runs
 

@@ -49,7 +49,7 @@ def victim(s: State, c: int, tag: int) -> int:
     return oldest
 
 
-@native
+@inlined
 def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
@@ -64,29 +64,13 @@ def write_back(s: State, c: int, record: int, start: int) -> int:
     return ticks
 
 
-@inlined
-def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
-    """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
+@native
+def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
+    """:func:`access` that misses and allocates; returns the core's stall in ticks."""
     c = s[L.DCACHE]
     r = s[q + L.BLOCK]
     bytes_ = s[c + L.C_LINE]
     tag = address >> s[c + L.C_SHIFT]
-    back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
-    record = find(s, c, tag)
-    s[c + L.C_CLOCK] += 1
-    if record >= 0:
-        s[L.HITS] += n
-        if s[c + L.C_REPLACE] == L.LRU:
-            s[record + 1] = s[c + L.C_CLOCK]
-        if not write:
-            return 0
-        if back:
-            s[record + 2] = 1
-            return 0
-    if write and not back:
-        s[r + L.WRITES] += n
-        s[r + L.WRITE_BYTES] += n * size
-        return devices.run(s, r, address, n, size, 1, gap, 0)
     s[L.MISSES] += 1
     s[L.HITS] += n - 1
     record = victim(s, c, tag)
@@ -105,6 +89,31 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
     if write:
         return max(0, wait - last)
     return max(wait + first, wait + last - (n - 1) * gap)
+
+
+@inlined
+def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
+    """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
+    c = s[L.DCACHE]
+    tag = address >> s[c + L.C_SHIFT]
+    back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
+    record = find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[L.HITS] += n
+        if s[c + L.C_REPLACE] == L.LRU:
+            s[record + 1] = s[c + L.C_CLOCK]
+        if not write:
+            return 0
+        if back:
+            s[record + 2] = 1
+            return 0
+    if write and not back:
+        r = s[q + L.BLOCK]
+        s[r + L.WRITES] += n
+        s[r + L.WRITE_BYTES] += n * size
+        return devices.run(s, r, address, n, size, 1, gap, 0)
+    return fill(s, q, address, n, write, gap)
 
 
 @native

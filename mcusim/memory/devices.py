@@ -186,7 +186,7 @@ def run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int,
     return stall
 
 
-@native
+@inlined
 def line(s: State, r: int, address: int, bytes_: int, write: int, start: int) -> tuple[int, int]:
     """One cache line of any device from ``start``: ticks until the first word and until the last."""
     kind = s[r + L.KIND]

@@ -111,10 +111,8 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
 
 def _played(model: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
     """What the run of a point depends on, and the run."""
-    from mcusim.model import graph_macs
-
     graph = graph_of(*model)
-    row: Row = {"status": "ok", "error": None, "macs": graph_macs(graph)}
+    row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
         program = _planned(model, chosen, Layout(machine))
         result = play(program, machine, chosen, graph)
@@ -131,6 +129,13 @@ def _played(model: Content, machine: Machine, chosen: Settings) -> tuple[Collect
     if chosen.fidelity == "emulate":
         return everything(machine), played
     return touched(run, machine, code_address(machine, chosen.execution.code)), played
+
+
+@lru_cache(maxsize=64)
+def _macs(model: Content) -> int:
+    from mcusim.model import graph_macs
+
+    return graph_macs(graph_of(*model))
 
 
 @lru_cache(maxsize=8)

@@ -16,7 +16,7 @@
 
     [sampling]                           # may be left out: a grid
     method = "latin-hypercube"           # or "grid"; or "list", which takes one value of each axis at a time
-    points = 100
+    points = 100                         # the same 100 for each model, machine, policy and kernels
     seed = 1
     where = ["sram_budget <= 262144"]
 
