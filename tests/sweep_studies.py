@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from time import monotonic, sleep
+
+from other_processes import AS_A_TERMINAL
 
 SMALL = """
 models = ["ds-cnn"]
@@ -43,8 +43,9 @@ def names(folder: Path) -> list[str]:
 
 
 def started(study: Path, output: Path, *more: str) -> subprocess.Popen[str]:
-    """``mcusim sweep``, in a session of its own."""
-    command = [sys.executable, "-m", "mcusim", "sweep", str(study), "-o", str(output), *more]
+    """``mcusim sweep``, in a session of its own, as at a terminal: where Ctrl-C is not ignored."""
+    start = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_DFL"), sys.executable, "-m", "mcusim"]
+    command = [*start, "sweep", str(study), "-o", str(output), *more]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdout=subprocess.PIPE, start_new_session=True)
 
 
@@ -59,40 +60,3 @@ def wait_for_rows(output: Path, count: int, process: subprocess.Popen[str]) -> N
     until = monotonic() + 120
     while finished_rows(output) < count and process.poll() is None and monotonic() < until:
         sleep(0.005)
-
-
-def children(pid: int) -> list[int]:
-    """Processes that ``pid`` started and that run mcusim's work: those of a pool, without multiprocessing's helpers."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-            command = (path.parent / "cmdline").read_bytes()
-        except OSError:  # it has ended
-            continue
-        if int(fields[1]) == pid and b"spawn_main" in command:
-            found.append(int(path.parent.name))
-    return found
-
-
-def gone(pids: list[int]) -> bool:
-    """Do all of them end within some seconds?"""
-    until = monotonic() + 20
-    while monotonic() < until:
-        if not any(alive(pid) for pid in pids):
-            return True
-        sleep(0.05)
-    return False
-
-
-def alive(pid: int) -> bool:
-    """Is there such a process, and has it not ended?"""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
-
-
-def kill(pid: int) -> None:
-    """``kill -9``."""
-    os.kill(pid, signal.SIGKILL)

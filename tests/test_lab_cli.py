@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from other_processes import AS_A_TERMINAL
 
 from mcusim.cli import main
 from mcusim.study.lab import lab_names, read_lab
@@ -113,8 +114,9 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
 def _spawned(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
     """mcusim in a session of its own, whose terminal is the other end of what is returned."""
     master, slave = pty.openpty()
-    start = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from mcusim.cli import main; "
-    command = [sys.executable, "-c", f"{start}sys.exit(main(sys.argv[1:]))", *arguments]
+    of_its_own = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from mcusim.cli import main; "
+    start = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_DFL"), sys.executable, "-c"]
+    command = [*start, f"{of_its_own}sys.exit(main(sys.argv[1:]))", *arguments]
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
     os.close(slave)
     return process, master

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_studies import LONG, finished_rows, kill, names, write
+from other_processes import kill
+from sweep_studies import LONG, finished_rows, names, write
 
 from mcusim.cli import main
 from mcusim.errors import UsageError

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sweep_studies import LONG, SMALL, children, finished_rows, gone, kill, names, started, wait_for_rows, write
+from other_processes import gone, kill, workers
+from sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_rows, write
 
 from mcusim.cli import main
 from mcusim.errors import UsageError
@@ -43,10 +44,10 @@ def test_killed_at_a_random_moment(tmp_path: Path, undisturbed: bytes, jobs: str
     for least in (1, random.Random(jobs).randrange(2, 40)):
         process = started(study, output, "-j", jobs)
         wait_for_rows(output, least, process)
-        workers = children(process.pid)
+        pool = workers(process.pid)
         kill(process.pid)
         process.communicate()
-        assert gone(workers)
+        assert gone(pool)
         assert not output.exists()
     skipped, kept = resumed(study, output)
     assert skipped == kept >= least
@@ -59,9 +60,9 @@ def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     process = started(study, output, "-j", "2")
     wait_for_rows(output, 3, process)
-    workers = children(process.pid)
-    assert len(workers) == 2
-    kill(workers[0])
+    pool = workers(process.pid)
+    assert len(pool) == 2
+    kill(pool[0])
     _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
     assert output.read_bytes() == undisturbed
@@ -73,11 +74,11 @@ def test_ctrl_c(tmp_path: Path, jobs: str) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     process = started(study, output, "-j", jobs)
     wait_for_rows(output, 2, process)
-    workers = children(process.pid)
+    pool = workers(process.pid)
     os.killpg(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=30)
     assert (process.returncode, out, errors) == (130, "", "")
-    assert gone(workers)
+    assert gone(pool)
     assert finished_rows(output) >= 2
     assert not output.exists()
 

@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 from conftest import REPOSITORY
-from test_verify_processes import AS_A_TERMINAL, children, eventually
+from other_processes import AS_A_TERMINAL, children, eventually
 
 from mcusim.cli import main
 from mcusim.study.ledger import ledger_json, ledger_table

@@ -7,27 +7,14 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import pytest
 from conftest import REPOSITORY
+from other_processes import AS_A_TERMINAL, children, eventually
 
 COMMAND = [sys.executable, "-m", "mcusim", "verify", str(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")]
-# the tests themselves may run where Ctrl-C is ignored (``nohup``, a background job); a process inherits that
-AS_A_TERMINAL = "import os, signal, sys; signal.signal(signal.SIGINT, signal.{}); os.execv(sys.argv[1], sys.argv[1:])"
-
-
-def children(pid: int) -> list[int]:
-    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def eventually(what: Callable[[], object], seconds: float) -> bool:
-    end = monotonic() + seconds
-    while monotonic() < end and not what():
-        sleep(0.1)
-    return bool(what())
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")

@@ -28,8 +28,8 @@ __all__ = ["OutcomeCache", "cache_folder", "code_sha256", "package_versions"]
 
 _SUFFIXES = (".py", ".elf", ".toml")
 _SHOWN = ("_table.py", "_html.py", "_json.py", "_figure.py")  # how results are shown
-# what no figure depends on, and what is hashed by itself
-_ELSEWHERE = ("commands", "cli.py", "published_runs.toml", "studies", "conclusions", "labs", "lab")
+# what no figure depends on, and what is hashed by itself; "_data" are the machines and traces of an installed package
+_ELSEWHERE = ("_data", "commands", "cli.py", "published_runs.toml", "studies", "conclusions", "labs", "lab")
 _PACKAGES = ("capstone", "llvmlite", "numba", "numpy", "simpy", "unicorn")
 _LARGEST = 1 << 16  # bytes of a file here
 
