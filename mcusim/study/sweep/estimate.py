@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from mcusim.study.processes import processes
+from mcusim.study.sweep.frame import check_derived
 from mcusim.study.sweep.point import Row, Work, forget, perform, shares
 from mcusim.study.sweep.points import Point, points, total
 from mcusim.study.sweep.run import prepared
@@ -32,7 +33,9 @@ def estimate(study: Study, jobs: int | None = None) -> dict[str, Any]:
 
     Raises what :func:`~mcusim.study.sweep.run.sweep` raises for the study.
     """
-    count, chosen, work = processes(jobs), points(study), prepared(study)
+    count, chosen = processes(jobs), points(study)
+    check_derived(study, chosen)
+    work = prepared(study)
     firsts = {shares(work, point): point for point in reversed(chosen)}
     kinds: Counter[Kind] = Counter(key[: len(BASE)] for key in firsts)
     examples = {key[: len(BASE)]: point for key, point in firsts.items()}
