@@ -257,6 +257,21 @@ def test_a_defect_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (key, row) == ("k", failed("mcusim failed: ZeroDivisionError: division by zero"))
 
 
+def test_files_beside_a_study_are_found_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a cluster have other current folders, and rows do not tell where the study lies."""
+    write(tmp_path, 'extends = "stm32f746g-disco"\nname = "mine"', "mine.toml")
+    text = SMALL.replace("stm32f746g-disco", "mine.toml")
+    text = text.replace('"memory.sdram.timing.tRCD" = ["2 sdclk", "3 sdclk"]', 'cache.data.size = ["4 KiB", "3 KiB"]')
+    monkeypatch.chdir(tmp_path)
+    study = read_study(write(tmp_path, text).name)
+    work, found = prepared(study), points(study)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    rows = [row for _, row in perform(work, tuple((str(n), point) for n, point in enumerate(found)))]
+    assert [row["status"] for row in rows] == ["ok", "ok", "error", "error"] * 2
+    assert rows[2]["error"].startswith("mine.toml (set by the user): cache.data.size = 3 KiB: ")
+
+
 @pytest.mark.parametrize("what", ["models", "machines", "kernels"])
 @pytest.mark.parametrize("other", ["sha256", "path"])
 def test_other_files_are_no_rows(tmp_path: Path, what: str, other: str) -> None:

@@ -88,7 +88,8 @@ def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
     try:
         return _outputs(work, inputs)
     except McusimError as error:
-        return failed(str(error))
+        path, _ = work.machines[inputs["machine"]]
+        return failed(str(error).replace(path, inputs["machine"]))  # the same wherever the study lies
     except Exception as error:  # a defect of mcusim costs one row, not the sweep
         return failed(f"mcusim failed: {type(error).__name__}: {error}")
 

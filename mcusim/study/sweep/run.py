@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def prepared(study: Study) -> Work:
     def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
         return {name: (path(name), sha256(path(name))) for name in names}
 
+    if study.folder is not None:  # a process elsewhere has another current folder
+        study = replace(study, folder=study.folder.absolute())
     models = contents(study.models, study.model_path, model_sha256)
     machines = contents(study.machines, study.machine_path, machine_sha256)
     kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
