@@ -16,11 +16,12 @@ from sweep_studies import SMALL, names, write
 import mcusim
 from mcusim.cli import main
 from mcusim.errors import StudyError, UsageError
-from mcusim.study.sweep import read_study, sweep_table
+from mcusim.study.sweep import estimate, read_study, sweep_table
 from mcusim.study.sweep.point import failed, forget, perform
 from mcusim.study.sweep.points import points
 from mcusim.study.sweep.run import batches, prepared
 from mcusim.study.sweep.runner import DIED, local
+from mcusim.study.sweep.study_file import study_of
 
 INPUTS = ["model", "machine", "policy", "kernels", "fidelity", "memory.sdram.timing.tRCD", "power.run"]
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
@@ -317,3 +318,12 @@ def test_a_study_that_ships_has_conclusions(tmp_path: Path, capsys: pytest.Captu
     told, text = capsys.readouterr().out, page.read_text()
     assert "Flash wait states" in text
     assert all(one["text"].split()[0] in told for one in said)
+
+
+def test_a_dry_run_times_a_point_that_runs() -> None:
+    """The first of a grid often does not fit."""
+    study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
+    found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
+    assert (found["timed"], found["runs"]) == (1, 3)
+    assert found["seconds"] > 0
+    assert estimate(study_of(({**study, "axes": {"sram_budget": [1, 2]}}, {}), "", None, "s"), 1)["seconds"] is None
