@@ -29,6 +29,8 @@ def test_what_a_study_says(tmp_path: Path) -> None:
 def test_defaults_are_those_of_run(tmp_path: Path) -> None:
     assert read_study(write(tmp_path, HEAD)).kernels == ("cmsis-2021-gcc9",)
     assert read_study(write(tmp_path, HEAD + 'fidelity = "emulate"')).kernels == ("cmsis",)
+    both = read_study(write(tmp_path, HEAD + 'fidelity = ["replay", "emulate"]'))
+    assert (both.kernels, both.fidelities) == (("cmsis",), ("replay", "emulate"))
 
 
 def test_keys_of_axes_quoted_or_not(tmp_path: Path) -> None:
@@ -88,6 +90,10 @@ CASES = {
     "axis twice": (HEAD + '[axes]\ncore.clock = ["9 MHz", "9 MHz"]', "has a value twice"),
     "axis model": (HEAD + '[axes]\nmodel = ["a"]', "model is no axis"),
     "KB": (HEAD + '[axes]\nsram_budget = ["1 KB"]', "1000 or 1024"),
+    "region": (
+        HEAD + '[axes]\ncode = ["flash", "itmc"]',
+        'study.toml:5: axes.code = ["flash", "itmc"]: there is no reg',
+    ),
     "no effect": (HEAD + '[axes]\noverlay = ["bias"]', "study.toml:5: axes.overlay: has no effect under internal"),
     "range": (HEAD + '[axes]\ncore.clock = { low = "1 MHz", high = "9 MHz" }', "a range has low, high, step"),
     "range unit": (HEAD + '[axes]\ncore.clock = { low = "1 MHz", high = "9 MHz", step = "1 kHz" }', "the same unit"),
@@ -123,6 +129,39 @@ def test_what_cannot_be_used(tmp_path: Path, case: str, capsys: pytest.CaptureFi
     assert main(["sweep", str(path), "-o", str(tmp_path / "out.parquet")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("command", [["--dry-run"], ["-o", "out.parquet"]])
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('[derived]\nx = "cycles * policy"', 'study.toml:5: derived.x = "cycles * policy": "internal" is not a number'),
+        ('[derived]\nx = "1"\ny = "x + machine"', 'study.toml:6: derived.y = "x + machine": "stm32f746g-disco" is not'),
+        (
+            '[axes]\nsram_budget=[99999]\n[sampling]\nwhere="policy > 1"',
+            'study.toml:7: sampling.where = "policy > 1": "',
+        ),
+        (
+            '[axes]\nmemory.sdram.timing.tRP = ["2 sdclk", "30 ns"]\n'
+            "[derived]\nx = \"memory.sdram.timing.tRP < '4 sdclk'\"",
+            'study.toml:7: derived.x = "memory.sdram.timing.tRP < \'4 sdclk\'": compares "30 ns" with "4 sdclk"',
+        ),
+    ],
+)
+def test_what_cannot_be_computed_is_said_before_the_work(
+    tmp_path: Path,
+    text: str,
+    wanted: str,
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mcusim.study.sweep.point._row", None)
+    assert main(["sweep", str(write(tmp_path, HEAD + text)), *command]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {wanted}")
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
 def test_what_is_no_study_file(tmp_path: Path) -> None:

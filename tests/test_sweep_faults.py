@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -16,8 +17,9 @@ from sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_r
 
 from mcusim.cli import main
 from mcusim.errors import UsageError
-from mcusim.study.sweep import read_study, sweep, sweep_table
+from mcusim.study.sweep import Study, read_study, run, sweep, sweep_table
 from mcusim.study.sweep.journal import HEAD, Journal
+from mcusim.study.sweep.point import Work
 
 ROW = {"status": "ok", "error": None, "cycles": 1, "latency_ms": 0.1}
 
@@ -187,4 +189,46 @@ def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
 def test_one_sweep_at_a_time(tmp_path: Path) -> None:
     with Journal(tmp_path / "j", set()), pytest.raises(UsageError, match="another sweep is writing it"):
         Journal(tmp_path / "j", set())
-    assert (tmp_path / "j").read_bytes() == HEAD
+    assert names(tmp_path) == []  # nothing was done
+    with Journal(tmp_path / "j", {"a"}) as journal:
+        journal.add([("a", ROW)])
+    assert names(tmp_path) == ["j"]
+    with Journal(tmp_path / "j", set()):
+        pass
+    assert names(tmp_path) == ["j"]  # the rows of another study are kept
+
+
+def test_a_journal_that_another_sweep_has_just_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is gone between being opened and being locked: its rows would be lost with it."""
+    path, lock = tmp_path / "j", fcntl.flock
+    filled(path, 1)
+
+    def late(file: int, how: int) -> None:
+        if path.exists() and path.stat().st_size > len(HEAD):
+            path.unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with Journal(path, {"a"}) as journal:
+        assert journal.rows == {}
+        assert path.read_bytes() == HEAD
+        journal.add([("a", ROW)])
+    assert path.read_bytes().count(b"\n") == 2
+
+
+def test_a_sweep_that_ended_since_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two with one output, of which the first ends while the second reads its models."""
+    study, output = read_study(write(tmp_path, SMALL)), tmp_path / "out.parquet"
+    read = run.prepared
+
+    def slow(one: Study) -> Work:
+        monkeypatch.setattr(run, "prepared", read)
+        sweep_table(one, output, jobs=1)
+        output.write_bytes(output.read_bytes() + b"as it was")
+        return read(one)
+
+    monkeypatch.setattr(run, "prepared", slow)
+    with pytest.raises(UsageError, match="exists"):
+        sweep_table(study, output, jobs=1)
+    assert output.read_bytes().endswith(b"as it was")
+    assert names(tmp_path) == ["out.parquet", "study.toml"]

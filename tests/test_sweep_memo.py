@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import mcusim
+from mcusim.kernels.profile import FOLDER
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.plan import plan
 from mcusim.study.kernel_choice import profile_for
+from mcusim.study.sweep import contents
 from mcusim.study.sweep import point as at
 from mcusim.study.sweep.memo import Layout
 from mcusim.study.sweep.points import points
@@ -148,3 +153,38 @@ def test_what_is_kept_is_bounded() -> None:
     assert len(memo._runs["one"]) == 64
     assert memo.find("one", machine.replace("core.clock", "1 MHz")) is None
     assert memo.find("one", machine.replace("core.clock", "300 MHz")) == at.Played({"n": 299})
+
+
+def test_kernels_that_were_built_anew_are_run(tmp_path: Path) -> None:
+    """In one process, under one path: a notebook between two sweeps."""
+    folder, cycles = tmp_path / "mine", []
+    for name in ("reference", "cmsis"):
+        shutil.copytree(Path(str(files("mcusim.kernels"))) / "sets" / name, folder, dirs_exist_ok=True)
+        found = {"policies": ["internal"], "kernels": [str(folder)], "fidelity": "emulate"}
+        cycles.append(int(mcusim.sweep({**BASE, **found, "models": ["figure-1"]}, jobs=1).cycles[0]))
+    assert cycles[0] > 1.2 * cycles[1]
+
+
+def test_a_profile_that_was_edited_is_read_anew(tmp_path: Path) -> None:
+    path, found = tmp_path / "mine.toml", []
+    text = (FOLDER / "cmsis-gcc12.toml").read_text(encoding="utf-8")
+    for cycles in (1800, 101_800):
+        path.write_text(text.replace("operator = 1800", f"operator = {cycles}"), encoding="utf-8")
+        row = mcusim.sweep({**BASE, "policies": ["internal"], "kernels": [str(path)]}, jobs=1).iloc[0]
+        alone = mcusim.simulate("ds-cnn", "stm32f746g-disco", kernels=str(path)).run
+        assert alone is not None
+        assert row.cycles == alone.cycles
+        found.append((alone.cycles, row.key))
+    assert found[1][0] - found[0][0] == 13 * 100_000
+    assert found[0][1] != found[1][1]
+
+
+def test_a_row_rests_on_the_published_results_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its confidence is told by them."""
+    study = study_of(({**BASE, "policies": ["internal"]}, {}), "", None, "")
+    monkeypatch.setattr(contents, "stored_rows", tuple)
+    contents.mcusim_sha256.cache_clear()
+    other = prepared(study).code
+    monkeypatch.undo()
+    contents.mcusim_sha256.cache_clear()
+    assert prepared(study).code != other

@@ -56,7 +56,7 @@ def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None]
         def step(_: object) -> None:
             nonlocal done
             done += 1
-            progress.update(task, completed=done, rate=f"{done / (monotonic() - began):.2g} {unit}/s")
+            progress.update(task, completed=done, rate=f"{_rate(done / (monotonic() - began))} {unit}/s")
 
         yield step
 
@@ -82,10 +82,14 @@ def paced(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
                 first.append((done, monotonic()))
             new, seconds = done - first[0][0], monotonic() - first[0][1]
             left = f", {_clock((count - done) * seconds / new)} left" if new else ""
-            rate = f"{new / seconds:.2g} {unit}/s{left}" if new and seconds else ""
+            rate = f"{_rate(new / seconds)} {unit}/s{left}" if new and seconds else ""
             progress.update(task, completed=done, total=count, pace=rate)
 
         yield step
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.2g}" if rate < 10 else f"{rate:,.0f}"
 
 
 def _clock(seconds: float) -> str:

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,6 @@ def profile_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-@cache
 def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
     """A shipped profile by name, or one read from a path that ends in ``.toml``: a regular file of at most 1 MiB.
 
@@ -118,13 +117,36 @@ def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
         hint = f"did you mean {near[0]!r}? known" if near else "known"
         known = ", ".join(profile_names())
         raise UsageError(f"no kernel profile named {name!r}; {hint}: {known}; the path of a .toml file works too")
-    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not name.endswith(".toml"):
+        return _shipped(name)
+    return _parsed(name, _read(Path(name)))  # which somebody may edit between two runs
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    path = FOLDER / f"{name}.toml"
+    return _parsed(str(path), _read(path))
+
+
+@lru_cache(maxsize=16)
+def _parsed(where: str, text: str) -> Profile:
     try:
-        data = tomllib.loads(_text(path))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"kernel profile {path}: cannot be read: {reason}") from None
-    return _profile(str(path), data)
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(where, error) from None
+    return _profile(where, data)
+
+
+def _unreadable(where: str, error: Exception) -> UsageError:
+    reason = getattr(error, "strerror", None) or error
+    return UsageError(f"kernel profile {where}: cannot be read: {reason}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return _text(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(str(path), error) from None
 
 
 def _text(path: Path) -> str:

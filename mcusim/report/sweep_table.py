@@ -29,12 +29,13 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
         ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
         lines += ["", f"  {_short(model)}", *_best(ran, varied)]
     if len(models) > _MODELS:
-        lines += ["", f"  and {len(models) - _MODELS:,} other models"]
+        lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
     reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
     for reason, count in reasons.most_common(_REASONS):
         lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]
     if len(reasons) > _REASONS:
-        lines += ["", f"  and {len(reasons) - _REASONS:,} other reasons: the column error has them"]
+        more = len(reasons) - _REASONS
+        lines += ["", f"  and {more:,} other {_plural('reason', more)}: the column error has them"]
     return "\n".join(lines)
 
 
@@ -70,7 +71,8 @@ def estimate_text(name: str, found: Mapping[str, Any]) -> str:
     if seconds is None:
         return "\n".join([*lines, "  no point that was tried ran, so that the time is not known"])
     share = "in one process" if found["jobs"] == 1 else f"in {found['jobs']} processes"
-    return "\n".join([*lines, f"  about {_duration(seconds)} {share}, by {found['timed']} points that were timed"])
+    timed = "1 point that was timed" if found["timed"] == 1 else f"{found['timed']} points that were timed"
+    return "\n".join([*lines, f"  about {_duration(seconds)} {share}, by {timed}"])
 
 
 def _duration(seconds: float) -> str:

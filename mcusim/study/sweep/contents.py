@@ -1,14 +1,11 @@
-"""What the files of a study hold, told by a hash: a row rests on it, and every computer has to have the same.
-
-Left out: kernels that ship, which are part of mcusim's code (:func:`mcusim.study.validation_cache.code_sha256`).
-"""
+"""What the files of a study hold, told by a hash: a row rests on it, and every computer has to have the same."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from mcusim.errors import InputError
@@ -17,8 +14,24 @@ from mcusim.kernels.registry import set_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.study.validation_cache import code_sha256
+from mcusim.study.validation_rows import stored_rows
 
-__all__ = ["check_kernels", "graph_of", "kernels_sha256", "machine_of", "machine_sha256", "model_sha256"]
+__all__ = [
+    "check_kernels",
+    "graph_of",
+    "kernels_sha256",
+    "machine_of",
+    "machine_sha256",
+    "mcusim_sha256",
+    "model_sha256",
+]
+
+
+@cache
+def mcusim_sha256() -> str:
+    """Of mcusim's code with the kernels that ship, and of the validated rows that ``confidence`` is told by."""
+    return hashlib.sha256(f"{code_sha256()}{stored_rows()}".encode()).hexdigest()
 
 
 def model_sha256(path: str) -> str:

@@ -7,12 +7,12 @@ have smaller or larger models, how processes of one computer slow each other dow
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 from mcusim.study.processes import processes
+from mcusim.study.sweep.frame import check_derived
 from mcusim.study.sweep.point import Row, Work, forget, perform, shares
 from mcusim.study.sweep.points import Point, points, total
 from mcusim.study.sweep.run import prepared
@@ -32,19 +32,23 @@ def estimate(study: Study, jobs: int | None = None) -> dict[str, Any]:
 
     Raises what :func:`~mcusim.study.sweep.run.sweep` raises for the study.
     """
-    count, chosen, work = processes(jobs), points(study), prepared(study)
+    count, chosen = processes(jobs), points(study)
+    check_derived(study, chosen)
+    work = prepared(study)
     firsts = {shares(work, point): point for point in reversed(chosen)}
-    kinds: Counter[Kind] = Counter(key[: len(BASE)] for key in firsts)
-    examples = {key[: len(BASE)]: point for key, point in firsts.items()}
+    kinds: dict[Kind, list[Point]] = {}
+    for key, point in firsts.items():
+        kinds.setdefault(key[: len(BASE)], []).append(point)
     timed: dict[Kind, float] = {}
     spent = 0.0
-    for kind in sorted(examples, key=str):
-        if spent < ENOUGH:
-            seconds, row = _timed(work, examples[kind])
-            spent += 2 * seconds
-            if row["status"] == "ok":
-                timed[kind] = seconds
-    total_seconds = sum(runs * _seconds(kind, timed) for kind, runs in kinds.items())
+    for kind in sorted(kinds, key=str):
+        for point in _examples(kinds[kind]):
+            if spent < ENOUGH and kind not in timed:
+                seconds, row = _timed(work, point)
+                spent += 2 * seconds
+                if row["status"] == "ok":
+                    timed[kind] = seconds
+    total_seconds = sum(len(runs) * _seconds(kind, timed) for kind, runs in kinds.items())
     busy = total_seconds + REPEATED * (len(chosen) - len(firsts))
     return {
         "points": len(chosen),
@@ -54,6 +58,11 @@ def estimate(study: Study, jobs: int | None = None) -> dict[str, Any]:
         "timed": len(timed),
         "seconds": round(busy / min(count, len(chosen)) + START, 1) if timed else None,
     }
+
+
+def _examples(found: Sequence[Point]) -> list[Point]:
+    """The first, and others in case that it does not fit: ``found`` has the points in reverse."""
+    return [found[-1], found[0], found[len(found) // 2]]
 
 
 def _timed(work: Work, point: Point) -> tuple[float, Row]:

@@ -65,11 +65,12 @@ _ORDER: Mapping[type, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression; ``names`` are the columns it reads."""
+    """A checked expression; ``names`` are the columns it reads, ``place`` is where it is written, for errors."""
 
     text: str
     tree: ast.expr
     names: frozenset[str]
+    place: str = ""
 
     def __call__(self, row: Mapping[str, Value]) -> Value:
         """Its value for the columns of ``row``. Raises UsageError for a text where a number is needed."""

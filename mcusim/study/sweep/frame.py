@@ -13,13 +13,14 @@ from mcusim.errors import UsageError
 from mcusim.study.sweep.expressions import Value
 from mcusim.study.sweep.points import Point
 from mcusim.study.sweep.study import OUTPUTS, TAIL, Study
+from mcusim.study.sweep.values import REGIONS
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["table", "write_table"]
+__all__ = ["check_derived", "table", "write_table"]
 
-_TEXTS = ("status", "error", "confidence", "version", "key")
+_TEXTS = ("status", "error", "confidence", "version", "key", *REGIONS)
 _FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
 Row = Mapping[str, Any]
 
@@ -57,8 +58,22 @@ def _derived(study: Study, columns: Mapping[str, list[Value]], count: int) -> di
         try:
             found[name] = [expression({one: read[one][n] for one in read}) for n in range(count)]
         except UsageError as error:
-            raise StudyError(f"{study.name}: derived.{name} = {expression.text[:200]}: {error}") from None
+            raise StudyError(f"{expression.place or study.name}: {error}") from None
     return found
+
+
+def check_derived(study: Study, points: Sequence[Point]) -> None:
+    """Compute the derived columns with numbers in place of outputs, for a point with each value of each axis: what they
+    cannot be computed of shows before the work. Raises StudyError."""
+    if not study.derived:
+        return
+    firsts = {(n, repr(value)): point for point in reversed(points) for n, value in enumerate(point)}
+    some = list(dict.fromkeys(firsts.values()))
+    columns: dict[str, list[Value]] = {name: [p[n] for p in some] for n, name in enumerate(study.inputs)}
+    read = {name for expression in study.derived.values() for name in expression.names}
+    for name in read - {*columns, *study.derived}:
+        columns[name] = [{"status": "ok", "error": None}.get(name, 1.0)] * len(some)
+    _derived(study, columns, len(some))
 
 
 def _array(name: str, values: list[Value], derived: bool) -> Any:

@@ -45,11 +45,10 @@ class Journal:
         self.path, self._synced = path, monotonic()
         self.rows: dict[str, Row] = {}
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+            self._open()
         except OSError as error:
             raise self._problem(error) from None
         try:
-            self._lock()
             self._read(known)
         except BaseException as error:
             os.close(self._file)
@@ -61,11 +60,24 @@ class Journal:
         )
         return UsageError(f"cannot write {self.path}: {error.strerror or error}{kept}")
 
-    def _lock(self) -> None:
+    def _open(self) -> None:
+        """Open and lock the file that has the name: one that another sweep has just removed does not any more."""
+        while True:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._is_there():
+                    return
+            except BlockingIOError:
+                os.close(self._file)
+                raise UsageError(f"{self.path}: another sweep is writing it") from None
+            os.close(self._file)
+
+    def _is_there(self) -> bool:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{self.path}: another sweep is writing it") from None
+            return os.path.samestat(os.fstat(self._file), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _read(self, known: Collection[str]) -> None:
         """Rows of ``known`` points; a last line without its end is cut off, so that the next one is whole."""
@@ -117,6 +129,8 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if os.fstat(self._file).st_size == len(HEAD) and self._is_there():
+            self.remove()  # nothing was done
         os.close(self._file)
 
 

@@ -7,13 +7,13 @@ machines that differ in nothing that it depends on (:mod:`mcusim.study.sweep.mem
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 from mcusim.engine.execute import code_address
-from mcusim.errors import DoesNotFit, KernelFault, McusimError, UsageError
+from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
 from mcusim.machine import replace_all
 from mcusim.machine.description import Machine
 from mcusim.plan import TAKEN_BY, plan
@@ -24,12 +24,11 @@ from mcusim.study.confidence import confidence, unmeasured
 from mcusim.study.kernel_choice import profile_for, set_for, shipped_name
 from mcusim.study.play import play
 from mcusim.study.settings import Execution, Settings, settings
-from mcusim.study.sweep.contents import check_kernels, graph_of, machine_of
+from mcusim.study.sweep.contents import check_kernels, graph_of, machine_of, mcusim_sha256
 from mcusim.study.sweep.memo import Layout, Memo, Played, everything, touched
 from mcusim.study.sweep.points import Point
 from mcusim.study.sweep.study import BASE, CAUSES
 from mcusim.study.sweep.values import OPTIONS
-from mcusim.study.validation_cache import code_sha256
 
 __all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
 
@@ -45,7 +44,7 @@ _one_at_a_time = Lock()  # a Dask worker may have several threads
 @dataclass(frozen=True, slots=True)
 class Work:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
-    hash of what is there; the hash of mcusim's code. Another computer may have others."""
+    hash of what is there; the hash of mcusim itself. Another computer may have others."""
 
     inputs: tuple[str, ...]
     models: Mapping[str, Content]
@@ -57,9 +56,9 @@ class Work:
 def perform(work: Work, batch: Batch) -> list[Done]:
     """The rows of ``batch``: outputs alone, each with its ``status`` and ``error``. Never raises for a point.
 
-    Raises UsageError when this process has another mcusim than the one that asks.
+    Raises UsageError when this process has another mcusim than the one that asks, or has not the same files.
     """
-    if work.code != code_sha256():
+    if work.code != mcusim_sha256():
         raise UsageError("a worker has another mcusim than this one: install the same version there, and start it anew")
     with _one_at_a_time:
         return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
@@ -85,21 +84,33 @@ def shares(work: Work, point: Point) -> tuple[Any, ...]:
 
 
 def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
+    _require_files(work, inputs)
     try:
         return _outputs(work, inputs)
     except McusimError as error:
-        return failed(str(error))
+        path, _ = work.machines[inputs["machine"]]
+        return failed(str(error).replace(path, inputs["machine"]))  # the same wherever the study lies
     except Exception as error:  # a defect of mcusim costs one row, not the sweep
         return failed(f"mcusim failed: {type(error).__name__}: {error}")
 
 
+def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
+    """They were read where the sweep was started: that they cannot be here is not the point's fault."""
+    try:
+        graph_of(*work.models[inputs["model"]])
+        machine_of(*work.machines[inputs["machine"]])
+        check_kernels(*work.kernels[inputs["kernels"]])
+    except InputError as error:
+        raise UsageError(f"a process of the sweep does not have its files: {error}") from None
+
+
 def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
-    model = work.models[inputs["model"]]
-    kind = (model, chosen, Layout(machine))
+    model, kernels = work.models[inputs["model"]], work.kernels[inputs["kernels"]]
+    kind = (model, kernels, chosen, Layout(machine))
     played = _memo.find(kind, machine)
     if played is None:
-        names, played = _played(model, machine, chosen)
+        names, played = _played(model, kernels, machine, chosen)
         _memo.keep(kind, machine, names, played)
     if played.usage is None:
         return dict(played.row)
@@ -109,12 +120,12 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     return {**played.row, **of_run, "confidence": believed}
 
 
-def _played(model: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
+def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
     """What the run of a point depends on, and the run."""
     graph = graph_of(*model)
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
-        program = _planned(model, chosen, Layout(machine))
+        program = _planned(model, kernels, chosen, Layout(machine))
         result = play(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
@@ -139,24 +150,26 @@ def _macs(model: Content) -> int:
 
 
 @lru_cache(maxsize=8)
-def _planned(model: Content, chosen: Settings, layout: Layout) -> Program:
-    kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
-    return plan(graph_of(*model), layout.machine, chosen.policy, kernels=kernels, options=chosen.options)
+def _planned(model: Content, kernels: Content, chosen: Settings, layout: Layout) -> Program:
+    path, _ = kernels
+    found = profile_for(path) if chosen.fidelity == "replay" else set_for(path)
+    return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
 
 
 def _machine(work: Work, inputs: Mapping[str, Any]) -> Machine:
-    """The machine with its keys set; one that is set to what it is leaves the machine the one that was measured."""
-    machine = machine_of(*work.machines[inputs["machine"]])
-    keys = {key: value for key, value in _machine_keys(inputs).items() if not _is(machine, key, value)}
-    return replace_all(machine, keys) if keys else machine
+    """The machine with all its keys set, also those that it has so: what the file leaves to a default follows others.
+
+    When nothing else comes of it, it is the one that was measured.
+    """
+    machine, keys = machine_of(*work.machines[inputs["machine"]]), _machine_keys(inputs)
+    if not keys:
+        return machine
+    changed = replace_all(machine, keys)
+    return machine if replace(changed, figures=machine.figures, changes=machine.changes) == machine else changed
 
 
 def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
-
-
-def _is(machine: Machine, key: str, value: object) -> bool:
-    return key in machine.figures and machine.figures[key].text == value
 
 
 def _has_effect(option: str, policy: str) -> bool:
@@ -166,8 +179,7 @@ def _has_effect(option: str, policy: str) -> bool:
 
 
 def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
-    path, sha256 = work.kernels[inputs["kernels"]]
-    check_kernels(path, sha256)
+    path, _ = work.kernels[inputs["kernels"]]
     given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
     overlay = given.get("overlay")
     return settings(

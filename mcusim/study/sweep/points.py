@@ -84,5 +84,5 @@ def _kept(study: Study, point: Point) -> bool:
             if not expression(row):
                 return False
         except UsageError as error:
-            raise StudyError(f"{study.name}: sampling.where: {expression.text[:200]}: {error}") from None
+            raise StudyError(f"{expression.place or study.name}: {error}") from None
     return True

@@ -6,21 +6,22 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
 from mcusim.study.processes import processes
 from mcusim.study.settings import expect
-from mcusim.study.sweep.contents import kernels_sha256, machine_sha256, model_sha256
-from mcusim.study.sweep.frame import table, write_table
+from mcusim.study.sweep.contents import kernels_sha256, machine_sha256, mcusim_sha256, model_sha256
+from mcusim.study.sweep.frame import check_derived, table, write_table
 from mcusim.study.sweep.journal import Journal, journal_path
 from mcusim.study.sweep.point import Batch, Content, Row, Work, shares
 from mcusim.study.sweep.points import Point, points
 from mcusim.study.sweep.runner import Runner, local
 from mcusim.study.sweep.study import Study
 from mcusim.study.sweep.study_file import read_study, study_of
-from mcusim.study.validation_cache import code_sha256, package_versions
+from mcusim.study.validation_cache import package_versions
 
 if TYPE_CHECKING:
     import pandas
@@ -74,9 +75,11 @@ def sweep_table(
     """:func:`sweep` as a pyarrow table, whole numbers with nulls included."""
     runner, path = _runner(jobs, dask), _output(output, force)
     chosen = points(study)
+    check_derived(study, chosen)
     work = prepared(study)
     keys = _keys(study, work, chosen)
     with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
+        _output(output, force)  # another sweep may have ended since
         rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
         found = table(study, chosen, keys, [rows[key] for key in keys])
         if path is not None and journal is not None:
@@ -124,10 +127,12 @@ def prepared(study: Study) -> Work:
     def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
         return {name: (path(name), sha256(path(name))) for name in names}
 
+    if study.folder is not None:  # a process elsewhere has another current folder
+        study = replace(study, folder=study.folder.absolute())
     models = contents(study.models, study.model_path, model_sha256)
     machines = contents(study.machines, study.machine_path, machine_sha256)
     kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
-    return Work(study.inputs, models, machines, kernels, code_sha256())
+    return Work(study.inputs, models, machines, kernels, mcusim_sha256())
 
 
 def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:

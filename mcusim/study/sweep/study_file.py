@@ -8,7 +8,7 @@
     machines = ["stm32f746g-disco"]      # names of `mcusim machines`, or paths relative to this file
     policies = ["internal", "external"]
     kernels = ["cmsis-2021-gcc9"]        # may be left out, as in `mcusim run`
-    fidelity = "replay"                  # may be left out
+    fidelity = "replay"                  # may be left out; or "emulate", or both in a list
 
     [axes]                               # machine keys, or options of `mcusim run`: sram_budget, weights, overlay ...
     "memory.sdram.timing.tRCD" = ["2 sdclk", "3 sdclk"]
@@ -30,7 +30,7 @@ policies alone; ``where`` drops what does not apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -44,10 +44,10 @@ from mcusim.machine.toml_file import read_toml
 from mcusim.machine.tree import show
 from mcusim.plan import TAKEN_BY, policy_names
 from mcusim.study.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
-from mcusim.study.sweep.expressions import Expression, parse
+from mcusim.study.sweep.expressions import Expression, Value, parse
 from mcusim.study.sweep.shipped import study_folder, study_names
 from mcusim.study.sweep.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists
-from mcusim.study.sweep.values import OPTIONS, axis_values, distinct
+from mcusim.study.sweep.values import OPTIONS, REGIONS, axis_values, distinct
 from mcusim.units import quoted
 
 __all__ = ["read_study", "study_of"]
@@ -91,11 +91,14 @@ class _Reader:
         self.raw, self.lines, self.shown = raw, lines, shown
 
     def problem(self, key: str, rule: str, value: object = None) -> StudyError:
+        return StudyError(f"{self._place(key, value)}: {rule}")
+
+    def _place(self, key: str, value: object = None) -> str:
         line = self.lines.get(key)
         where = f"{self.shown}:{line}" if line else self.shown
         what = key if value is None else f"{key} = {show(value)}"
         plain = what if what.isprintable() else what.encode("unicode_escape").decode("ascii")
-        return StudyError(f"{where}: {plain[:300]}: {rule}")
+        return f"{where}: {plain[:300]}"
 
     def study(self, folder: Path | None, name: str) -> Study:
         self._known("", self.raw, KEYS)
@@ -105,7 +108,7 @@ class _Reader:
             models=self._names("models"),
             machines=self._names("machines"),
             policies=self._names("policies", policy_names()),
-            kernels=self._names("kernels", None, list(dict.fromkeys(default_kernels(one) for one in fidelities))),
+            kernels=self._names("kernels", None, [default_kernels("both" if len(fidelities) > 1 else fidelities[0])]),
             fidelities=fidelities,
             title=self._plain("title"),
             question=self._plain("question"),
@@ -207,6 +210,8 @@ class _Reader:
         if not set(takers) & set(study.policies):
             raise self.problem(where, f"has no effect under {', '.join(study.policies)}; it is for {', '.join(takers)}")
         values = self._try(where, raw, axis_values, key, raw)
+        if key in REGIONS:
+            self._regions(where, raw, values, machines)
         if key not in OPTIONS:
             having = [machine for machine in machines if key in machine.figures]
             if not having:
@@ -218,6 +223,12 @@ class _Reader:
             for value in (values[0], values[-1]) if isinstance(raw, dict) else values:
                 self._try(where, raw, require_value, having[0], key, value)
         return Axis(key, values)
+
+    def _regions(self, where: str, raw: Any, values: Iterable[Value], machines: list[Machine]) -> None:
+        known = sorted({region for machine in machines for region in machine.memory})
+        for value in values:
+            if value is not None and value not in known:
+                raise self.problem(where, f"there is no region {quoted(value)}; there are {', '.join(known)}", raw)
 
     def _sampling(self, axes: tuple[Axis, ...]) -> Sampling:
         raw = self._table("sampling")
@@ -252,7 +263,11 @@ class _Reader:
         texts = [raw] if isinstance(raw, str) else raw
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise self.problem("sampling.where", "must be a list of expressions in quotes", raw)
-        return tuple(self._try("sampling.where", text, parse, text, study.inputs) for text in texts)
+        return tuple(self._expression("sampling.where", text, study.inputs) for text in texts)
+
+    def _expression(self, key: str, text: str, known: Collection[str]) -> Expression:
+        found: Expression = self._try(key, text, parse, text, known)
+        return replace(found, place=self._place(key, text))
 
     def _derived(self, study: Study, machines: list[Machine]) -> dict[str, Expression]:
         regions = {f"peak_{region}" for machine in machines for region in machine.memory}
@@ -266,6 +281,6 @@ class _Reader:
                 raise self.problem(where, "is the name of another column, or means something else")
             if not isinstance(text, str):
                 raise self.problem(where, "must be an expression in quotes", text)
-            found[name] = self._try(where, text, parse, text, known)
+            found[name] = self._expression(where, text, known)
             known.append(name)
         return found

@@ -13,10 +13,11 @@ from mcusim.plan import BUFFERING, OVERLAYS
 from mcusim.study.sweep.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
-__all__ = ["MOST_VALUES", "OPTIONS", "axis_values", "distinct"]
+__all__ = ["MOST_VALUES", "OPTIONS", "REGIONS", "axis_values", "distinct"]
 
 MOST_VALUES = 10_000
 RANGE = ("low", "high", "step")
+REGIONS = ("weights", "code")  # options that name one
 
 
 def _budget(value: Any) -> Value:
@@ -38,7 +39,7 @@ def _overlay(value: Any) -> Value:
         return "none"
     unknown = [name for name in named if name not in OVERLAYS]
     if unknown:
-        raise UsageError(f"unknown overlay {quoted(unknown[0])}; there are {', '.join(OVERLAYS)}")
+        raise UsageError(f"has an unknown overlay {quoted(unknown[0])}; there are {', '.join(OVERLAYS)}")
     return ",".join(name for name in OVERLAYS if name in named)
 
 
@@ -87,7 +88,7 @@ def axis_values(key: str, raw: object) -> tuple[Value, ...]:
         if not isinstance(value, str | int | float):
             raise UsageError(f"the value {show(value)} is neither text nor number")
         if not isinstance(value, str) and not abs(value) < 1 << 63:
-            raise UsageError(f"the value {show(value)} is too large")
+            raise UsageError(f"the value {show(value)} is too large, or no number")
     return tuple(found)
 
 
