@@ -133,6 +133,19 @@ def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
         assert not all(holds(name, table)), name
 
 
+def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:
+    axes: dict[str, list[object]] = {
+        "policy": ["external", "tinyops"], "machine": [*BOARDS], "memory.sdram.width": ["16 bit", "32 bit"],
+    }  # fmt: skip
+
+    def latency(cost: float) -> Callable[..., float]:
+        return lambda **at: 100 * (1 + cost * (at["policy"] == "external")) if "16 bit" in at.values() else 100
+
+    assert holds("sdram-width", frame(latency(0.06), **axes)) == [True] * 3
+    assert holds("sdram-width", frame(latency(0.002), **axes)) == [True, False, False]
+    assert holds("sdram-width", frame(latency(-0.06), **axes)) == [False, False, False]
+
+
 def test_the_cheapest_board() -> None:
     times = {"nucleo-l4r5zi": 300.0, "nucleo-f746zg": 90.0, "stm32f746g-disco": 80.0}
     assert cheapest(times, 100) == "nucleo-f746zg" and cheapest(times, 400) == "nucleo-l4r5zi"
