@@ -76,7 +76,17 @@ def buffering(frame: pandas.DataFrame) -> Iterator[Conclusion]:
         f"Double loses in {len(loses)} of {len(both)} cases ({at_f469} of them on the F469, which has no data cache):"
     )
     text += f" {_cases(loses)}. One large buffer takes filters, or stays in the DTCM, where two small ones do not."
-    yield Conclusion(text, 0 < len(loses) < len(both) / 2 and at_f469 > len(loses) / 2)
+    held = 0 < len(loses) < len(both) / 2 and at_f469 > len(loses) / 2
+    yield Conclusion(text, held and _lost_to_memory(frame, loses))
+
+
+def _lost_to_memory(frame: pandas.DataFrame, loses: list[Line]) -> bool:
+    """Whether waits for SDRAM and on-chip RAM are what double takes longer wherever it loses."""
+    costs = []
+    for name in ("cycles", "cycles_sdram", "cycles_sram"):
+        more = [(at, line["double"] - line["single"]) for at, line in lines(frame, "buffering", name) if len(line) == 2]
+        costs.append([cost for at, cost in more if any(at == lost for lost, _ in loses)])
+    return all(sdram + sram > 0.9 * every for every, sdram, sram in zip(*costs, strict=True))
 
 
 def _cases(found: list[Line]) -> str:
