@@ -203,6 +203,8 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     book = open_lab("overlap")
     book.compare("far")
     book.predict("far", None)
+    book.predict("far", 0)
+    book.predict("far", "much")
     book.predict("far", "5 x")
     book.compare("far")
     assert not book.check("ratio", None) and not book.check("ratio", 1) and not book.check("ratio", 1)
@@ -211,6 +213,8 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for text in (
         "It is 2.206",
+        "0 times cannot be: guess from 0.1 to 1000.",
+        "'much' is no number",
         "You predicted 5; it is 2.206",
         "instead of None",
         "It is external.latency_ms /",
