@@ -117,6 +117,8 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None and not self.rows and os.fstat(self._file).st_size <= len(HEAD):
+            self.remove()  # nothing was kept; the lock is still held
         os.close(self._file)
 
 
