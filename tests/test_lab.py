@@ -113,9 +113,9 @@ def test_the_end_of_the_answers_and_leaving() -> None:
     lab = read_lab("overlap")
     with pytest.raises(UsageError, match="the answers end before 'far', and the lab with them"):
         session(lab, lambda _: None)
-    made, said = session(lab, lambda id: {"far": "3", "ratio": "q"}[id])
+    made, said = session(lab, lambda id: {"far": "3", "ratio": "2.2", "cause": "q"}[id])
     assert not made.finished and made.to_json()["predictions"]["far"]["predicted"] == 3
-    assert "0 of 14 questions" in said and "far (times): 3, it was 2.2" in said
+    assert "1 of 14 questions: 1 right at once" in said and "far (times): 3, it was 2.2" in said
 
 
 def test_it_works_offline(lab: Lab, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +136,8 @@ def test_it_works_offline(lab: Lab, judge: Judge, monkeypatch: pytest.MonkeyPatc
         ("12.5%", "%", 12.5), ("2.2x", "times", 2.2), ("2.2 ×", "times", 2.2), ("1.2 s", "ms", 1200),
         ("148.63 / 67.38", "times", 148.63 / 67.38), ("100*(3-1)/3 %", "%", 200 / 3), ("4 KiB", "B", 4096),
         ("4,096 B", "B", 4096), ("-3", "%", -3), ("1e3", "ms", 1000), ("9 tiles", "tiles", 9), (" 7 ", "B", 7),
+        ("1 tile", "tiles", 1), ("1 byte", "B", 1), ("12.5%.", "%", 12.5), ("~ 12,5", "%", 12.5),
+        ("2 second", "ms", 2000),
     ],
 )  # fmt: skip
 def test_numbers_as_students_write_them(text: str, unit: str, value: float) -> None:
@@ -153,6 +155,34 @@ def test_numbers_as_students_write_them(text: str, unit: str, value: float) -> N
 def test_what_is_no_number(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         number(text, "ms")
+
+
+def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    book = open_lab("overlap")
+    assert not book.check("ratio", "2,206") and not book.check("ratio", 2206)
+    said = capsys.readouterr().out.splitlines()
+    assert "factor of 1000" in said[0] and said[0].endswith("read as one between thousands, so this was 2206.")
+    assert said[1] == "Not yet: that is off by a factor of 1000. Asked is times."
+    assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:
+    numbers, said = cycle("4321"), list[str]()
+    made = Session(read_lab("overlap"), lambda _: next(numbers), said.append, width=40)
+    assert made.run()
+    lines = "\n".join(said).splitlines()
+    wide = [line for line in lines if len(line) > 40]
+    # titles, commands to be copied and diagrams stay whole
+    assert all("$ mcusim" in line or line.startswith(("    ", "Overlap", "====", "Part", "----")) for line in wide)
+    assert sum(line.split() == ["single746", "double746"] for line in lines) == 1
+
+
+def test_no_question_asks_for_what_has_just_been_told(lab: Lab) -> None:
+    told: set[str] = set()
+    for step in lab.steps:
+        if isinstance(step, Compare):
+            told.add(step.value.text)
+        assert not isinstance(step, Ask) or step.answer.text not in told, step.id
 
 
 def test_mistakes_that_any_question_can_meet_with() -> None:
@@ -173,6 +203,8 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     book = open_lab("overlap")
     book.compare("far")
     book.predict("far", None)
+    book.predict("far", 0)
+    book.predict("far", "much")
     book.predict("far", "5 x")
     book.compare("far")
     assert not book.check("ratio", None) and not book.check("ratio", 1) and not book.check("ratio", 1)
@@ -181,6 +213,8 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for text in (
         "It is 2.206",
+        "0 times cannot be: guess from 0.1 to 1000.",
+        "'much' is no number",
         "You predicted 5; it is 2.206",
         "instead of None",
         "It is external.latency_ms /",

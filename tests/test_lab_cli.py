@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_a_terminal(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_is_left(tmp_path: Path) -> None:
-    for last, status, text in (("q", 1, "was left after 0 of"), ("\x04", 2, "the answers end before 'far'")):
+    for last, status, text in (("q", 1, "was left after 0 of"), ("\x04", 1, "with --save FILE it can be gone on with")):
         process, master = _spawned(["lab", "overlap"])
         _until(master, "> ")
         os.write(master, last.encode() + (b"\n" if last == "q" else b""))
@@ -109,6 +110,49 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
     time.sleep(0.5)  # Python's input() sees a signal that comes between its prompt and its read only when a line comes
     os.write(master, b"\x03")
     assert "Traceback" not in _until(master, None) and process.wait(timeout=30) == 130
+
+
+@pytest.mark.slow
+def test_a_lab_is_left_and_gone_on_with(tmp_path: Path) -> None:
+    """After Ctrl-C in the middle, and after q, the same command shows all so far again and asks for the next."""
+    kept, options = tmp_path / "kept.txt", ["lab", "overlap", "--save", str(tmp_path / "kept.txt")]
+    lines = [line for lines in STUDENT.values() for line in lines]
+    for typed, last, status in ((lines[:4], "\x03", 130), (["", *lines[4:9], "\udcff"], "q\n", 1), (lines[9:], "", 0)):
+        process, master = _spawned(options)
+        before = [*_answers(kept)]
+        said = "".join(_until(master, "> ", prompts=len(before) + 1))
+        assert all(f"> {line}" in said for line in before)
+        for place, line in enumerate(typed, 1):
+            os.write(master, f"{line}\n".encode(errors="surrogateescape"))
+            said = _until(master, "> " if last or place < len(typed) else None)
+        if last:
+            time.sleep(0.5)
+            os.write(master, last.encode())
+            said = _until(master, None)
+        assert process.wait(timeout=30) == status and "Traceback" not in said
+    assert [*_answers(kept)] == [*lines[:9], "\\xff", *lines[9:]]
+    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later" in said
+    assert main([*options[:2], "--answers", str(kept)]) == 0
+
+
+def _answers(path: Path) -> Iterator[str]:
+    if path.exists():
+        yield from (line for line in path.read_text().splitlines() if not line.startswith("#"))
+
+
+def test_only_a_file_of_that_lab_is_added_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    essay = tmp_path / "essay.txt"
+    essay.write_text("mine\n")
+    for path, said in (
+        (essay, "is not what --save has written: it does not begin with '# answers of mcusim lab overlap'"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "no" / "x", "No such file"),
+        (Path("/dev/full"), "is not what --save has written"),
+    ):
+        assert main(["lab", "overlap", "--save", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert said in error and len(error.splitlines()) == 1
+    assert essay.read_text() == "mine\n"
 
 
 def _spawned(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
@@ -122,11 +166,11 @@ def _spawned(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
     return process, master
 
 
-def _until(master: int, end: str | None, seconds: float = 60) -> str:
-    """What is printed up to ``end``, or until the terminal is closed."""
+def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) -> str:
+    """What is printed up to ``end``, with so many prompts before it, or until the terminal is closed."""
     said, last = "", time.monotonic() + seconds
     while time.monotonic() < last:
-        if end is not None and said.endswith(end):
+        if end is not None and said.endswith(end) and said.count("> ") - said.count("-> ") >= prompts:
             return said
         if not select.select([master], [], [], 0.2)[0]:
             continue
@@ -147,6 +191,9 @@ def _until(master: int, end: str | None, seconds: float = 60) -> str:
         (["overlap", "--solved"], "--solved has no effect without --notebook"),
         (["overlap", "--html", "x.html"], "--html has no effect without --teacher"),
         (["overlap", "--teacher", "--notebook", "x.ipynb"], "two things"),
+        (["overlap", "--teacher", "--save", "x"], "--save has no effect with --teacher"),
+        (["overlap", "--answers", "x", "--save", "y"], "two places for answers"),
+        (["--save", "x"], "--save needs the name of a lab"),
         (["overlap", "--teacher", "--json", "-"], "--json has no effect with --teacher"),
         (["--teacher"], "--teacher needs the name of a lab"),
         (["overlap", "--answers", "missing.txt"], "cannot read missing.txt: No such file"),

@@ -63,7 +63,7 @@ def frame(latency: Callable[..., float | None], **axes: list[object]) -> pandas.
         value = latency(**row)
         base = {**dict.fromkeys(INPUTS, "-"), **{key.replace("__", "."): one for key, one in row.items()}}
         outputs = {"status": "does-not-fit" if value is None else "ok", "latency_ms": value, "cycles": value}
-        found.append({**base, **outputs, "cycles_dma_wait": value, "cycles_sram": 0.0})
+        found.append({**base, **outputs, "cycles_dma_wait": value, "cycles_sram": 0.0, "cycles_sdram": value})
     return pandas.DataFrame(found)
 
 
@@ -101,6 +101,7 @@ def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
     found["cycles_dma_wait"] = [1.0 if kind == "double" else 2.0 for kind in found["buffering"]]
     assert holds("buffering", found) == [True] * 4
     assert "at 64 KiB (1.20 times)" in conclude("buffering", found)[3].text
+    assert holds("buffering", found.assign(cycles_sdram=0.0)) == [True, True, True, False]  # lost to what?
     found.loc[found["buffering"] == "double", "cycles_dma_wait"] = 3.0
     assert holds("buffering", found)[1] is False
     never = frame(lambda buffering, **_: 10.0 if buffering == "single" else 9.0, **axes)
@@ -123,18 +124,51 @@ def test_more_than_the_clocks_ratio_is_noticed() -> None:
     assert holds("clock", frame(lambda **at: 1 / latency(**at), **axes))[0] is False
 
 
+def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
+    """No latency depends on the axis, and nothing waits: no conclusion ends in an error, and not all of them hold."""
+    for name in sorted(ISSUE):
+        study = read_study(name)
+        axes: dict[str, list[object]] = {axis.key: [*axis.values] for axis in study.axes}
+        table = frame(lambda **_: 90.0, model=["net"], machine=[*study.machines], policy=[*study.policies], **axes)
+        table["cycles_dma_wait"] = 0
+        assert not all(holds(name, table)), name
+
+
+def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:
+    axes: dict[str, list[object]] = {
+        "policy": ["external", "tinyops"], "machine": [*BOARDS], "memory.sdram.width": ["16 bit", "32 bit"],
+    }  # fmt: skip
+
+    def latency(cost: float) -> Callable[..., float]:
+        return lambda **at: 100 * (1 + cost * (at["policy"] == "external")) if "16 bit" in at.values() else 100
+
+    assert holds("sdram-width", frame(latency(0.06), **axes)) == [True] * 3
+    assert holds("sdram-width", frame(latency(0.002), **axes)) == [True, False, False]
+    assert holds("sdram-width", frame(latency(-0.06), **axes)) == [False, False, False]
+
+
 def test_the_cheapest_board() -> None:
     times = {"nucleo-l4r5zi": 300.0, "nucleo-f746zg": 90.0, "stm32f746g-disco": 80.0}
     assert cheapest(times, 100) == "nucleo-f746zg" and cheapest(times, 400) == "nucleo-l4r5zi"
     assert cheapest(times, 85) == "stm32f746g-disco" and cheapest(times, 1) is None
-    table = frame(lambda machine, model: times[machine], machine=[*times], model=["net"])
+    times |= {"stm32f469i-disco": 200.0, "nucleo-h743zi": 110.0}
+    axes: dict[str, list[object]] = {"machine": [*times], "model": ["net"], "policy": ["internal"]}
+    table = frame(lambda machine, **_: times[machine], **axes)
     text = conclude("boards", table)[0].text
     assert (
         text
-        == "net within 100 ms: 2 of 3 boards make it, the cheapest is nucleo-f746zg with 90.0 ms and 25 USD (assumed)."
+        == "net within 100 ms: 2 of 5 boards make it, the cheapest is nucleo-f746zg with 90.0 ms and 25 USD (assumed)."
     )
-    slow = frame(lambda **_: 101.0, machine=[*times], model=["net"])
-    assert holds("boards", slow)[0] is False and "0 of 3 boards make it." in conclude("boards", slow)[0].text
+    assert holds("boards", table) == [True, True, False]  # an M7 at 480 MHz that is slower than one at 216 MHz
+    times["nucleo-h743zi"] = 40.0
+    table = frame(lambda machine, **_: times[machine], **axes)
+    assert holds("boards", table) == [True] * 3
+    said = conclude("boards", table)[2].text
+    assert said.startswith(
+        "On chip nucleo-h743zi (480 MHz) is 2.25 times as fast as nucleo-f746zg (216 MHz), and that 2.22"
+    )
+    slow = frame(lambda **_: 101.0, **axes)
+    assert holds("boards", slow)[0] is False and "0 of 5 boards make it." in conclude("boards", slow)[0].text
 
 
 def test_every_price_has_a_basis_and_a_source() -> None:

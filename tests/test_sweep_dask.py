@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,15 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
         told = capsys.readouterr().err
         assert told.startswith("error: no Dask scheduler at "), told
         assert len(told.splitlines()) == 1
-    assert not output.exists()
+    assert names(tmp_path) == ["study.toml"]  # nor the journal of no point
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)  # as if it were not installed
+    study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
+    assert main(["sweep", str(study), "-o", str(output), "--dask", "tcp://127.0.0.1:8786"]) == 2
+    told = 'error: --dask needs the package "distributed": pip install "mcusim[dask]"\n'
+    assert capsys.readouterr().err == told and names(tmp_path) == ["study.toml"]
 
 
 class Deadly:

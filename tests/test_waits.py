@@ -72,6 +72,21 @@ def test_waiting_for_the_dma_names_what_it_brings() -> None:
     assert waits and {(wait.region, wait.role) for wait in waits} == {("sdram", "input")}
 
 
+def test_a_wait_for_several_transfers_is_each_ones_up_to_its_end() -> None:
+    """Multipliers and shifts come last: what is saved without copying them is about what was waited for them."""
+    every, less = run_of("ds-cnn", F469, "tinyops"), run_of("ds-cnn", F469, "tinyops", overlay="input,filter,bias")
+    found: Counter[str] = Counter()
+    for wait in every.waits:
+        found[wait.role] += wait.cycles if wait.cause == "dma_wait" else 0
+    saved = every.by_cause["dma_wait"] - less.by_cause["dma_wait"]
+    assert saved > 0 and found["multiplier"] + found["shift"] == pytest.approx(saved, rel=0.25)
+    assert found["input"] > 0.7 * every.by_cause["dma_wait"]
+    ends = {e.label.split()[-1]: e.end for e in every.events[:5]}
+    waited = {w.role: w.cycles for w in every.waits if w.operator == 0 and w.cause == "dma_wait"}
+    assert waited["input"] == ends["input"] > 0 and waited["filter"] == ends["filter"] - ends["input"]
+    assert sum(waited.values()) == ends["shift"]
+
+
 def test_parts_are_whole_and_none_is_off_by_one() -> None:
     for whole, weights in ((10, [1, 1, 1]), (0, [5, 2]), (7, [0, 3, 0, 4]), (10**15, [1, 10**9, 7])):
         parts = shared_out(whole, weights)

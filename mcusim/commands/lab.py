@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,17 +23,20 @@ Answers = Annotated[
     Path | None,
     typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # begins a comment."),
 ]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Keep what you type in FILE; the same command goes on from there."),
+]
 Notebook = Annotated[Path | None, typer.Option("--notebook", metavar="FILE", help="Write it as a Jupyter notebook.")]
 Solved = Annotated[bool, typer.Option("--solved", help="With --notebook: with the solution in its cells.")]
 Teacher = Annotated[bool, typer.Option("--teacher", help="The teacher's page: answers, mistakes, what to discuss.")]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --teacher: as an HTML page.")]
 
-_LONGEST = 1 << 20
-
 
 def lab(
     name: Name = None,
     answers: Answers = None,
+    save: Save = None,
     notebook: Notebook = None,
     solved: Solved = False,
     teacher: Teacher = False,
@@ -45,33 +49,32 @@ def lab(
     \b
     Examples:
       mcusim lab
-      mcusim lab overlap
+      mcusim lab overlap --save answers.txt
       mcusim lab overlap --notebook overlap.ipynb
       mcusim lab overlap --teacher --html teacher.html
     """
-    _check(name, answers, notebook, solved, teacher, html, json)
-    output = Output(json, force, [answers])
+    _check(name, {"--answers": answers, "--save": save, "--json": json}, notebook, solved, teacher, html)
+    output = Output(json, force, [answers, save])
     check_outputs([path for path in (notebook, html) if path is not None], json, [answers], force)
+    with spinner("opening the labs"):  # the first start after an installation compiles what they need
+        from mcusim.study.lab import read_lab
     if name is None:
         return _list()
-    from mcusim.study.lab import read_lab
-
     found = read_lab(name)
     if notebook is not None:
         return _notebook(found, notebook, solved, force)
     if teacher:
         return _teacher(found, html, force)
-    return _session(found, answers, output)
+    return _session(found, answers, save, output)
 
 
 def _check(
     name: str | None,
-    answers: Path | None,
+    of_a_session: Mapping[str, Path | None],
     notebook: Path | None,
     solved: bool,
     teacher: bool,
     html: Path | None,
-    json: Path | None,
 ) -> None:
     """Raise UsageError for options that contradict each other or have no effect."""
     if solved and notebook is None:
@@ -82,10 +85,11 @@ def _check(
     given = [way for way, value in ways.items() if value is not None]
     if len(given) > 1:
         raise UsageError("--notebook and --teacher are two things; ask for one")
-    named = {"--answers": answers, "--json": json}
-    idle = [option for option, value in named.items() if value is not None]
+    idle = [option for option, value in of_a_session.items() if value is not None]
     if given and idle:
         raise UsageError(f"{idle[0]} has no effect with {given[0]}")
+    if {"--answers", "--save"} <= {*idle}:
+        raise UsageError("--answers and --save are two places for answers; name one")
     if name is None and (given or idle):
         raise UsageError(f"{(given or idle)[0]} needs the name of a lab")
 
@@ -96,7 +100,15 @@ def _list() -> int:
 
     found = [read_lab(name) for name in lab_names()]
     rows = [["lab", "about", "minutes"], *([one.name, one.title, str(one.minutes)] for one in found)]
-    print("\n".join([*columns(rows, left=2, indent=0), "", "mcusim lab NAME begins one."]))
+    print(
+        "\n".join(
+            [
+                *columns(rows, left=2, indent=0),
+                "",
+                "mcusim lab NAME begins one; with --save FILE it may be left, and gone on with later.",
+            ]
+        )
+    )
     return 0
 
 
@@ -121,53 +133,24 @@ def _teacher(found: Lab, html: Path | None, force: bool) -> int:
     return 0
 
 
-def _session(found: Lab, answers: Path | None, output: Output) -> int:
+def _session(found: Lab, answers: Path | None, save: Path | None, output: Output) -> int:
+    from mcusim.commands.lab_answers import from_file, kept, typed
     from mcusim.study.lab import Session
+    from mcusim.study.lab.session import WIDTH
 
     shown = sys.stderr if output.to_stdout else sys.stdout
 
     def say(text: str, end: str = "\n") -> None:
         print(text, end=end, file=shown, flush=True)
 
-    session = Session(found, _typed(say) if answers is None else _given(answers, say), say, spinner)
+    read = typed(say) if answers is None else from_file(answers, say)
+    if save is not None:
+        read = kept(save, found.name, say, read)
+    width = min(WIDTH, shutil.get_terminal_size().columns - 1) if shown.isatty() else WIDTH
+    session = Session(found, read, say, spinner, max(width, 20))
     done = session.run()
     output.emit(None, session.to_json)
     if not done:
-        fail(f"lab {found.name} was left after {len(session.answers)} of {len(found.questions)} questions")
+        later = "with --save FILE it can be gone on with" if save is None else "the same command goes on from here"
+        fail(f"lab {found.name} was left after {len(session.answers)} of {len(found.questions)} questions; {later}")
     return 0 if done else 1
-
-
-def _typed(say: Callable[..., None]) -> Callable[[str], str]:
-    """What is typed at a terminal, or comes through a pipe and is shown behind its prompt."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        return input
-
-    def read(prompt: str) -> str:
-        say(prompt, end="")
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        if not sys.stdin.isatty():
-            say(line.rstrip("\n"))
-        return line
-
-    return read
-
-
-def _given(path: Path, say: Callable[..., None]) -> Callable[[str], str]:
-    """The lines of a file, each shown behind its prompt as if it were typed."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(_LONGEST)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
-    lines = iter([line for line in text.splitlines() if line.strip() and not line.startswith("#")])
-
-    def read(prompt: str) -> str:
-        line = next(lines, None)
-        if line is None:
-            raise EOFError
-        say(f"{prompt}{line}")
-        return line
-
-    return read

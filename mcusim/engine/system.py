@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from fractions import Fraction
+from itertools import takewhile
 from typing import Any
 
 import simpy
@@ -112,12 +113,16 @@ class System:
             self._account(last)["dma_wait"] += self._waited(last, start)
 
     def _waited(self, operator: int, since: int) -> int:
-        """Cycles that the core waited until now, for the task that ended last."""
-        cycles = int(self.env.now) - since
-        if cycles:
-            ended = self._tasks[self.events[-1].task]
-            self.waits.waited(operator, ended if isinstance(ended, Transfer) else None, cycles)
-        return cycles
+        """Cycles that the core waited until now: for each transfer of ``operator`` those up to its end, and the rest
+        for the task that ended last."""
+        begin = since
+        ended = [*takewhile(lambda event: event.end > since, reversed(self.events))][::-1]
+        for event in [*(event for event in ended if event.operator == operator), *ended[-1:]]:
+            if event.end > begin:
+                task = self._tasks[event.task]
+                self.waits.waited(operator, task if isinstance(task, Transfer) else None, event.end - begin)
+                begin = event.end
+        return int(self.env.now) - since
 
     def taken(self) -> int:
         """Core cycles that the DMA driver took and that nobody has spent yet; the caller spends them."""

@@ -128,6 +128,8 @@ def base_settings(
     expect("kernels", kernels, ((str, type(None)), "a text"))
     if weights is not None:
         expect("weights", weights, ((str,), "the name of a region or None"))
+    if isinstance(overlay, str):
+        overlay = overlay.split(",")
     copied = OVERLAYS if overlay is None else many("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
     if buffering is not None:
         expect("buffering", buffering, NAME)

@@ -55,8 +55,8 @@ def simulate(
     ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
     ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
     bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
-    what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant``; ``buffering`` is ``double`` (its
-    default) or ``single``.
+    what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
+    between them); ``buffering`` is ``double`` (its default) or ``single``.
 
     ``fidelity`` ``replay`` plays the kernels' cost profile, ``emulate`` runs the compiled kernel set on the inputs of
     ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or

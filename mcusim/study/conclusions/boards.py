@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mcusim.study.conclusions.lines import Conclusion
+from mcusim.study.conclusions.lines import F469, Conclusion, span
 
 if TYPE_CHECKING:
     import pandas
@@ -18,6 +18,12 @@ __all__ = ["TARGET_MS", "board_prices", "boards", "cheapest"]
 
 TARGET_MS = 100.0
 _TARGETS = (25, 50, 100, 200, 400, 800)
+_CORES = (
+    "nucleo-h743zi",
+    "nucleo-f746zg",
+    F469,
+    "nucleo-l4r5zi",
+)  # two M7, then two M4, each with the faster clock first
 
 
 @cache
@@ -50,3 +56,16 @@ def boards(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     relaxed = [[prices[b] for target in _TARGETS if (b := cheapest(times, target))] for times in fastest.values()]
     text = "A longer target never needs a dearer board."
     yield Conclusion(text, all(b <= a for row in relaxed for a, b in pairwise(row)))
+    yield _on_chip(frame)
+
+
+def _on_chip(frame: pandas.DataFrame) -> Conclusion:
+    """The boards by core and clock, each compared with the next."""
+    from mcusim.machine import load_machine
+
+    ran = frame[(frame["status"] == "ok") & (frame["policy"] == "internal")]
+    times = {machine: ran[ran["machine"] == machine].set_index("model")["latency_ms"].to_dict() for machine in _CORES}
+    steps = [[times[b][model] / times[a][model] for model in times[a]] for a, b in pairwise(_CORES)]
+    first, *rest = (f"{machine} ({load_machine(machine).core.clock // 10**6} MHz)" for machine in _CORES)
+    text = ", and that ".join(f"{span(step)} times as fast as {board}" for step, board in zip(steps, rest, strict=True))
+    return Conclusion(f"On chip {first} is {text}.", all(min(step) > 1 for step in steps))

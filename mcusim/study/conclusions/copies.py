@@ -76,7 +76,17 @@ def buffering(frame: pandas.DataFrame) -> Iterator[Conclusion]:
         f"Double loses in {len(loses)} of {len(both)} cases ({at_f469} of them on the F469, which has no data cache):"
     )
     text += f" {_cases(loses)}. One large buffer takes filters, or stays in the DTCM, where two small ones do not."
-    yield Conclusion(text, 0 < len(loses) < len(both) / 2 and at_f469 > len(loses) / 2)
+    held = 0 < len(loses) < len(both) / 2 and at_f469 > len(loses) / 2
+    yield Conclusion(text, held and _lost_to_memory(frame, loses))
+
+
+def _lost_to_memory(frame: pandas.DataFrame, loses: list[Line]) -> bool:
+    """Whether waits for SDRAM and on-chip RAM are what double takes longer wherever it loses."""
+    costs = []
+    for name in ("cycles", "cycles_sdram", "cycles_sram"):
+        more = [(at, line["double"] - line["single"]) for at, line in lines(frame, "buffering", name) if len(line) == 2]
+        costs.append([cost for at, cost in more if any(at == lost for lost, _ in loses)])
+    return all(sdram + sram > 0.9 * every for every, sdram, sram in zip(*costs, strict=True))
 
 
 def _cases(found: list[Line]) -> str:
@@ -98,7 +108,8 @@ def overlays(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     times = ratios(slow, "none", every)
     text = f"All together are the fastest, {span(times)} times as fast as none."
     yield Conclusion(text, all(line[every] == min(line.values()) for _, line in slow) and min(times) > 1)
-    share = [(line["none"] - line["input,filter"]) / (line["none"] - line[every]) for _, line in slow]
+    brought = [(line["none"] - line["input,filter"], line["none"] - line[every]) for _, line in slow]
+    share = [some / all_ if all_ > 0 else 0.0 for some, all_ in brought]
     yield Conclusion(f"Inputs and filters bring {100 * min(share):.0f} % of that or more.", min(share) > 0.75)
     with_cache = ratios(fast, every, "none")
     text = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def never_falls(found: Iterable[Line]) -> bool:
 
 
 def ratios(found: Iterable[Line], of: Any, to: Any) -> list[float]:
-    """The figure at ``of`` in parts of that at ``to``, for each line."""
-    return [line[of] / line[to] for _, line in found]
+    """The figure at ``of`` in parts of that at ``to``, for each line; infinite when only the latter is 0."""
+    return [line[of] / line[to] if line[to] else 1.0 if line[of] == line[to] else inf for _, line in found]
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:

@@ -2,6 +2,6 @@
 
 from mcusim.study.lab.book import Book, open_lab
 from mcusim.study.lab.lab_file import lab_names, read_lab
-from mcusim.study.lab.session import Session
+from mcusim.study.lab.session import LEAVE, Session
 
-__all__ = ["Book", "Session", "lab_names", "open_lab", "read_lab"]
+__all__ = ["LEAVE", "Book", "Session", "lab_names", "open_lab", "read_lab"]

@@ -34,14 +34,18 @@ class Book:
         self._tries: Counter[str] = Counter()
 
     def predict(self, id: str, value: float | str | None) -> None:
-        """Note a prediction. Raises UsageError for an unknown id or a number that cannot be."""
+        """Note a prediction, or say why it is none. Raises UsageError for an unknown id."""
         step = next((s for s in self.lab.steps if isinstance(s, Predict) and s.id == id), None)
         if step is None:
             raise UsageError(f"lab {self.lab.name} has no prediction '{id}'")
         if value is None:
             print(f"Write a number instead of None ({step.unit}).")
             return
-        self._predicted[id] = self._judge.predicted(step, str(value))
+        try:
+            self._predicted[id] = self._judge.predicted(step, str(value))
+        except UsageError as error:
+            print(f"{error}.")
+            return
         print(f"Noted: {shown(self._predicted[id])} {step.unit}.")
 
     def compare(self, id: str) -> None:

@@ -52,8 +52,9 @@ def figures_of(result: Result) -> dict[str, float]:
     }
 
 
-def figures_table(results: Mapping[str, Result]) -> str:
-    """The figures of several runs, one column each; causes of no cycle are left out."""
+def figures_table(results: Mapping[str, Result], width: int | None = None) -> str:
+    """The figures of several runs, one column each; causes of no cycle are left out. What is wider than ``width`` comes
+    in parts below each other."""
     found = {name: figures_of(result) for name, result in results.items()}
     rows = [["", *found]]
     for figure in FIGURES:
@@ -61,7 +62,17 @@ def figures_table(results: Mapping[str, Result]) -> str:
         if figure in _TABLE or any(values):
             label = _TABLE.get(figure, f"  {figure}")
             rows.append([label, *(f"{v:,.2f}" if figure in ("latency_ms", "energy_mj") else f"{v:,}" for v in values)])
-    return "\n".join(columns(rows))
+    return _within(rows, width)
+
+
+def _within(rows: list[list[str]], width: int | None) -> str:
+    found, count = columns(rows), len(rows[0])
+    if width is None or count == 2 or max(map(len, found)) <= width:
+        return "\n".join(found)
+    middle = count // 2 + 1
+    return "\n\n".join(
+        _within([[row[0], *row[part]] for row in rows], width) for part in (slice(1, middle), slice(middle, None))
+    )
 
 
 class Figures(Mapping[str, float]):
@@ -80,8 +91,8 @@ class Figures(Mapping[str, float]):
             self._results[name] = simulate(self.lab.model, run.machine, run.policy, **run.options)  # type: ignore[arg-type]
         return self._results[name]
 
-    def table(self, names: tuple[str, ...]) -> str:
-        return figures_table({name: self.result(name) for name in names})
+    def table(self, names: tuple[str, ...], width: int | None = None) -> str:
+        return figures_table({name: self.result(name) for name in names}, width)
 
     def value(self, expression: Expression) -> float:
         """Raises ValueError for an expression that has no value."""
@@ -110,7 +121,7 @@ class Figures(Mapping[str, float]):
 
 def shown(value: float) -> str:
     """A number as the lab writes it: whole ones whole, others with four significant digits."""
-    return f"{value:,}" if isinstance(value, int) or abs(value) >= 10_000 else f"{value:.4g}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def command(lab: Lab, run: Run) -> str:

@@ -17,7 +17,7 @@ __all__ = ["Judge", "Verdict", "number"]
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
     "times": {"times": 1, "fold": 1, "x": 1, "×": 1},
-    "ms": {"ms": 1, "s": 1e3, "us": 1e-3, "µs": 1e-3},
+    "ms": {"ms": 1, "milliseconds": 1, "s": 1e3, "seconds": 1e3, "us": 1e-3, "µs": 1e-3},
     "B": {"b": 1, "bytes": 1, "kib": 1024},
 }
 _THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3}(?:,\d{3})+)(?![\d,])")
@@ -40,15 +40,16 @@ def number(text: str, unit: str) -> float:
 
     Raises UsageError that says what is not understood.
     """
-    plain = _THOUSANDS.sub(lambda found: found[1].replace(",", ""), text.strip())
+    plain = _THOUSANDS.sub(lambda found: found[1].replace(",", ""), text.strip().lstrip("~≈ "))
     factor = 1.0
     found = _UNIT.match(plain)
     if found:
-        plain, named = found[1], found[2].strip()
+        plain, named = found[1], found[2].strip().rstrip(".")
         known = _UNITS.get(unit, {unit: 1})
-        if named.lower() not in known:
+        meant = next((one for one in (named.lower(), f"{named.lower()}s") if one in known), None)  # 1 byte, 9 tile
+        if meant is None:
             raise UsageError(f"{named[:40]!r} is not what is asked for; the answer is in {unit}")
-        factor = known[named.lower()]
+        factor = known[meant]
     plain = re.sub(r"(?<=\d),(?=\d)", ".", plain)  # a decimal comma
     try:
         value = parse(plain, ())({})
@@ -111,6 +112,8 @@ class Judge:
             if isclose(given, self.figures.value(mistake.value), rel_tol=max(near, 0.002)):
                 return f"Not yet. {mistake.hint}"
         diagnosed = _diagnosed(given, right, question, max(near, 0.002))
+        if diagnosed and _THOUSANDS.search(text):
+            diagnosed += f" A comma before three digits is read as one between thousands, so this was {shown(given)}."
         direction = "too low" if given < right else "too high"
         return diagnosed or f"Not yet: {shown(given)} is {direction}. {self.hint(question, tries)}"
 
@@ -128,7 +131,7 @@ def allowed(question: Question) -> int:
 
 def _chosen(question: Choose, text: str) -> Choice:
     try:
-        place = int(text.strip().rstrip("."))
+        place = int(text.strip().rstrip(".)"))
     except ValueError:
         place = 0
     if not 1 <= place <= len(question.choices):

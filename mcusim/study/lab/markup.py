@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from mcusim.report.page import plain
 
-__all__ = ["html", "terminal"]
+__all__ = ["html", "terminal", "wrapped"]
 
 _WIDTH = 78
 
@@ -20,13 +20,14 @@ def terminal(text: str, width: int = _WIDTH) -> str:
         if kind == "block":
             found.append("\n".join(lines))
         elif kind == "list":
-            found.append("\n".join(_wrapped(line, width, "- ", "  ") for line in lines))
+            found.append("\n".join(wrapped(line, width, "- ", "  ") for line in lines))
         else:
-            found.append(_wrapped(" ".join(lines), width))
+            found.append(wrapped(" ".join(lines), width))
     return "\n\n".join(found)
 
 
-def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+    """One paragraph in lines of ``width``; the first begins with ``first``, the others with ``rest``."""
     lines = textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )

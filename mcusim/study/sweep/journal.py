@@ -129,8 +129,8 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if os.fstat(self._file).st_size == len(HEAD) and self._is_there():
-            self.remove()  # nothing was done
+        if os.fstat(self._file).st_size <= len(HEAD) and self._is_there():
+            self.remove()  # nothing was done; the lock is still held
         os.close(self._file)
 
 
