@@ -118,6 +118,23 @@ def test_the_end_of_the_answers_and_leaving() -> None:
     assert "1 of 14 questions: 1 right at once" in said and "far (times): 3, it was 2.2" in said
 
 
+def test_what_counts_as_a_try_and_as_at_once() -> None:
+    typed = {"far": ["3"], "ratio": ["what?", "2.2"], "cause": ["?", "2"], "one": ["q"]}
+    made, said = session(read_lab("overlap"), lambda id: typed[id].pop(0))
+    assert [(one["tries"], one["hints"]) for one in made.answers] == [(1, 0), (1, 1)]
+    assert "2 of 14 questions: 1 right at once, 1 later" in said
+
+
+def test_the_table_says_what_a_run_says() -> None:
+    figures = Figures(read_lab("overlap"))
+    energy = figures.result("single").energy
+    assert energy is not None and figures["single.latency_ms"] == energy.latency_ms
+    assert 0 == figures["external.sram_bytes"] < figures["single.sram_bytes"] < figures["internal.sram_bytes"]
+    table = figures.table(("internal", "single"))
+    for name in ("sram_bytes", "tile_buffer", "filter_buffer", "calls", "cycles", "dma_wait"):
+        assert f"{figures[f'single.{name}']:,}" in table, name
+
+
 def test_it_works_offline(lab: Lab, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a connection was asked for")

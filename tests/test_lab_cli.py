@@ -215,6 +215,14 @@ def test_a_file_of_bytes_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "it is no text" in capsys.readouterr().err
 
 
+def test_what_a_file_has_is_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"\x1b[2J5\n" + bytes(100_000))
+    assert main(["lab", "overlap", "--answers", str(path)]) == 2
+    said = capsys.readouterr().out
+    assert "> '\\x1b[2J5'\n" in said and "\x1b" not in said and "\0" not in said and len(said) < 4000
+
+
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text("mine")

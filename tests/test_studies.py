@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
@@ -132,6 +133,49 @@ def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
         table = frame(lambda **_: 90.0, model=["net"], machine=[*study.machines], policy=[*study.policies], **axes)
         table["cycles_dma_wait"] = 0
         assert not all(holds(name, table)), name
+
+
+def test_flash_that_no_line_can_help_and_a_cache_that_beats_on_chip_ram() -> None:
+    states, lines = [0, 1, 5, 7], [0, 8]
+    flash: dict[str, list[object]] = {
+        "memory.flash.wait_states": [*states],
+        "memory.flash.accelerator.data_lines": [*lines],
+    }
+
+    def latency(gain: float, at_none: float) -> Callable[..., float]:
+        def of(**at: Any) -> float:
+            waits, lines = at["memory.flash.wait_states"], at["memory.flash.accelerator.data_lines"]
+            return 100 + waits * (1 - gain * bool(lines)) * 3 - at_none * bool(lines)
+
+        return of
+
+    assert holds("flash-wait-states", frame(latency(0.5, 0), **flash)) == [True, True, True]
+    assert holds("flash-wait-states", frame(latency(0.5, 1), **flash)) == [True, True, False]
+    assert holds("flash-wait-states", frame(latency(0.01, 0), **flash)) == [True, True, False]
+    sizes = ["0 B", "4 KiB", "32 KiB"]
+    cache: dict[str, list[object]] = {"policy": ["internal", "external"], "cache.data.size": [*sizes]}
+
+    def cached(least: float) -> Callable[..., float]:
+        far = dict(zip(sizes, (200.0, 130.0, least), strict=True))
+        return lambda **at: 100.0 if at["policy"] == "internal" else far[at["cache.data.size"]]
+
+    assert holds("cache-size", frame(cached(101), **cache)) == [True, True]
+    assert holds("cache-size", frame(cached(90), **cache)) == [True, False]
+
+
+def test_overlays_of_little_are_noticed() -> None:
+    kinds = read_study("overlays").axes[0].values
+    axes: dict[str, list[object]] = {"machine": [*BOARDS], "overlay": [*kinds]}
+
+    def latency(weights: dict[str, float]) -> Callable[..., float]:
+        def of(machine: str, overlay: str) -> float:
+            saved = sum(weights.get(one, 0) for one in overlay.split(","))
+            return 100 - saved if machine == BOARDS[0] else 100 + saved / 10
+
+        return of
+
+    assert holds("overlays", frame(latency({"input": 20, "filter": 20, "bias": 2, "quant": 2}), **axes)) == [True] * 4
+    assert holds("overlays", frame(latency({"input": 2, "filter": 2, "bias": 20, "quant": 20}), **axes))[2] is False
 
 
 def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:

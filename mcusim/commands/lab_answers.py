@@ -98,7 +98,7 @@ def _replayed(lines: Iterator[str], say: Say, then: Read) -> Read:
         line = next(lines, None)
         if line is None:
             return then(prompt)
-        say(f"{prompt}{line}")
+        say(f"{prompt}{line if line.isprintable() else ascii(line)[:80]}")
         return line
 
     return read
