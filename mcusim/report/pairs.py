@@ -16,11 +16,13 @@ __all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels"
 
 @dataclass(frozen=True)
 class Pair:
-    """Why ``label`` takes longer than ``base``, two short names; ``place`` says where both ran."""
+    """Why ``label`` takes longer than ``base``, two short names; ``place`` says where both ran, ``rows`` which of the
+    results they are."""
 
     base: str
     label: str
     place: str
+    rows: tuple[int, int]
     first: Result
     second: Result
     parts: tuple[Difference, ...]
@@ -59,18 +61,17 @@ def labels(results: Sequence[Result]) -> list[str]:
 
 def pairs(results: Sequence[Result]) -> list[Pair]:
     """Of runs of one model: on each machine every run by the fastest one, and that by the fastest of all."""
-    ran = [result for result in results if result.run is not None]
-    machines: dict[tuple[str, str], list[Result]] = {}
-    for result in ran:
-        machines.setdefault(_machine(result), []).append(result)
-    best = [min(found, key=_seconds) for found in machines.values()]
+    machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may stand there twice
+    for place, result in enumerate(results):
+        if result.run is not None:
+            machines.setdefault(_machine(result), []).append(place)
+    seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
+    best = [min(found, key=lambda place: seconds[place]) for found in machines.values()]
     several = len({_machine(result) for result in results}) > 1
-    chosen = [
-        (base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one is not base
-    ]
-    first = min(best, key=_seconds, default=None)
-    chosen += [(first, one) for one in best if first is not None and one is not first]
-    return [_pair(base, one, several) for base, one in chosen]
+    chosen = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
+    first = min(best, key=lambda place: seconds[place], default=0)
+    chosen += [(first, one) for one in best if one != first]
+    return [_pair(results, base, one, several) for base, one in chosen]
 
 
 def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
@@ -88,17 +89,19 @@ def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     """Each pair as plain data: ``row`` takes ``ms`` longer than ``than_row``, numbers of rows from 0; ``parts`` are
     milliseconds too and sum to it, largest first, by ``cause``, ``region`` ('' for none) and ``what``, as
     :class:`~mcusim.report.difference.Difference` has them."""
-    number = {id(result): i for i, result in enumerate(results)}
+    places: dict[str, list[int]] = {}
+    for place, result in enumerate(results):
+        places.setdefault(result.model, []).append(place)
     return [
         {
             "model": model,
-            "row": number[id(pair.second)],
-            "than_row": number[id(pair.first)],
+            "row": found[pair.rows[1]],
+            "than_row": found[pair.rows[0]],
             "ms": float(1000 * sum(part.seconds for part in pair.parts)),
             "parts": [_part(part) for part in pair.parts],
         }
-        for model, members in by_model(results).items()
-        for pair in pairs(members)
+        for model, found in places.items()
+        for pair in pairs([results[place] for place in found])
     ]
 
 
@@ -106,11 +109,12 @@ def _part(part: Difference) -> Mapping[str, Any]:
     return {"cause": part.cause, "region": part.region, "what": part.what, "ms": part.ms}
 
 
-def _pair(a: Result, b: Result, several: bool) -> Pair:
+def _pair(results: Sequence[Result], base: int, one: int, several: bool) -> Pair:
+    a, b = results[base], results[one]
     first, second = labels([a, b])
     where = ", ".join(text for text in (a.machine.name, shortened(_changes(a), 80)) if text)
     place = f"On {where}: " if several and _machine(a) == _machine(b) else ""
-    return Pair(first, second, place, a, b, explain(a, b))
+    return Pair(first, second, place, (base, one), a, b, explain(a, b))
 
 
 def _machine(result: Result) -> tuple[str, str]:
@@ -119,7 +123,3 @@ def _machine(result: Result) -> tuple[str, str]:
 
 def _changes(result: Result) -> str:
     return ", ".join(f"{key} = {value}" for key, value in result.machine.changes.items())
-
-
-def _seconds(result: Result) -> float:
-    return result.run.cycles / result.run.clock if result.run else 0.0
