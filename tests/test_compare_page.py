@@ -15,7 +15,8 @@ from test_memory_html import HOSTILE
 from mcusim import compare, simulate
 from mcusim.cli import main
 from mcusim.report import Result
-from mcusim.report.compare_page import compare_page, labels
+from mcusim.report.compare_page import compare_page
+from mcusim.report.pairs import labels
 
 __all__ = ["browser"]
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"

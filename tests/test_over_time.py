@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,9 @@ from mcusim.engine.waits import transferred
 from mcusim.machine import load_machine
 from mcusim.plan.program import Buffer, Span, Transfer
 from mcusim.report import Result
+from mcusim.report import lanes as page_lanes
 from mcusim.report.over_time import core_segments, lanes, occupancy, rates
+from mcusim.report.time_figure import time_figure
 
 
 def run_of(result: Result) -> Run:
@@ -34,6 +37,37 @@ def test_the_core_is_told_without_a_gap(run: Run) -> None:
         by_operator[segment.operator] += segment.end - segment.start
     assert {o.index: o.cycles for o in run.operators} == dict(by_operator) or run.cycles == 0
     assert sum(s.end - s.start for s in segments if s.event is None) == run.by_cause["dma_wait"]
+
+
+@given(runs())
+def test_the_page_s_operators_are_where_the_core_is_at_work_on_them(run: Run) -> None:
+    """Also where an operator goes on after another one has begun."""
+    row = page_lanes.lanes(run)[0]
+    assert [e.start for e in row.entries] == [0, *(e.end for e in row.entries[:-1])][: len(row.entries)]
+    spent: Counter[int] = Counter()
+    for entry in row.entries:
+        own = [s for s in core_segments(run) if entry.start <= s.start < entry.end]
+        assert {s.operator for s in own} <= {int(entry.text.split()[0])}
+        spent[int(entry.text.split()[0])] += entry.end - entry.start
+    assert {o.index: o.cycles for o in run.operators} == dict(spent) or run.cycles == 0
+
+
+def test_the_page_of_20000_buffers_is_made_in_a_moment() -> None:
+    """Buffers that live long and change at every operator: their lives and bytes are not found by trying all."""
+    result = simulate("proxyless-w0.25-r160", MACHINE, "external")
+    run, count = run_of(result), 20_000
+    last = len(run.header.operators) - 1
+    buffers = tuple(
+        Buffer(f"b{i}", "activation", Span("sdram", run.header.buffers[0].span.address, 16), i % last, last)
+        for i in range(count)
+    )
+    shifted = tuple(replace(b, span=replace(b.span, address=0xC0000000 + 16 * i)) for i, b in enumerate(buffers))
+    many = replace(run, header=replace(run.header, buffers=shifted))
+    started = process_time()
+    figure = time_figure(many, result.machine)
+    assert process_time() - started < 4
+    (curve,) = [trace for trace in figure.data if trace.get("mode") == "lines"]
+    assert max(curve["y"]) * 1024 == 16 * count == max(n for _, n in occupancy(many, result.machine)["sdram"])
 
 
 @given(runs())

@@ -223,3 +223,19 @@ def test_a_browser_draws_it(tmp_path: Path, width: int) -> None:
     }, 800));"""
     title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script, width)
     assert json.loads(title) == [2 + 2 + 4 + 1, True, True]
+
+
+@pytest.mark.parametrize("count", [2, 5, 40])
+def test_long_values_of_parallel_coordinates_do_not_reach_each_other(count: int) -> None:
+    """Beside an axis stand at most six letters, which fit between axes at 390 pixels; longer values stand on end."""
+    values = [f"value {n:02d} of some length" for n in range(count)]
+    frame = pandas.DataFrame([row("m", "x", value, 1, 10.0 + n) for n, value in enumerate(values)])
+    figure = next(f for f in figures(frame) if "parallel" in str(f) or len(f["layout"].get("annotations", ())) > 4)
+    height = figure["layout"]["yaxis"]["range"][1] - figure["layout"]["yaxis"]["range"][0]
+    area = 520 - figure["layout"]["margin"]["t"] - figure["layout"]["margin"]["b"]
+    notes = [n for n in figure["layout"]["annotations"] if str(n["text"]).startswith("value")]
+    assert len(notes) >= 2 and all(note["textangle"] == -90 and len(note["text"]) <= 16 for note in notes)
+    ordered = sorted(note["y"] for note in notes)
+    gap = min(b - a for a, b in zip(ordered, ordered[1:], strict=False)) * area / height
+    assert gap >= 5 * 16 or count == 2 and gap > 100
+    assert all(len(n["text"]) <= 7 for n in figure["layout"]["annotations"] if n["textangle"] == 0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcusim.report.compare_figure import RUN_COLOURS, differences_figure, lanes_beside, operators_figure, totals_figure
-from mcusim.report.difference import Difference, energy_sentence, explain, in_words, rounded_parts, sentence
+from mcusim.report.difference import in_words, rounded_parts
 from mcusim.report.page import Figure, bullets, page, plain, shortened, table
+from mcusim.report.pairs import Pair, by_model, labels, pairs
 from mcusim.report.result import Result, sram_bytes
 from mcusim.report.run_page import rests_on
-from mcusim.report.text import changed, kib, percent, rounded, size
+from mcusim.report.text import kib, percent, rounded
 
-__all__ = ["compare_page", "labels"]
+__all__ = ["compare_page"]
 
 _Part = str | Figure | Sequence[Figure]
 
@@ -24,9 +24,7 @@ def compare_page(results: Sequence[Result]) -> str:
     Equal results give equal text. Results without a run are listed with their reason. Leaves out memory and traffic,
     which the page of one run has.
     """
-    groups: dict[str, list[Result]] = {}
-    for result in results:
-        groups.setdefault(result.model, []).append(result)
+    groups = by_model(results)
     ran = sum(result.fits for result in results)
     parts: list[_Part] = [f'<p class="lead">{ran} of {len(results)} rows ran, of {_count(len(groups), "model")}.</p>']
     for model, members in groups.items():
@@ -37,37 +35,6 @@ def compare_page(results: Sequence[Result]) -> str:
     return page(title, [part for part in parts if part])
 
 
-def labels(results: Sequence[Result]) -> list[str]:
-    """A name for each result: its policy, and what of machine, kernels, fidelity, budget and changes is not alike."""
-    aspects = [
-        [result.policy for result in results],
-        [result.machine.name for result in results],
-        [result.kernels for result in results],
-        [result.fidelity for result in results],
-        ["" if result.sram_budget is None else f"SRAM budget {size(result.sram_budget)}" for result in results],
-        ["; ".join(changed(result.machine.changes)) for result in results],
-    ]
-    told = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
-    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*told, strict=True)]
-    return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Why ``label`` takes longer than ``base``, two short names; ``place`` says where both ran."""
-
-    base: str
-    label: str
-    place: str
-    parts: tuple[Difference, ...]
-    energy: str
-
-    @property
-    def said(self) -> str:
-        told = f"{self.place}{sentence(self.parts, self.base, self.label)}"
-        return f"{told}; {self.energy}." if self.energy else f"{told}."
-
-
 def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     named = dict(zip(labels(members), members, strict=True))
     runs = {label: result.run for label, result in named.items() if result.run is not None}
@@ -75,36 +42,19 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     if not runs:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
-    pairs = [_pair(named, *pair) for pair in _pairs(named)]
-    told = "".join(f"<li>{plain(pair.said)}</li>" for pair in pairs)
+    found = pairs(members)
+    told = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
     parts.append(f'<ul class="told">{told}</ul>' if told else "")
     parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
-    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in pairs})]
+    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in found})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
     parts.append(_numbers({label: named[label] for label in runs}))
-    return parts + [_exact(pair) for pair in pairs]
+    return parts + [_exact(pair) for pair in found]
 
 
-def _pairs(named: Mapping[str, Result]) -> list[tuple[str, str]]:
-    """Who is explained by whom: on each machine the runs by the fastest one, and that by the fastest of all."""
-    time = {label: result.run.cycles / result.run.clock for label, result in named.items() if result.run}
-    machines: dict[tuple[str, str], list[str]] = {}
-    for label in time:
-        machine = named[label].machine
-        machines.setdefault((machine.name, str(machine.changes)), []).append(label)
-    best = [min(found, key=lambda label: time[label]) for found in machines.values()]
-    pairs = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
-    first = min(best, key=lambda label: time[label])
-    return pairs + [(first, label) for label in best if label != first]
-
-
-def _pair(named: Mapping[str, Result], base: str, label: str) -> _Pair:
-    a, b = named[base], named[label]
-    first, second = labels([a, b])
-    machines = {(result.machine.name, str(result.machine.changes)) for result in named.values()}
-    alike = a.machine.name == b.machine.name and a.machine.changes == b.machine.changes
-    place = f"On {a.machine.name}: " if alike and len(machines) > 1 else ""
-    return _Pair(first, second, place, explain(a, b), energy_sentence(a, b))
+def _said(pair: Pair) -> str:
+    energy = pair.energy()
+    return f"{pair.said()}; {energy}." if energy else f"{pair.said()}."
 
 
 def _numbers(named: Mapping[str, Result]) -> str:
@@ -134,7 +84,7 @@ def _failed(named: Mapping[str, Result]) -> str:
     return bullets(lines) if lines else ""
 
 
-def _exact(pair: _Pair) -> str:
+def _exact(pair: Pair) -> str:
     """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
     if not pair.parts:
         return ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mcusim.report.measured import error_percent, reference
+from mcusim.report.pairs import differences_lines
 from mcusim.report.result import Result, sram_bytes
 from mcusim.report.text import changed, hanging, kib, percent, rounded, size, wrapped
 
@@ -30,8 +31,9 @@ def compare_table(results: Sequence[Result]) -> str:
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
-    :mod:`mcusim.plan.exported`), and the group ends with the arena as planned. Machine keys that were set stand at the
-    end, or in each group when machines differ in them.
+    :mod:`mcusim.plan.exported`), and the group ends with the arena as planned. Below the groups stands why runs of a
+    model differ in time (:mod:`mcusim.report.pairs`). Machine keys that were set stand at the end, or in each group
+    when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}
     lines = _layout([_cells(result, _group(result) in exported) for result in results])
@@ -42,6 +44,8 @@ def compare_table(results: Sequence[Result]) -> str:
         table += ["", _title(members[0]), *([] if alike else changed(members[0].machine.changes))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
+    why = differences_lines(results)
+    table += ["", *why] if why else []
     return "\n".join([*table, *_footer(results, changed(results[0].machine.changes) if alike and results else [])])
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcusim.report.over_time import core_segments, stretches
 from mcusim.report.page import plain, shortened
 from mcusim.report.style import CAUSE_COLOURS, TRANSFER_COLOURS, brought, told
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["PALETTE", "Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots", "spans"]
+__all__ = ["PALETTE", "Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots"]
 
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
 _SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
@@ -64,17 +65,6 @@ def lanes(run: Run) -> list[Lane]:
     found = [_operators(run), Lane("core", tuple(_core(by_lane.pop("core"), run.cycles)))]
     for name in sorted(by_lane):
         found.append(Lane(plain(name), tuple(_transfer(event) for event in sorted(by_lane[name], key=_start))))
-    return found
-
-
-def spans(run: Run) -> list[tuple[int, int, int]]:
-    """Operator, first cycle and end of each, as the core runs them; they cover the run without a hole."""
-    cycles = {operator.index: operator.cycles for operator in run.operators}
-    order = dict.fromkeys(event.operator for event in run.events if event.lane == "core")
-    at, found = 0, []
-    for index in (*order, *(i for i in cycles if i not in order)):
-        found.append((index, at, at + cycles.get(index, 0)))
-        at = found[-1][2]
     return found
 
 
@@ -196,10 +186,14 @@ def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
 def _operators(run: Run) -> Lane:
     types = {operator.index: plain(shortened(operator.type, 24)) for operator in run.operators}
     entries = [
-        Entry(start, end, f"{index} {types.get(index, '')}", ((list(_SHADES)[n % 2], end - start),))
-        for n, (index, start, end) in enumerate(spans(run))
+        _operator(parts[0].start, parts[-1].end, f"{parts[0].operator} {types.get(parts[0].operator, '')}", n)
+        for n, parts in enumerate(stretches(core_segments(run)))
     ]
     return Lane("operator", tuple(entries), labelled=True)
+
+
+def _operator(start: int, end: int, text: str, number: int) -> Entry:
+    return Entry(start, end, text, ((list(_SHADES)[number % 2], end - start),))
 
 
 def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:

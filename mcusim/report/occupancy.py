@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
 from mcusim.plan.layout import pieces
-from mcusim.plan.program import Buffer
 from mcusim.report.memory_bars import MOST
 from mcusim.report.memory_hover import HATCHED, colour
+from mcusim.report.over_time import lives, occupancy
 from mcusim.report.page import plain, shortened
 from mcusim.report.style import KIND_COLOURS, MERGED, told
 from mcusim.report.text import size
@@ -18,7 +18,7 @@ from mcusim.report.text import size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Block", "address_map", "blocks", "curves", "in_use", "mapped"]
+__all__ = ["Block", "address_map", "blocks", "curves", "mapped"]
 
 _JOINED = 64  # bytes of padding between two blocks that are drawn as one
 
@@ -38,16 +38,18 @@ class Block:
     count: int = 1
 
 
-def blocks(run: Run, machine: Machine, spans: Sequence[tuple[int, int, int]]) -> list[Block]:
+def blocks(run: Run, machine: Machine) -> list[Block]:
     """The program's buffers as they lie in the regions; weights and the interpreter's data that lie one behind the
-    other and live alike are one. ``spans``: operator, first cycle and end."""
-    when = {index: (start, end) for index, start, end in spans}
-    found = []
+    other and live alike are one. A buffer lives while the core is at work on its operators
+    (:func:`mcusim.report.over_time.occupancy`); those of which none ran are left out."""
+    when, found = lives(run), []
     for rank, buffer in enumerate(run.header.buffers):
-        start, end = _life(buffer, when, run.cycles)
+        times = when.of(buffer.first, buffer.last)
+        if times is None:
+            continue
+        name = plain(shortened(buffer.name, 48))
         for part in pieces(machine, buffer.span):
-            name = plain(shortened(buffer.name, 48))
-            found.append(Block(name, buffer.kind, part.region, part.address, part.bytes, start, end, rank))
+            found.append(Block(name, buffer.kind, part.region, part.address, part.bytes, *times, rank))
     joined: list[Block] = []
     for block in sorted(found, key=lambda b: (b.region, b.start, b.end, b.address)):
         last = joined[-1] if joined else None
@@ -56,22 +58,6 @@ def blocks(run: Run, machine: Machine, spans: Sequence[tuple[int, int, int]]) ->
         else:
             joined.append(block)
     return joined
-
-
-def in_use(found: Sequence[Block], region: str) -> list[tuple[int, int]]:
-    """Cycle, and bytes of ``region`` that blocks cover from then on, at each change."""
-    own = [block for block in found if block.region == region and block.end > block.start]
-    marks = sorted({0, *(b.start for b in own), *(b.end for b in own)})
-    usage: list[tuple[int, int]] = []
-    for mark in marks[: -1 if len(marks) > 1 else None]:  # at the last one the run is over
-        alive = sorted((b.address, b.address + b.bytes) for b in own if b.start <= mark < b.end)
-        covered, reached = 0, 0
-        for low, high in alive:
-            covered += max(0, high - max(low, reached))
-            reached = max(reached, high)
-        if not usage or usage[-1][1] != covered:
-            usage.append((mark, covered))
-    return usage
 
 
 def mapped(found: Sequence[Block]) -> list[str]:
@@ -85,12 +71,12 @@ def mapped(found: Sequence[Block]) -> list[str]:
 
 
 def curves(
-    found: Sequence[Block], machine: Machine, cycles: int, scale: float, colours: Mapping[str, str], y: str
+    run: Run, machine: Machine, regions: Sequence[str], colours: Mapping[str, str], y: str
 ) -> list[dict[str, Any]]:
-    """A line a region, KiB over ms."""
-    traces = []
-    for region in mapped(found):
-        usage = in_use(found, region)
+    """A line for each of ``regions``, KiB over ms."""
+    traces, scale, known = [], 1e3 / run.clock, occupancy(run, machine)
+    for region in regions:
+        usage = [step for step in known[region] if step[0] < run.cycles] or [(0, 0)]  # at the end the run is over
         whole = machine.memory[region].size if region in machine.memory else 0
         share = [f", {n / whole:.0%} of {size(whole)}" if whole else "" for _, n in usage]
         texts = [
@@ -101,7 +87,7 @@ def curves(
                 "type": "scatter",
                 "mode": "lines",
                 "yaxis": y,
-                "x": [at * scale for at, _ in usage] + [cycles * scale],
+                "x": [at * scale for at, _ in usage] + [run.cycles * scale],
                 "y": [n / 1024 for _, n in usage] + [usage[-1][1] / 1024],
                 "line": {"shape": "hv", "width": 2, "color": colours.get(region, MERGED)},
                 "name": plain(region),
@@ -156,12 +142,6 @@ def _told(block: Block, base: int, scale: float) -> str:
         f"offset {offset:,} to {offset + block.bytes:,}",
         f"{block.start * scale:,.4f} to {block.end * scale:,.4f} ms",
     )
-
-
-def _life(buffer: Buffer, when: Mapping[int, tuple[int, int]], cycles: int) -> tuple[int, int]:
-    """From the first operator's start to the last one's end; operators that did not run take no time."""
-    inside = [when[index] for index in range(buffer.first, buffer.last + 1) if index in when]
-    return (min(start for start, _ in inside), max(end for _, end in inside)) if inside else (0, cycles)
 
 
 def _together(low: Block, high: Block) -> bool:

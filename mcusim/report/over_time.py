@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from mcusim.plan.layout import pieces
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["CORE", "Rate", "Segment", "core_segments", "lanes", "occupancy", "rates"]
+__all__ = ["CORE", "Lives", "Rate", "Segment", "core_segments", "lanes", "lives", "occupancy", "rates", "stretches"]
 
 CORE = "core"
 
@@ -70,6 +70,17 @@ def core_segments(run: Run) -> list[Segment]:
     return found
 
 
+def stretches(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """Segments of one operator that follow one another: one list for each time that the core turns to an operator."""
+    for _, group in groupby(segments, key=lambda segment: segment.operator):
+        yield list(group)
+
+
+def lives(run: Run) -> Lives:
+    """When the core is at work on the operators of any range."""
+    return Lives(core_segments(run), len(run.header.operators))
+
+
 def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
     """Bytes in use in every region that the plan has buffers in, as steps ``(from cycle, bytes)``.
 
@@ -78,10 +89,10 @@ def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
     plan keeps from start to end: the whole arena, buffers padded to lines. Leaves out: buffers whose operators never
     ran, and that a DMA may fill a buffer before its operator begins (buffers of copies are in use all the time).
     """
-    lives = _Lives(core_segments(run), len(run.header.operators))
+    when = lives(run)
     alive: dict[str, list[tuple[int, int, int, int]]] = {}  # by region: address, end, from, to
     for buffer in run.header.buffers:
-        times = lives.of(buffer.first, buffer.last)
+        times = when.of(buffer.first, buffer.last)
         if times is None:
             continue
         for part in pieces(machine, buffer.span):
@@ -102,7 +113,7 @@ def rates(run: Run) -> dict[str, list[Rate]]:
     return {name: list(_rates(events, name)) for name, events in sorted(found.items())}
 
 
-class _Lives:
+class Lives:
     """When the operators of any range are at work: the first start and the last end, also when they ran out of order.
 
     Row ``k`` has that of each ``2 ** k`` operators in a row, so that any range is two of a row.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.over_time import CORE, Segment, core_segments, lanes, occupancy, rates
+from mcusim.report.over_time import CORE, Segment, core_segments, lanes, occupancy, rates, stretches
 from mcusim.report.result import Result
 
 if TYPE_CHECKING:
@@ -82,9 +81,8 @@ def _metadata(name: str, pid: int, tid: int, args: Record) -> Record:
 def _operators(segments: Iterable[Segment], run: Run) -> Iterator[Record]:
     """One slice for each stretch of an operator's segments."""
     types = {operator.index: operator.type for operator in run.operators}
-    for operator, group in groupby(segments, key=lambda segment: segment.operator):
-        parts = list(group)
-        start, end = parts[0].start, parts[-1].end
+    for parts in stretches(segments):
+        operator, start, end = parts[0].operator, parts[0].start, parts[-1].end
         spent: dict[str, int] = {}
         for part in parts:
             causes = part.event.by_cause if part.event is not None else {"dma_wait": part.end - part.start}

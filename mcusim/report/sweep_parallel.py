@@ -15,7 +15,8 @@ MOST_LINES = 1000
 _FEW = 200
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
 _TALL, _LETTER = 330, 6.0  # pixels from the lowest to the highest value, and of a letter
-_LYING, _STANDING = 9, 12  # letters of a value that lies beside its axis, and that are worth putting on end
+_LYING, _STANDING = 6, 16  # most letters of a value that lies beside its axis, and of one on end
+_VALUES = 8  # beside an axis
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
 
 
@@ -98,16 +99,15 @@ def _key(value: Any) -> tuple[type, Any]:
 
 
 def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
-    """The values beside an input's axis, some of them where there are many; long ones stand on end."""
-    values = sweep.values(name)
-    every = -(-len(values) // 8)
-    shown_values = values[::every]
-    room = round(_TALL / (_LETTER * len(shown_values)))
-    said = [sweep.said(name, value) for value in shown_values]
-    angle = -90 if max(map(len, said)) > _LYING and room >= _STANDING else 0
-    texts = [shortened(text, room if angle else 24) for text in said]
-    last = max(len(values) - 1, 1)
-    return [_text(place, number * every / last, text, angle) for number, text in enumerate(texts)]
+    """The values beside an input's axis, some of them where there are many; long ones stand on end, as many as there
+    is room for, so that on a narrow page none reaches the next axis."""
+    said = [sweep.said(name, value) for value in sweep.values(name)]
+    longest = max(map(len, said))
+    stands = longest > _LYING
+    room = int(_TALL / (_LETTER * (min(longest, _STANDING) + 1))) if stands else _VALUES
+    every = -(-len(said) // min(room, _VALUES))
+    last, angle = max(len(said) - 1, 1), -90 if stands else 0
+    return [_text(place, at / last, shortened(said[at], _STANDING), angle) for at in range(0, len(said), every)]
 
 
 def _ends(points: Sequence[Point], place: int, name: str) -> list[dict[str, Any]]:

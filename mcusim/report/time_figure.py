@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.lanes import Lane, lanes, packed, spans
+from mcusim.report.lanes import Lane, lanes, packed
 from mcusim.report.occupancy import Block, address_map, blocks, curves, mapped
 from mcusim.report.page import Figure, plain
 from mcusim.report.style import (
@@ -49,9 +49,9 @@ def time_figure(run: Run, machine: Machine) -> Figure:
     """
     rows, scale = lanes(run), 1e3 / run.clock
     colours = region_colours(machine, run.traffic)
-    found = blocks(run, machine, spans(run))
+    found = blocks(run, machine)
     panels = [lanes_panel(rows), Panel("bus: MB/s at each memory's pins", _BUS, [], _y())]
-    panels.append(Panel("bytes in use, KiB", _USE, curves(found, machine, run.cycles, scale, colours, "y3"), _y()))
+    panels.append(Panel("bytes in use, KiB", _USE, curves(run, machine, mapped(found), colours, "y3"), _y()))
     panels += _maps(found, machine, scale, 4)
     layout, height = stacked(panels, run.cycles * scale, row_names(rows))
     layout["meta"] = {"lanes": [packed(rows, scale)], "bus": "y2", "regions": dict(colours)}

@@ -16,6 +16,7 @@ from mcusim.plan import require_effect
 from mcusim.report import Result, to_json
 from mcusim.report.compare_table import compare_table, ratio
 from mcusim.report.measured import error_percent
+from mcusim.report.pairs import differences_json
 from mcusim.study.cases import Case, product_cases, tinyops_cases
 from mcusim.study.experiment import measured_row
 from mcusim.study.kernel_choice import profile_for, set_for
@@ -35,10 +36,15 @@ class Comparison:
         return compare_table(self.rows)
 
     def to_json(self) -> dict[str, Any]:
-        """``rows`` as :func:`~mcusim.report.to_json` gives them, and ``external_over_tinyops`` by model and machine."""
+        """``rows`` as :func:`~mcusim.report.to_json` gives them, ``external_over_tinyops`` by model and machine, and
+        ``differences``: why rows of a model differ in latency (:func:`mcusim.report.pairs.differences_json`)."""
         groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name, row.machine.changes))
         ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]
-        return {"rows": [to_json(row) for row in self.rows], "external_over_tinyops": [r for r in ratios if r]}
+        return {
+            "rows": [to_json(row) for row in self.rows],
+            "external_over_tinyops": [r for r in ratios if r],
+            "differences": differences_json(self.rows),
+        }
 
 
 def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] | None:
