@@ -17,6 +17,7 @@ import mcusim
 from mcusim.cli import main
 from mcusim.errors import StudyError, UsageError
 from mcusim.study.sweep import estimate, read_study, sweep_table
+from mcusim.study.sweep import point as point_module
 from mcusim.study.sweep.point import failed, forget, perform
 from mcusim.study.sweep.points import points
 from mcusim.study.sweep.run import batches, prepared
@@ -35,6 +36,8 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     found = mcusim.sweep(write(folder, SMALL), output, jobs=1)
     pd.testing.assert_frame_equal(found, pd.read_parquet(output))
     assert [path.name for path in folder.iterdir() if path.suffix != ".toml"] == ["out.parquet"]
+    (folder / "as-others").touch()
+    assert output.stat().st_mode == (folder / "as-others").stat().st_mode
     about = json.loads(pq.read_metadata(output).metadata[b"mcusim"])
     assert about == {"question": "", "study": "study", "title": "", "version": mcusim.__version__}
     return found
@@ -109,7 +112,8 @@ def test_the_machine_that_was_measured_however_it_is_written(key: str, value: ob
 
 
 def test_regions_by_name_are_texts() -> None:
-    found = rows_of({"weights": ["none"], "code": ["none"]})
+    found = rows_of({"weights": ["none"], "code": ["none"], "sram_budget": ["none"]})
+    assert found.sram_budget.dtype == float  # a number that is missing
     assert (found.weights.dtype, found.code.dtype) == (found.model.dtype, found.model.dtype)
 
 
@@ -320,10 +324,14 @@ def test_a_study_that_ships_has_conclusions(tmp_path: Path, capsys: pytest.Captu
     assert all(one["text"].split()[0] in told for one in said)
 
 
-def test_a_dry_run_times_a_point_that_runs() -> None:
+def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of a grid often does not fit."""
     study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
+    runs: list[object] = []
+    play = point_module.play
+    monkeypatch.setattr(point_module, "play", lambda *all_: runs.append(1) or play(*all_))
     found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
     assert (found["timed"], found["runs"]) == (1, 3)
+    assert len(runs) == 2  # it is the second one that is timed
     assert found["seconds"] > 0
     assert estimate(study_of(({**study, "axes": {"sram_budget": [1, 2]}}, {}), "", None, "s"), 1)["seconds"] is None
