@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -170,3 +171,16 @@ def test_arithmetic_never_raises_and_is_finite(text: str) -> None:
         return
     found = value(text)
     assert found is None or isinstance(found, str) or math.isfinite(found)
+
+
+def test_powers_of_whole_numbers_end_soon() -> None:
+    """As numbers of Python they would fill the memory."""
+    began = perf_counter()
+    for text in ("9**9**9", "cycles**cycles", "cycles**cycles**cycles", "(-9)**(9**9)"):
+        assert parse(text, ["cycles"])({"cycles": 10**9}) is None
+    assert perf_counter() - began < 1
+
+
+def test_equal_numbers_of_other_units_differ() -> None:
+    for text, wanted in (("clock == '1 MHz'", True), ("clock == '1000000 B'", False), ("clock != '1000000 B'", True)):
+        assert parse(text, ["clock"])({"clock": "1000 kHz"}) is wanted

@@ -86,6 +86,11 @@ CASES = {
     "axis text": (HEAD + '[axes]\ncore.clock = "1 MHz"', "study.toml:5: axes.core.clock"),
     "axis empty": (HEAD + "[axes]\ncore.clock = []", "is an empty list"),
     "axis value": (HEAD + '[axes]\ncore.clock = ["100 ns"]', "study.toml:5: axes.core.clock"),
+    "axis second value": (HEAD + '[axes]\ncore.clock = ["9 MHz", "9 ns"]', 'core.clock = "9 ns"'),
+    "axis range's end": (
+        HEAD + "[axes]\nmemory.flash.wait_states = { low = 1, high = 9999, step = 1 }",
+        "memory.flash.wait_states = 9999",
+    ),
     "axis type": (HEAD + "[axes]\ncore.clock = [100]", "has no unit"),
     "axis twice": (HEAD + '[axes]\ncore.clock = ["9 MHz", "9 MHz"]', "has a value twice"),
     "axis model": (HEAD + '[axes]\nmodel = ["a"]', "model is no axis"),

@@ -16,12 +16,11 @@ from sweep_studies import SMALL, names, write
 import mcusim
 from mcusim.cli import main
 from mcusim.errors import StudyError, UsageError
-from mcusim.study.sweep import estimate, read_study, sweep_table
+from mcusim.study.sweep import read_study, sweep_table
 from mcusim.study.sweep.point import failed, forget, perform
 from mcusim.study.sweep.points import points
 from mcusim.study.sweep.run import batches, prepared
 from mcusim.study.sweep.runner import DIED, local
-from mcusim.study.sweep.study_file import study_of
 
 INPUTS = ["model", "machine", "policy", "kernels", "fidelity", "memory.sdram.timing.tRCD", "power.run"]
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
@@ -35,6 +34,8 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     found = mcusim.sweep(write(folder, SMALL), output, jobs=1)
     pd.testing.assert_frame_equal(found, pd.read_parquet(output))
     assert [path.name for path in folder.iterdir() if path.suffix != ".toml"] == ["out.parquet"]
+    (folder / "as-others").touch()
+    assert output.stat().st_mode == (folder / "as-others").stat().st_mode
     about = json.loads(pq.read_metadata(output).metadata[b"mcusim"])
     assert about == {"question": "", "study": "study", "title": "", "version": mcusim.__version__}
     return found
@@ -81,36 +82,6 @@ def test_the_same_bytes_whatever_the_number_of_processes(tmp_path: Path, frame: 
         found.append(path.read_bytes())
     assert found[0] == found[1] == found[2]
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "3.parquet"), frame)
-
-
-def rows_of(axes: dict[str, Any], **more: Any) -> pd.DataFrame:
-    study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["internal"], "axes": axes}
-    return mcusim.sweep({**study, **more}, jobs=1)
-
-
-def test_a_key_that_is_set_to_what_it_is_stays_there() -> None:
-    """Its default would follow another key: the bus runs at the core's clock unless somebody says otherwise."""
-    found = rows_of({"core.clock": ["216 MHz", "100 MHz"], "bus.clock": ["216 MHz", "100 MHz"]})
-    assert list(found.status) == ["ok", "ok", "error", "ok"]
-    assert "bus.clock = 216 MHz: must not be faster than core.clock" in found.error[2]
-    for n in (0, 1, 3):
-        overrides = {key: found[key][n] for key in ("core.clock", "bus.clock")}
-        run = mcusim.simulate("ds-cnn", "stm32f746g-disco", overrides=overrides).run
-        assert run is not None
-        assert found.cycles[n] == run.cycles
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("memory.flash.wait_states", 5), ("core.clock", "216000 kHz"), ("memory.sram1.dma", True)]
-)
-def test_the_machine_that_was_measured_however_it_is_written(key: str, value: object) -> None:
-    as_it_ships = mcusim.simulate("ds-cnn", "stm32f746g-disco").confidence
-    assert rows_of({key: [value]}).confidence[0] == as_it_ships
-
-
-def test_regions_by_name_are_texts() -> None:
-    found = rows_of({"weights": ["none"], "code": ["none"]})
-    assert (found.weights.dtype, found.code.dtype) == (found.model.dtype, found.model.dtype)
 
 
 FAILING = """
@@ -318,12 +289,3 @@ def test_a_study_that_ships_has_conclusions(tmp_path: Path, capsys: pytest.Captu
     told, text = capsys.readouterr().out, page.read_text()
     assert "Flash wait states" in text
     assert all(one["text"].split()[0] in told for one in said)
-
-
-def test_a_dry_run_times_a_point_that_runs() -> None:
-    """The first of a grid often does not fit."""
-    study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
-    found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
-    assert (found["timed"], found["runs"]) == (1, 3)
-    assert found["seconds"] > 0
-    assert estimate(study_of(({**study, "axes": {"sram_budget": [1, 2]}}, {}), "", None, "s"), 1)["seconds"] is None

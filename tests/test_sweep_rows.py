@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import mcusim
@@ -14,6 +15,8 @@ from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
 from mcusim.report.result import sram_bytes
+from mcusim.study.sweep import estimate
+from mcusim.study.sweep import point as point_module
 from mcusim.study.sweep import run as sweeps
 from mcusim.study.sweep.journal import Journal, journal_path
 from mcusim.study.sweep.point import forget
@@ -220,3 +223,47 @@ def test_what_a_key_rests_on(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not set(sweeps._keys(study, one, chosen)) & set(keys)
     monkeypatch.setattr(sweeps, "package_versions", list)
     assert not set(sweeps._keys(study, work, chosen)) & set(keys)
+
+
+def rows_of(axes: dict[str, Any], **more: Any) -> pd.DataFrame:
+    study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["internal"], "axes": axes}
+    return mcusim.sweep({**study, **more}, jobs=1)
+
+
+def test_a_key_that_is_set_to_what_it_is_stays_there() -> None:
+    """Its default would follow another key: the bus runs at the core's clock unless somebody says otherwise."""
+    found = rows_of({"core.clock": ["216 MHz", "100 MHz"], "bus.clock": ["216 MHz", "100 MHz"]})
+    assert list(found.status) == ["ok", "ok", "error", "ok"]
+    assert "bus.clock = 216 MHz: must not be faster than core.clock" in found.error[2]
+    for n in (0, 1, 3):
+        overrides = {key: found[key][n] for key in ("core.clock", "bus.clock")}
+        run = mcusim.simulate("ds-cnn", "stm32f746g-disco", overrides=overrides).run
+        assert run is not None
+        assert found.cycles[n] == run.cycles
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("memory.flash.wait_states", 5), ("core.clock", "216000 kHz"), ("memory.sram1.dma", True)]
+)
+def test_the_machine_that_was_measured_however_it_is_written(key: str, value: object) -> None:
+    as_it_ships = mcusim.simulate("ds-cnn", "stm32f746g-disco").confidence
+    assert rows_of({key: [value]}).confidence[0] == as_it_ships
+
+
+def test_regions_by_name_are_texts() -> None:
+    found = rows_of({"weights": ["none"], "code": ["none"], "sram_budget": ["none"]})
+    assert found.sram_budget.dtype == float  # a number that is missing
+    assert (found.weights.dtype, found.code.dtype) == (found.model.dtype, found.model.dtype)
+
+
+def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of a grid often does not fit."""
+    study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
+    runs: list[object] = []
+    play = point_module.play
+    monkeypatch.setattr(point_module, "play", lambda *all_: runs.append(1) or play(*all_))
+    found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
+    assert (found["timed"], found["runs"]) == (1, 3)
+    assert len(runs) == 2  # it is the second one that is timed
+    assert found["seconds"] > 0
+    assert estimate(study_of(({**study, "axes": {"sram_budget": [1, 2]}}, {}), "", None, "s"), 1)["seconds"] is None
