@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -129,6 +130,8 @@ def test_the_tables_and_bars_are_the_run_s_numbers(result: Result) -> None:
     for cycles in sorted(waits.values(), reverse=True)[:3]:
         cells = f"{1e3 * cycles / run.clock:,.3f} ms", f"{cycles / run.cycles:.1%}"
         assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
+    for name, moved in run.traffic.items():  # also of a region that the plan puts nothing into
+        assert re.search(rf"<td>{name}</td>.*?>{moved.total:,}( B)?</td></tr>", numbers(result, run))
     for bar in traffic_figure(run).data:
         field = {
             "core reads": "core_read",
