@@ -46,10 +46,19 @@ def test_the_page_s_operators_are_where_the_core_is_at_work_on_them(run: Run) ->
     assert [e.start for e in row.entries] == [0, *(e.end for e in row.entries[:-1])][: len(row.entries)]
     spent: Counter[int] = Counter()
     for entry in row.entries:
-        own = [s for s in core_segments(run) if entry.start <= s.start < entry.end]
+        own = [s for s in core_segments(run) if entry.start <= s.start < s.end <= entry.end]
         assert {s.operator for s in own} <= {int(entry.text.split()[0])}
         spent[int(entry.text.split()[0])] += entry.end - entry.start
     assert {o.index: o.cycles for o in run.operators} == dict(spent) or run.cycles == 0
+
+
+@given(runs())
+def test_the_page_s_core_spends_what_the_run_counted(run: Run) -> None:
+    """Also its last wait, for transfers that end behind the last task."""
+    spent: Counter[str] = Counter()
+    for entry in page_lanes.lanes(run)[1].entries:
+        spent.update(dict(entry.parts))
+    assert {cause: n for cause, n in spent.items() if n} == {cause: n for cause, n in run.by_cause.items() if n}
 
 
 def test_the_page_of_20000_buffers_is_made_in_a_moment() -> None:

@@ -55,6 +55,11 @@ def test_the_text_below_the_table(found: Comparison) -> None:
     assert joined[0].startswith(f"ds-cnn: On {F469}: ")
 
 
+def test_a_single_machine_is_not_named(found: Comparison) -> None:
+    alone = pairs([row for row in found.rows if row.model == "ds-cnn" and row.machine.name == F469])
+    assert len(alone) == 2 and not any(pair.place for pair in alone)
+
+
 def test_no_text_without_a_pair() -> None:
     alone = compare("ds-cnn", F746, "internal")
     assert differences_lines(alone.rows) == [] and alone.to_json()["differences"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -23,13 +24,16 @@ from mcusim.model.zoo import architectures
 from mcusim.report import Result
 from mcusim.report.breakdown import breakdown_figure
 from mcusim.report.bus import areas, rates
+from mcusim.report.difference import WORDS
 from mcusim.report.energy import dma_busy_cycles
 from mcusim.report.lanes import SLOTS, drawn, lanes, slots
 from mcusim.report.occupancy import address_map, blocks, mapped
 from mcusim.report.operator_energy import operator_energy
 from mcusim.report.over_time import occupancy
-from mcusim.report.run_page import run_page
+from mcusim.report.run_page import numbers, run_page
 from mcusim.report.style import CAUSE_COLOURS, TRANSFER_COLOURS
+from mcusim.report.time_figure import time_figure
+from mcusim.report.traffic_figure import traffic_figure
 
 __all__ = ["browser"]
 F746 = "stm32f746g-disco"
@@ -102,6 +106,41 @@ def test_bytes_in_use_are_those_of_the_plan(result: Result) -> None:
     for region, peak in run.header.peak_bytes.items():
         used = max(n for _, n in found[region])
         assert 0.85 * peak <= used <= peak  # without padding
+
+
+def test_the_curves_are_the_bytes_in_use_until_the_end(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    for curve in (trace for trace in time_figure(run, result.machine).data if trace.get("mode") == "lines"):
+        steps = [step for step in occupancy(run, result.machine)[curve["name"]] if step[0] < run.cycles]
+        ms = [at * 1e3 / run.clock for at, _ in steps] + [run.cycles * 1e3 / run.clock]
+        assert curve["x"] == pytest.approx(ms) and [round(1024 * y) for y in curve["y"][:-1]] == [n for _, n in steps]
+        assert curve["y"][-1] == curve["y"][-2]
+
+
+def test_the_tables_and_bars_are_the_run_s_numbers(result: Result) -> None:
+    run = result.run
+    assert run is not None
+    slowest = max(run.operators, key=lambda o: (o.cycles, -o.index))
+    cells = f"{1e3 * slowest.cycles / run.clock:,.3f} ms", f"{slowest.cycles / run.cycles:.1%}"
+    assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
+    waits: Counter[tuple[str, str, str]] = Counter()
+    for wait in run.waits:
+        waits["DMA" if wait.cause == "dma_wait" else "", wait.region, WORDS.get(wait.role, wait.role)] += wait.cycles
+    for cycles in sorted(waits.values(), reverse=True)[:3]:
+        cells = f"{1e3 * cycles / run.clock:,.3f} ms", f"{cycles / run.cycles:.1%}"
+        assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
+    for name, moved in run.traffic.items():  # also of a region that the plan puts nothing into
+        assert re.search(rf"<td>{name}</td>.*?>{moved.total:,}( B)?</td></tr>", numbers(result, run))
+    for bar in traffic_figure(run).data:
+        field = {
+            "core reads": "core_read",
+            "core writes": "core_write",
+            "DMA reads": "dma_read",
+            "DMA writes": "dma_write",
+        }
+        for region, kib in zip(bar["y"], bar["x"], strict=True):
+            assert kib * 1024 == getattr(run.traffic[region], field[bar["name"]])
 
 
 def test_the_map_s_rectangles_are_the_bytes_in_use(result: Result) -> None:

@@ -197,7 +197,7 @@ def _operator(start: int, end: int, text: str, number: int) -> Entry:
 
 
 def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:
-    at = 0 if events else cycles
+    at = 0
     for event in sorted(events, key=_start):
         label = plain(shortened(event.label, 48))
         if event.start > at:

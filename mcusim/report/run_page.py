@@ -98,7 +98,8 @@ def _facts(result: Result) -> str:
 
 def _memory(result: Result, run: Run) -> str:
     rows = []
-    for name, used in sorted(run.header.peak_bytes.items()):
+    for name in sorted({*run.header.peak_bytes, *run.traffic}):
+        used = run.header.peak_bytes.get(name, 0)
         region = result.machine.memory.get(name)
         share = f"{used / region.size:.1%} of {size(region.size)}" if region and region.size else "-"
         traffic = run.traffic.get(name)
