@@ -7,7 +7,6 @@ methods that use the engine's clock. :mod:`mcusim.engine.emulated` is the one th
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
@@ -60,7 +59,7 @@ def _beside_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Dema
         sdram = machine.memory[name].kind == "sdram"
         times = ROWS_CLOSED * min(1.0, asked.stall / max(1, asked.occupied)) if sdram else SELDOM
         reads, occupied = round(times * asked.accesses), round(times * asked.occupied)
-        found[name] = replace(asked, reads=reads, writes=0, occupied=occupied)
+        found[name] = asked._replace(reads=reads, writes=0, occupied=occupied)
     return found
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,7 @@ LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled.
 
     ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device; ``fetched``: those
@@ -108,11 +107,15 @@ class MemorySystem:
 
     def since(self, before: list[list[int]]) -> dict[str, Demand]:
         """The demand since :meth:`snapshot` by region name (regions not touched are left out)."""
-        after, found = self.snapshot(), {}
+        after = self.snapshot()
+        found: dict[str, list[int]] = {}
         for name, ports in self._ports:
-            if any(after[n] != before[n] for n in ports):
-                found[name] = Demand(*(sum(after[n][k] - before[n][k] for n in ports) for k in _DEMAND))
-        return found
+            for n in ports:
+                new, old = after[n], before[n]
+                if new != old:
+                    asked = [new[k] - old[k] for k in _DEMAND]
+                    found[name] = [*map(add, found[name], asked)] if name in found else asked
+        return {name: Demand(*asked) for name, asked in found.items()}
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, of caches, SDRAM rows and refreshes, and the flash accelerator."""

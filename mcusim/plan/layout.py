@@ -83,6 +83,9 @@ def span_at(machine: Machine, address: int, size: int) -> Span:
 
 def pieces(machine: Machine, span: Span) -> list[Span]:
     """``span`` in parts that each lie in one region; what is behind the last region goes by its name."""
+    named = machine.memory.get(span.region)
+    if named is not None and named.base <= span.address < span.end <= named.end:
+        return [span]
     found: list[Span] = []
     at = span.address
     while at < span.end:
