@@ -145,7 +145,7 @@ def _reading(result: Result) -> str:
         "Bytes in use are the buffers' own, without padding; a buffer is there from the start of the first operator "
         "that needs it on the core to the end of the last one, though a transfer may fill it a little earlier.",
         "Waits are those of the operand whose access was delayed, also where an earlier write or another operand's row "
-        "is to blame; waits for a DMA those of the transfer that ended last.",
+        "is to blame; of waits for a DMA each transfer has those up to its own end.",
     ]
     return f"<h2>How to read it</h2>{bullets(lines)}" if result.run else ""
 
