@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -242,6 +243,19 @@ def test_a_transfer_pays_each_region_it_really_hits() -> None:
         assert demand["sram1"].write_bytes == size - inside
     in_dtcm, across, in_sram = times
     assert across - in_dtcm == (in_sram - in_dtcm) * (size - 1024) // size > 0
+
+
+def test_the_demand_of_a_region_is_that_of_all_its_ports() -> None:
+    """The F746's flash by its AXI address and by its ITCM alias, which has the accelerator and counters of its own."""
+    machine = load_machine(F746, {"cache.data.size": "0 B"})
+    memory, flash = MemorySystem(machine), machine.memory["flash"]
+
+    def both(state: Any) -> None:
+        path.walk(state, flash.base, 1024, 4, 0, 0, 0)
+        path.walk(state, flash.aliases[0], 512, 4, 0, 0, 0)
+
+    demand = memory.measure(both)
+    assert {name: asked.read_bytes for name, asked in demand.items()} == {"flash": 1536}
 
 
 def test_short_cache_lines_are_looked_up_one_by_one() -> None:

@@ -88,6 +88,8 @@ def test_a_budget_that_stops_fitting_is_noticed() -> None:
     assert holds("sram-budget", flat) == [True, True, False]
     upward = frame(lambda machine, sram_budget: latency(BOARDS[1], sram_budget), **axes)
     assert holds("sram-budget", upward) == [True, False, True]
+    hump = frame(lambda sram_budget, **at: latency(sram_budget=sram_budget, **at) + (sram_budget == 65536) * 20, **axes)
+    assert holds("sram-budget", hump)[1] is False  # faster in the end, slower on the way
 
 
 def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
@@ -189,6 +191,26 @@ def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:
     assert holds("sdram-width", frame(latency(0.06), **axes)) == [True] * 3
     assert holds("sdram-width", frame(latency(0.002), **axes)) == [True, False, False]
     assert holds("sdram-width", frame(latency(-0.06), **axes)) == [False, False, False]
+
+
+def test_weights_that_are_read_in_place_have_to_cost() -> None:
+    axes: dict[str, list[object]] = {
+        "machine": [*BOARDS], "policy": ["external", "tinyops"], "weights": ["sdram", "qspi"],
+    }  # fmt: skip
+
+    def latency(read: float, copied: float) -> Callable[..., float]:
+        def of(machine: str, policy: str, weights: str) -> float:
+            cost = copied if policy == "tinyops" else 2.0 if machine == BOARDS[0] else read
+            return 100.0 * (cost if weights == "qspi" else 1.0)
+
+        return of
+
+    assert holds("weights", frame(latency(1.2, 1.0), **axes)) == [True] * 3
+    assert holds("weights", frame(latency(1.2, 0.995), **axes)) == [True] * 3
+    said = conclude("weights", frame(latency(1.2, 0.995), **axes))[0].text
+    assert said.endswith("than in SDRAM, or by 0.5 % at most, where the DMA copies them.")
+    assert holds("weights", frame(latency(1.0, 1.0), **axes))[0] is False
+    assert holds("weights", frame(latency(1.2, 0.98), **axes))[0] is False
 
 
 def test_the_cheapest_board() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mcusim import simulate
-from mcusim.engine.run import CAUSES, Run
+from mcusim.engine import system as engine
+from mcusim.engine.run import CAUSES, Event, Run
 from mcusim.engine.waits import shared_out
+from mcusim.plan.program import Span, Transfer
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 OPERANDS = {"input0", "input1", "inputN", "filter", "bias", "multiplier", "shift", "scratch", "output", "table"}
@@ -85,6 +89,26 @@ def test_a_wait_for_several_transfers_is_each_ones_up_to_its_end() -> None:
     waited = {w.role: w.cycles for w in every.waits if w.operator == 0 and w.cause == "dma_wait"}
     assert waited["input"] == ends["input"] > 0 and waited["filter"] == ends["filter"] - ends["input"]
     assert sum(waited.values()) == ends["shift"]
+
+
+def test_a_wait_is_not_for_what_the_next_operator_fetches_meanwhile() -> None:
+    """Operator 0 waits from 5 to 30; filters for operator 1 end at 15, between its own transfers, and last of all."""
+
+    class System(engine.System):
+        def __init__(self) -> None:
+            self.env: Any = SimpleNamespace(now=30)
+            self.waits: Any = SimpleNamespace(waited=lambda *what: said.append(what))
+            ends = ((0, 0, 4), (1, 0, 10), (2, 1, 15), (3, 0, 20), (4, 1, 30))
+            self.events = [Event(task, "dma2.s0", "transfer", "", operator, 0, end, {}) for task, operator, end in ends]
+            span = Span("sram1", 0, 1)
+            self._tasks = {
+                event.task: Transfer(event.task, event.lane, event.operator, 0, "filter", span, span, 0, 0, 1, 0)
+                for event in self.events
+            }
+
+    said: list[tuple[int, Transfer, int]] = []
+    assert System()._waited(0, 5) == 25
+    assert [(operator, task.id, cycles) for operator, task, cycles in said] == [(0, 1, 5), (0, 3, 10), (0, 4, 10)]
 
 
 def test_parts_are_whole_and_none_is_off_by_one() -> None:
