@@ -180,6 +180,15 @@ def test_the_page_says_what_the_table_says_and_loads_nothing(result: Result) -> 
     assert all(text in page.text for text in result.assumptions)
 
 
+def test_times_of_a_run_of_microseconds_are_in_them() -> None:
+    result = simulate("figure-1", F746, "internal")
+    assert result.run is not None
+    short = replace(result.run, cycles=200_000)
+    most = max(operator.cycles for operator in short.operators)
+    assert f"{1e6 * most / short.clock:,.3f} us<" in numbers(result, short)
+    assert f"{1e3 * most / short.clock:,.3f} ms<" in numbers(result, replace(short, cycles=216_000))
+
+
 def test_without_a_run_the_page_says_why() -> None:
     page = Page(run_page(simulate("mobilenet-v1-w1.0-r224", F746, "internal")))
     assert "There is no run: " in page.text and "does not fit" in page.text and not page.figures

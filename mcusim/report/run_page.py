@@ -115,22 +115,28 @@ def _waits(run: Run) -> str:
         key = (where, WORDS.get(wait.role, wait.role))
         found[key] = found.get(key, 0) + wait.cycles
     order = sorted(found, key=lambda key: (-found[key], key))[:_LISTED]
-    total, ms = run.cycles or 1, 1e3 / run.clock
+    total = run.cycles or 1
     rows = [
-        [plain(where), plain(role), f"{found[where, role] * ms:,.3f} ms", f"{found[where, role] / total:.1%}"]
+        [plain(where), plain(role), _time(run, found[where, role]), f"{found[where, role] / total:.1%}"]
         for where, role in order
     ]
     return table(["the core waits for", "operand", "time", "of all"], rows, left=2) if rows else ""
 
 
+def _time(run: Run, cycles: int) -> str:
+    """In ms; in microseconds where the whole run is less than one."""
+    unit, scale = ("ms", 1e3) if run.cycles >= 1e-3 * run.clock else ("us", 1e6)
+    return f"{cycles * scale / run.clock:,.3f} {unit}"
+
+
 def _slowest(run: Run) -> str:
-    total, ms = run.cycles or 1, 1e3 / run.clock
+    total = run.cycles or 1
     order = sorted(run.operators, key=lambda o: (-o.cycles, o.index))
     rows = []
     for operator in order[:_LISTED]:
         most = max(operator.by_cause, key=lambda cause: operator.by_cause[cause], default="-")
         name = f"{operator.index} {plain(shortened(operator.type, 24))}"
-        numbers = [f"{operator.cycles * ms:,.3f} ms", f"{operator.cycles / total:.1%}"]
+        numbers = [_time(run, operator.cycles), f"{operator.cycles / total:.1%}"]
         rows.append([name, most, str(operator.tiles), *numbers])
     count = f"slowest operators, {len(rows)} of {len(order)}"
     return table([count, "most of it", "tiles", "time", "of all"], rows, left=2)
