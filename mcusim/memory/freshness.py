@@ -7,25 +7,23 @@ files: after an edit (or an upgrade in place) a caller's stored code would still
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["forget_outdated"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_FOLDERS = ("memory", "cpu", "kernels")
+SOURCES = ("memory", "cpu", "kernels")
 _STAMP = "native.stamp"
 
 
 def _fingerprint() -> str:
+    """Name, time and size of every source below the folders of native code."""
     digest = hashlib.sha256()
-    for folder in _FOLDERS:
-        with os.scandir(_PACKAGE / folder) as entries:
-            sources = sorted(
-                (e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in entries if e.name.endswith(".py")
-            )
-        digest.update(repr((folder, sources)).encode())
+    for folder in SOURCES:
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+            status = path.stat()
+            digest.update(f"{path.relative_to(_PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()
 
 
@@ -36,8 +34,8 @@ def forget_outdated() -> None:
         now = _fingerprint()
         if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
             return
-        for folder in _FOLDERS:
-            for index in (_PACKAGE / folder / "__pycache__").glob("*.nbi"):
+        for folder in SOURCES:
+            for index in (_PACKAGE / folder).rglob("*.nbi"):
                 index.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now, encoding="ascii")
