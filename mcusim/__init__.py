@@ -13,16 +13,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mcusim._version import __version__
+
 if TYPE_CHECKING:
+    from mcusim.api.compare import compare
+    from mcusim.api.emulate import emulate
+    from mcusim.api.simulate import simulate
+    from mcusim.evidence.calibrate.calibrate import calibrate
+    from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
     from mcusim.model import load_model
-    from mcusim.study.calibration import calibrate
-    from mcusim.study.compare import compare
-    from mcusim.study.emulate import emulate
-    from mcusim.study.settings import Execution
-    from mcusim.study.simulate import simulate
-    from mcusim.study.sweep import sweep
-    from mcusim.study.validation import validate
+    from mcusim.request.settings import Execution
+    from mcusim.sweeps.sweep import sweep
 
 __all__ = [
     "Execution",
@@ -37,18 +39,16 @@ __all__ = [
     "validate",
 ]
 
-__version__ = "0.1.0"
-
 _HOME = {
-    "Execution": "mcusim.study",
-    "calibrate": "mcusim.study.calibration",
-    "compare": "mcusim.study",
-    "emulate": "mcusim.study",
+    "Execution": "mcusim.api",
+    "calibrate": "mcusim.evidence.calibrate.calibrate",
+    "compare": "mcusim.api",
+    "emulate": "mcusim.api",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
-    "simulate": "mcusim.study",
-    "sweep": "mcusim.study.sweep",
-    "validate": "mcusim.study.validation",
+    "simulate": "mcusim.api",
+    "sweep": "mcusim.sweeps",
+    "validate": "mcusim.evidence.validate.validate",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from mcusim.cli import main
+from mcusim.commands.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -126,7 +126,9 @@ class KernelFault(Verdict):
 
 
 class SanitizerHalt(Verdict):
-    """The sanitizer stopped the run; ``observed`` (:class:`mcusim.engine.observed.Observed`) says where and why."""
+    """The sanitizer stopped the run; ``observed`` (:class:`mcusim.verification.sanitizer.observation.Observed`) says
+    where and why.
+    """
 
     def __init__(self, observed: Any) -> None:
         super().__init__(observed)  # SimPy makes a failed process's exception anew from its arguments

@@ -16,18 +16,18 @@ from weakref import proxy
 
 import numpy as np
 
-from mcusim.cpu import state as C
-from mcusim.cpu import system_registers
-from mcusim.cpu.attributes import memory_ranges
+from mcusim.cpu import state_layout as C
 from mcusim.cpu.faults import Fault, Stop
 from mcusim.cpu.guest_core import FOREVER, GuestCore
 from mcusim.cpu.semihosting import Semihosting
-from mcusim.cpu.stopping import explain_error, explain_fault, settle, stopped_at_hint
+from mcusim.cpu.stop_reason import explain_error, explain_fault, settle, stopped_at_hint
+from mcusim.cpu.system import system_registers
+from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.unicorn_core import NO_ERROR
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.memory import layout as L
-from mcusim.memory.lookup import find
+from mcusim.memory import state_layout as L
+from mcusim.memory.range_lookup import find
 
 __all__ = ["Emulator"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mcusim.cpu import state as C
+from mcusim.cpu import state_layout as C
 
 __all__ = ["Fault", "Stop", "describe"]
 
@@ -76,7 +76,7 @@ _TEXTS = {
 
 
 def describe(code: int, address: int, size: int, write: bool, limit: int, block: str | None) -> tuple[str, str]:
-    """Kind and sentence for a fault code of :mod:`mcusim.cpu.state`."""
+    """Kind and sentence for a fault code of :mod:`mcusim.cpu.state_layout`."""
     kind, text = _TEXTS[code]
     what = f"a {'store' if write else 'load'} of {size} B"
     where = f" ({block})" if block else ""

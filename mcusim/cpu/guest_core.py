@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import branch, system_registers
-from mcusim.cpu import state as C
-from mcusim.cpu.attributes import memory_ranges, unaligned_device_faults
-from mcusim.cpu.behind import behind_the_cache
-from mcusim.cpu.code import Code
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.backing_memory import behind_the_cache
+from mcusim.cpu.code_cache import Code
 from mcusim.cpu.faults import Stop
-from mcusim.cpu.image import Image, check_placements
-from mcusim.cpu.peripheral_space import PeripheralSpace
-from mcusim.cpu.start import stack_is_reserved, stack_limit
-from mcusim.cpu.start import start as start_of
-from mcusim.cpu.tables import Tables
+from mcusim.cpu.hooks.block_tables import Tables
+from mcusim.cpu.image.image import Image, check_placements
+from mcusim.cpu.peripheral_memory import PeripheralSpace
+from mcusim.cpu.pipeline import branch_predictor as branch
+from mcusim.cpu.startup import stack_is_reserved, stack_limit
+from mcusim.cpu.startup import start as start_of
+from mcusim.cpu.system import system_registers
+from mcusim.cpu.system.memory_attributes import memory_ranges, unaligned_device_faults
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.memory import layout as L
-from mcusim.memory.builder import ticks
+from mcusim.memory import state_layout as L
+from mcusim.memory.state_builder import ticks
 from mcusim.memory.system import MemorySystem
 
 __all__ = ["FOREVER", "GuestCore"]

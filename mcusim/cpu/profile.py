@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcusim.cpu import state as C
-from mcusim.cpu.tables import Block
-from mcusim.memory import layout as L
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.hooks.block_tables import Block
+from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator

@@ -29,8 +29,8 @@ from unicorn import (
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from mcusim.cpu import hooks
-from mcusim.cpu.selftest import skip_flag_offset
+from mcusim.cpu.hooks import entry_points as hooks
+from mcusim.cpu.unicorn_selftest import skip_flag_offset
 from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
 from mcusim.machine.tree import show_address

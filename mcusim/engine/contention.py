@@ -19,7 +19,7 @@ from typing import Any
 
 import simpy
 
-from mcusim.memory.layout import TICK
+from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import Demand
 
 ONE = 1 << 16  # fixed-point slowdown of an undisturbed activity

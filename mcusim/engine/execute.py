@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcusim.engine.core import CoreModel, ReplayCore
-from mcusim.engine.disturb import Disturbance
+from mcusim.engine.core_model import CoreModel, ReplayCore
+from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.run import CAUSES, OperatorRun, Run
 from mcusim.engine.system import System
 from mcusim.errors import UsageError
-from mcusim.kernels.profile import Profile
+from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
-from mcusim.plan import check_program
-from mcusim.plan.program import Compute, Program, Task
+from mcusim.program import check_program
+from mcusim.program.program import Compute, Program, Task
 
 __all__ = ["code_address", "execute", "play"]
 

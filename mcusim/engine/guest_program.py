@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcusim.engine.guest_checks import check_apart, check_model, check_whole
+from mcusim.engine.program_checks import check_apart, check_model, check_whole
 from mcusim.errors import ProgramError
-from mcusim.kernels import parameters as P
-from mcusim.kernels.registry import Kernel, KernelSet
+from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model.geometry import whole
 from mcusim.model.geometry_of import geometry
 from mcusim.model.graph import Graph, Operator
-from mcusim.plan.operands import tensor_roles
-from mcusim.plan.program import Compute, Program, Span
+from mcusim.plan.operand_roles import tensor_roles
+from mcusim.program.program import Compute, Program, Span
 
 __all__ = ["GuestProgram"]
 

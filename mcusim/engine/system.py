@@ -17,14 +17,14 @@ from typing import Any
 import simpy
 
 from mcusim.engine.contention import Activity, Arbiter
-from mcusim.engine.core import CoreModel, Cycles
-from mcusim.engine.disturb import Disturbance
+from mcusim.engine.core_model import CoreModel, Cycles
+from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.run import CAUSES, Event, Traffic
-from mcusim.engine.waits import Waits
+from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
-from mcusim.memory.layout import TICK
+from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import Demand
-from mcusim.plan.program import Compute, Maintain, Program, Task, Transfer
+from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 
 NOTHING = Demand(0, 0, 0, 0, 0, 0)
 

@@ -20,7 +20,7 @@ from typing import IO
 
 from mcusim.errors import InputError, UsageError
 from mcusim.kernels.compile import compile_set, digest, quoted
-from mcusim.kernels.registry import CORES, KernelSet, load_set
+from mcusim.kernels.kernel_set import CORES, KernelSet, load_set
 
 __all__ = ["Compiler", "Record", "build_sets", "read_record"]
 

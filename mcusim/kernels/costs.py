@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcusim.kernels.parameters import call_size, calls, types
-from mcusim.kernels.profile import Profile
-from mcusim.kernels.registry import KernelSet, load_set
-from mcusim.kernels.structures import CONVOLUTIONS
+from mcusim.kernels.calls.call_bytes import call_size, calls, types
+from mcusim.kernels.calls.prepare import CONVOLUTIONS
+from mcusim.kernels.cost.profile import Profile
+from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from mcusim.machine import description as d
-from mcusim.machine.fields import (
+from mcusim.machine.field_types import (
     WORD,
     Default,
     Each,

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.memory import accelerator
-from mcusim.memory import layout as L
-from mcusim.memory.native import inlined, native
+from mcusim.memory import flash_accelerator as accelerator
+from mcusim.memory import state_layout as L
+from mcusim.native.compile import inlined, native
 
 State = Any  # an int64 array; numba specialises on it
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
-from mcusim.memory import layout as L
-from mcusim.memory import operands, path
-from mcusim.memory.builder import Builder, dma_ticks
-from mcusim.memory.ranges import Bytes, Range, install
+from mcusim.memory import operand_stalls as operands
+from mcusim.memory import state_layout as L
+from mcusim.memory.address_ranges import Bytes, Range, install
+from mcusim.memory.ports import replay as path
+from mcusim.memory.state_builder import Builder, dma_ticks
 
 if TYPE_CHECKING:
-    from mcusim.memory.flights import Flights
+    from mcusim.memory.dma.transfers import Flights
 
 COUNTERS = (
     "reads",
@@ -147,7 +148,7 @@ class MemorySystem:
         data = self.machine.data_cache
         if data is None or data.size == 0:
             return 0, 0
-        from mcusim.memory.maintenance import maintain_range  # with what lines hold, which a replay has not
+        from mcusim.memory.ports.maintenance import maintain_range  # with what lines hold, which a replay has not
 
         lines = (address + size + data.line - 1) // data.line - address // data.line
         return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
@@ -205,7 +206,7 @@ class MemorySystem:
     @cached_property
     def _flights(self) -> Flights:
         """Made by the first transfer that flies: its native code takes seconds to compile, and a replay has none."""
-        from mcusim.memory.flights import Flights
+        from mcusim.memory.dma.transfers import Flights
 
         return Flights(self.machine, self.state, self.blocks)
 

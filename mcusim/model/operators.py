@@ -7,6 +7,7 @@ from dataclasses import dataclass
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 LARGEST_WINDOW = 4096
+PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,

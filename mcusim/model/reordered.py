@@ -14,8 +14,8 @@ import tflite
 
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.graph import Graph
-from mcusim.model.tflite_file import File
-from mcusim.model.tflite_patch import OFFLINE_PLAN, metadata
+from mcusim.model.tflite.flatbuffer import File
+from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, metadata
 
 __all__ = ["reordered", "with_order"]
 
@@ -39,7 +39,7 @@ def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
     other byte stays as it is. ``source`` names the file in messages.
 
     Raises ModelError for a file that cannot be read, or whose metadata speaks of the old order; without its offline
-    memory plan (:func:`mcusim.model.tflite_patch.without_offline_plan`) a file can be reordered.
+    memory plan (:func:`mcusim.model.tflite.offline_plan.without_offline_plan`) a file can be reordered.
     """
     file = File(data, source)
     with file.reading("the operators' offsets"):

@@ -10,15 +10,14 @@ from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.arena import Arena, Block, align_up, plan_arena
-from mcusim.plan.layout import Layout, Pool, span_at
-from mcusim.plan.lifetimes import Lifetime, lifetimes
-from mcusim.plan.program import Buffer, MemoryParts, OperatorInfo, Span
+from mcusim.plan.allocators.greedy import Arena, Block, align_up, plan_arena
+from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
+from mcusim.plan.pools import Layout, Pool, span_at
+from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 
-__all__ = ["ALIGN", "PARAMETRIC", "QUANTIZED", "Placement", "Sizes", "infos", "place", "sizes"]
+__all__ = ["ALIGN", "QUANTIZED", "Placement", "Sizes", "infos", "place", "sizes"]
 
 ALIGN = 16  # TFLM's buffer alignment
-PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
 QUANTIZED = ("CONV_2D", "DEPTHWISE_CONV_2D")  # their kernels read one multiplier and one shift per channel
 
 

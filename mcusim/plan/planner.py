@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from mcusim.errors import UsageError
+from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.costs import Costs, costs_of
-from mcusim.kernels.profile import Profile
-from mcusim.kernels.registry import KernelSet
+from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.policies import external, internal, tinyops
-from mcusim.plan.program import Program
+from mcusim.program.program import Program
 
 __all__ = ["TAKEN_BY", "plan", "policy_names", "require_effect"]
 

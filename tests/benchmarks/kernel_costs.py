@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.cpu import state as C
+from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.kernels import parameters as P
-from mcusim.kernels.registry import load_set
+from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, Operator, build, geometry, parse_name
 

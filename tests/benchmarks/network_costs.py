@@ -19,17 +19,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel_costs import loaded_bytes
-
-from mcusim.engine.emulated import EmulatedCore, Options
+from mcusim.engine.emulated_core import EmulatedCore, Options
 from mcusim.engine.execute import play
 from mcusim.engine.run import Run
-from mcusim.kernels.registry import load_set
+from mcusim.evidence.published.rows import rows
+from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, geometry, graph_macs, load_model
-from mcusim.plan import check_program, plan
-from mcusim.study.published import rows
-from mcusim.study.tensors import random_inputs
+from mcusim.plan import plan
+from mcusim.program import check_program
+from mcusim.request.tensors import random_inputs
+from tests.benchmarks.kernel_costs import loaded_bytes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS, SETS = "cifar10-arm", ("reference", "cmsis")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from kernel_costs import COUNTED, IDEAL, Bench, loaded_bytes
-from network_costs import emulate, published
 
-from mcusim.kernels.interpreter import OPERATOR_CYCLES
+from mcusim.kernels.planning_costs import OPERATOR_CYCLES
 from mcusim.model import graph_macs, load_model
+from tests.benchmarks.kernel_costs import COUNTED, IDEAL, Bench, loaded_bytes
+from tests.benchmarks.network_costs import emulate, published
 
 
 @pytest.mark.parametrize(("core", "data"), [("cortex-m4", "sram1"), ("cortex-m7", "dtcm")])

@@ -13,20 +13,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_network_speed import BOARD, KERNELS, SMALL, run
 
 from mcusim.cpu import guest_core
-from mcusim.cpu.behind import Behind, behind_the_cache
+from mcusim.cpu.backing_memory import Behind, behind_the_cache
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.unicorn_core import UnicornCore
-from mcusim.engine.emulated import EmulatedCore, Options
-from mcusim.kernels.registry import load_set
+from mcusim.engine.emulated_core import EmulatedCore, Options
+from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import Machine, load_machine
-from mcusim.memory.ranges import Bytes
+from mcusim.memory.address_ranges import Bytes
 from mcusim.model import Graph, load_model
-from mcusim.plan import check_program, plan
-from mcusim.plan.program import Program
-from mcusim.study.tensors import random_inputs
+from mcusim.plan import plan
+from mcusim.program import check_program
+from mcusim.program.program import Program
+from mcusim.request.tensors import random_inputs
+from tests.benchmarks.test_network_speed import BOARD, KERNELS, SMALL, run
 
 ROUNDS = 5
 Setting = tuple[bool, str]  # whether view and memory are apart; what the sanitizer does

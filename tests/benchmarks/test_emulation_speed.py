@@ -18,15 +18,15 @@ import pytest
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE, UC_MEM_WRITE
 from unicorn.arm_const import UC_ARM_REG_PC, UC_ARM_REG_XPSR
 
-from mcusim.cpu import accesses, blocks
-from mcusim.cpu import state as C
+from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image import load_image
-from mcusim.cpu.selftest import skip_flag_offset
+from mcusim.cpu.hooks import accesses, blocks
+from mcusim.cpu.image.image import load_image
 from mcusim.cpu.unicorn_core import UnicornCore
-from mcusim.kernels.programs import program_path
+from mcusim.cpu.unicorn_selftest import skip_flag_offset
+from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
-from mcusim.memory import core_port
+from mcusim.memory.ports import core_data as core_port
 
 SDRAM_LOW = {"memory.sdram.base": "0x2000_0000"}
 BOARDS = {  # SDRAM where the program expects its data; what was there is out of the way

@@ -11,17 +11,18 @@ import time
 from typing import Any
 
 import pytest
-from conftest import shared_model
 
 from mcusim.cpu.unicorn_core import UnicornCore
-from mcusim.engine.emulated import EmulatedCore
+from mcusim.engine.emulated_core import EmulatedCore
 from mcusim.engine.execute import play
-from mcusim.kernels.registry import load_set
+from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, graph_macs, load_model
-from mcusim.plan import check_program, plan
-from mcusim.plan.program import Compute
-from mcusim.study.tensors import random_inputs
+from mcusim.plan import plan
+from mcusim.program import check_program
+from mcusim.program.program import Compute
+from mcusim.request.tensors import random_inputs
+from tests.support.paths import shared_model
 
 BOARD, KERNELS = "stm32f746g-disco", "cmsis"
 SMALL = "mobilenet-v1-w0.25-r096"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mcusim.api.simulate import simulate_row
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
-from mcusim.study.settings import Settings
-from mcusim.study.simulate import simulate_row
+from mcusim.request.settings import Settings
 
 
 def best_of(count: int, graph: Graph, machine: str, policy: str) -> float:

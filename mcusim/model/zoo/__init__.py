@@ -19,8 +19,8 @@ def build(name: ZooName) -> Graph:
     :func:`mcusim.model.zoo.file_size.estimate_file_bytes`.
     """
     from mcusim.model.zoo.builder import build_layers
-    from mcusim.model.zoo.calibration import Calibration
     from mcusim.model.zoo.file_size import estimate_file_bytes
+    from mcusim.model.zoo.quantization import Calibration
 
     graph = Calibration(build_layers(replace(name, pads=False))).run()
     if name.pads:

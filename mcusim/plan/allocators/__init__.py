@@ -1,8 +1,10 @@
-"""Ways to place buffers in memory, compared on the same lifetimes (TFLM's greedy planner is in mcusim.plan.arena)."""
+"""Ways to place buffers in memory, compared on the same lifetimes (TFLM's greedy planner is in
+mcusim.plan.allocators.greedy).
+"""
 
 from mcusim.plan.allocators.allocate import ALLOCATORS, Placed, allocate
+from mcusim.plan.allocators.by_name import linear
 from mcusim.plan.allocators.dynamic import MOST_MOVES, Move, Moves, dynamic, moves_at_most
-from mcusim.plan.allocators.linear import linear
 from mcusim.plan.allocators.optimal import Optimum, optimal
 
 __all__ = [

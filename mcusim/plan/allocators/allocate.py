@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from time import monotonic
 
 from mcusim.errors import UsageError
+from mcusim.plan.allocators.by_name import linear
 from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
-from mcusim.plan.allocators.linear import linear
+from mcusim.plan.allocators.greedy import Arena, Block, align_up, greedy_by_size, live_bytes
 from mcusim.plan.allocators.optimal import optimal
-from mcusim.plan.arena import Arena, Block, align_up, greedy_by_size, live_bytes
 
 __all__ = ["ALLOCATORS", "Placed", "allocate"]
 

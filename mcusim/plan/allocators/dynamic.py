@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcusim.errors import UsageError
-from mcusim.plan.arena import Block, align_up, live_bytes
+from mcusim.plan.allocators.greedy import Block, align_up, live_bytes
 
 __all__ = ["MOST_MOVES", "Move", "Moves", "dynamic", "moves_at_most"]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from math import gcd
 from time import monotonic
 
-from mcusim.plan.allocators.search import Limit, fit
-from mcusim.plan.arena import Arena, Block, align_up, live_bytes, plan_arena
+from mcusim.plan.allocators.exact_search import Limit, fit
+from mcusim.plan.allocators.greedy import Arena, Block, align_up, live_bytes, plan_arena
 
 __all__ = ["Optimum", "optimal"]
 
@@ -41,11 +41,11 @@ def optimal(blocks: Sequence[Block], align: int = 16, seconds: float = 10.0) -> 
 
     Dynamic storage allocation is NP-hard. The start is :func:`plan_arena` and the peak of live aligned bytes; parts of
     the time line that no block crosses are solved each for itself. Where the two differ, the question whether an arena
-    of the bound's size exists is searched exactly (:mod:`mcusim.plan.allocators.search`): yes ends it, no lifts the
-    bound to the next sum of block sizes, and a search cut short is asked again for a larger arena, which can still be
-    better than the best one known, then again with four times the states. The cuts count states, so a result with gap 0
-    is always the same; one that ran out of ``seconds`` depends on the machine. Zero-size blocks are put at offset 0.
-    Leaves out: blocks at given offsets.
+    of the bound's size exists is searched exactly (:mod:`mcusim.plan.allocators.exact_search`): yes ends it, no lifts
+    the bound to the next sum of block sizes, and a search cut short is asked again for a larger arena, which can still
+    be better than the best one known, then again with four times the states. The cuts count states, so a result with
+    gap 0 is always the same; one that ran out of ``seconds`` depends on the machine. Zero-size blocks are put at offset
+    0. Leaves out: blocks at given offsets.
     """
     start = monotonic()
     used = sorted((i for i, b in enumerate(blocks) if b.bytes), key=lambda i: (blocks[i].first, blocks[i].last, i))

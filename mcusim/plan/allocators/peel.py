@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from mcusim.plan.arena import Block, gap
+from mcusim.plan.allocators.greedy import Block, gap
 
 __all__ = ["peel", "put_back"]
 

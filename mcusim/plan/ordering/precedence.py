@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcusim.model.graph import Graph
-from mcusim.plan.accounting import Accounting, sharing, weights_bytes
+from mcusim.plan.liveness.accounting import Accounting, sharing, weights_bytes
 
 __all__ = ["Precedence", "members"]
 

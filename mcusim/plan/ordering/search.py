@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcusim.model.graph import Graph
-from mcusim.plan.accounting import Accounting
+from mcusim.plan.liveness.accounting import Accounting
+from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering.bounds import needs, parts
 from mcusim.plan.ordering.precedence import Precedence, members, precedence
-from mcusim.plan.timeline import timeline
 
 __all__ = ["Ordering", "optimal_order"]
 

@@ -6,10 +6,10 @@ from mcusim.errors import UsageError
 from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.layout import largest_region, region_pool
 from mcusim.plan.options import PlanOptions
-from mcusim.plan.policies.whole import whole_program
-from mcusim.plan.program import Program
+from mcusim.plan.policies.untiled import whole_program
+from mcusim.plan.pools import largest_region, region_pool
+from mcusim.program.program import Program
 
 __all__ = ["plan", "sdram"]
 

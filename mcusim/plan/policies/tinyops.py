@@ -8,16 +8,16 @@ from mcusim.errors import UsageError
 from mcusim.kernels.costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.arena import align_up
-from mcusim.plan.emit import Emitter, controller, line_bytes
-from mcusim.plan.layout import Layout, Pool, region_pool, span_at, sram_pool
+from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
-from mcusim.plan.overlay import OverlaySizes, choose, copies, jobs, transfers
-from mcusim.plan.pipeline import Pipeline
+from mcusim.plan.overlay.buffers import OverlaySizes, choose, copies, jobs, transfers
+from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
+from mcusim.plan.overlay.pipeline import Pipeline
 from mcusim.plan.placement import ALIGN, Placement, Sizes, place, sizes
 from mcusim.plan.policies.external import sdram
-from mcusim.plan.policies.whole import heading
-from mcusim.plan.program import Buffer, Program, Span
+from mcusim.plan.policies.untiled import heading
+from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
+from mcusim.program.program import Buffer, Program, Span
 
 __all__ = ["plan"]
 
@@ -32,11 +32,11 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
     line.
 
-    Rules: the public TinyOps firmware (see :mod:`mcusim.plan.tiling` and :mod:`mcusim.plan.overlay`). Raises DoesNotFit
-    when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no DMA, or the program
-    would have too many tasks. Leaves out: that the firmware starts an operator's first tile before its producer has
-    finished when enough rows are there, and that it copies a filter, always into the same buffer, only when the
-    operator before has ended. Both together change the latencies of the paper's tables by -2 to +4 %.
+    Rules: the public TinyOps firmware (see :mod:`mcusim.plan.overlay.tiling` and :mod:`mcusim.plan.overlay.buffers`).
+    Raises DoesNotFit when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no
+    DMA, or the program would have too many tasks. Leaves out: that the firmware starts an operator's first tile before
+    its producer has finished when enough rows are there, and that it copies a filter, always into the same buffer, only
+    when the operator before has ended. Both together change the latencies of the paper's tables by -2 to +4 %.
     """
     need, layout = sizes(graph, kernels), Layout(machine)
     home = sdram(machine, "tinyops")

@@ -1,0 +1,9 @@
+"""Simulations beside each other and beside published measurements."""
+
+from mcusim.api.compare import Comparison, compare, compare_cases
+from mcusim.api.emulate import emulate
+from mcusim.api.simulate import replay, simulate
+from mcusim.evidence.published.table_cases import tinyops_cases
+from mcusim.request.settings import Execution
+
+__all__ = ["Comparison", "Execution", "compare", "compare_cases", "emulate", "replay", "simulate", "tinyops_cases"]

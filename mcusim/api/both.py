@@ -1,0 +1,54 @@
+"""Both fidelities of one experiment side by side: the same plan, replayed and emulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcusim.api.simulate import simulate_row
+from mcusim.errors import DoesNotFit
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.report.text.both import both_table, differences, summary
+from mcusim.request.kernel_choice import profile_for, set_for
+from mcusim.request.settings import Settings
+from mcusim.results import Result, to_json
+
+__all__ = ["Both", "simulate_both"]
+
+
+@dataclass(frozen=True)
+class Both:
+    """One experiment under both fidelities."""
+
+    replay: Result
+    emulate: Result
+
+    @property
+    def negative(self) -> Exception | None:
+        """Why one of them did not run."""
+        return self.replay.negative or self.emulate.negative
+
+    def table(self, slowest: int = 10) -> str:
+        """The two side by side, operator by operator."""
+        return both_table(self.replay, self.emulate, slowest)
+
+    def to_json(self) -> dict[str, Any]:
+        """Both as :func:`~mcusim.results.to_json` gives them, ``operators`` with the differences."""
+        rows = {"replay": to_json(self.replay), "emulate": to_json(self.emulate)}
+        found = differences(self.replay, self.emulate)
+        return rows | {"operators": [one.to_json() for one in found], "difference_percent": summary(found)}
+
+
+def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> Both:
+    """Replay the profile that was fitted to the kernel set of ``chosen`` (fidelity ``emulate``), and emulate the set.
+
+    Raises UsageError for a set without a profile. Leaves out what :func:`~mcusim.api.simulate.simulate` leaves out.
+    """
+    profile, kernels = profile_for(chosen.kernels), set_for(chosen.kernels)
+    asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)
+    first = replace(chosen, kernels=profile.name, fidelity="replay", execution=asked)
+    replayed = simulate_row(graph, machine, first)
+    if isinstance(replayed.negative, DoesNotFit):
+        return Both(replayed, replace(replayed, kernels=kernels.name, fidelity="emulate"))
+    return Both(replayed, simulate_row(graph, machine, replace(chosen, fidelity="emulate")))

@@ -1,0 +1,208 @@
+"""One compiled program on one machine, instruction by instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mcusim.api.guest_arguments import address_of, dump_range, load_file, word_of
+from mcusim.api.simulate import changed
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.request.settings import MACHINE, expect, expect_overrides
+from mcusim.results.assumptions import machine_assumptions
+from mcusim.results.emulation import Dump, EmulationResult, StackUse
+from mcusim.units import parse_size, quoted
+
+if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+    from mcusim.cpu.faults import Stop
+    from mcusim.cpu.image.image import Image
+
+__all__ = ["emulate"]
+
+MOST_ARGUMENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    kind: Literal["reset", "entry", "call"]
+    pc: int
+    top: int  # of the stack
+    limit: int  # its lowest address, 0 for unknown
+    reserved: bool  # a heap does not reach into it
+
+
+def emulate(
+    path: str | Path,
+    machine: str | Path | Machine,
+    *,
+    call: str | int | None = None,
+    arguments: Sequence[int | str] = (),
+    loads: Iterable[str] = (),
+    dumps: Iterable[str] = (),
+    stack: int | str | None = None,
+    max_instructions: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    caches: bool | None = None,
+    output: Callable[[bytes], object] | None = None,
+    progress: Callable[[int, float], object] | None = None,
+) -> EmulationResult:
+    """Run the ELF executable at ``path`` on ``machine`` and say where its cycles went.
+
+    Without ``call`` the program starts at its reset vector, the caches off until it enables them; where it has no
+    vector table at its entry point. That and ``call`` (a function's name or address) find data, ``.bss``, FPU and
+    caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
+    integers or names of symbols, for their addresses. ``stack``, bytes or text with a unit, is how far the stack may
+    grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` texts ``ADDRESS:SIZE`` or
+    a symbol's name. ``output`` gets what the program prints, ``progress`` instructions and simulated seconds, now and
+    then; a KeyboardInterrupt from it ends the run with what was counted so far (``stop.kind`` ``"interrupted"``).
+
+    A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
+    option that cannot be used. Leaves out what its parts leave out, interrupts above all.
+    """
+    expect("caches", caches, ((bool, type(None)), "True, False or None"))
+    limit = _instructions(max_instructions)
+    target, image = _inputs(path, machine, overrides)
+    begin = _start(image, target, call, arguments, stack)
+    on = begin.kind != "reset" if caches is None else caches
+    emulator = _emulator(target, image, on, begin.kind != "reset", output, _texts("loads", loads))
+    ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
+    words = tuple(word_of(image, value, "argument") for value in arguments)
+    _prepare(emulator, begin, words)
+    stop = _run(emulator, limit, progress)
+    taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
+    return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
+
+
+def _emulator(
+    machine: Machine,
+    image: Image,
+    caches: bool,
+    as_started: bool,
+    output: Callable[[bytes], object] | None,
+    loads: Iterable[str],
+) -> Emulator:
+    """The core with the program and the files in its memory."""
+    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
+
+    emulator = Emulator(machine, output, caches)
+    emulator.load(image, as_started=as_started)
+    for text in loads:
+        load_file(emulator, image, text)
+    return emulator
+
+
+def _inputs(
+    path: str | Path, machine: str | Path | Machine, overrides: Mapping[str, str] | None
+) -> tuple[Machine, Image]:
+    from mcusim.cpu.image.image import load_image
+
+    expect("path", path, ((str, Path), "a path"))
+    expect("machine", machine, MACHINE)
+    expect_overrides(overrides)
+    return changed(machine, overrides), load_image(path)
+
+
+def _instructions(limit: object) -> int | None:
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, Integral) or not 0 < int(limit) < 1 << 60:
+        raise UsageError(f"max_instructions = {repr(limit)[:80]}: must be a whole number of at least 1, or None")
+    return int(limit)
+
+
+def _texts(argument: str, values: Iterable[str]) -> list[str]:
+    if isinstance(values, str):
+        return [values]
+    found = list(values)
+    for value in found:
+        expect(argument, value, ((str,), "texts"))
+    return found
+
+
+def _start(
+    image: Image, machine: Machine, call: str | int | None, arguments: Sequence[int | str], stack: int | str | None
+) -> _Start:
+    from mcusim.cpu.startup import stack_is_reserved, stack_limit, stack_top
+    from mcusim.cpu.startup import start as start_of
+
+    if call is None and len(arguments):
+        raise UsageError("arguments are those of a function: name it with --call")
+    if len(arguments) > MOST_ARGUMENTS:
+        raise UsageError(f"{len(arguments)} arguments; a call takes at most {MOST_ARGUMENTS}")
+    if call is None:
+        found = start_of(image, machine)
+        kind: Literal["reset", "entry", "call"] = found.kind
+        pc, top = found.pc, found.sp
+    else:
+        kind, pc, top = "call", _function(image, call), stack_top(image, machine)
+    limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
+    return _Start(kind, pc, top, limit, stack is not None or stack_is_reserved(image, top))
+
+
+def _function(image: Image, call: str | int) -> int:
+    address, name, _ = address_of(image, call, "--call")
+    if name is not None and image.symbol(name).kind == "object":
+        raise UsageError(f"--call {name}: is data, not a function")
+    if name is not None and not any(s.executable and s.address <= address < s.end for s in image.segments):
+        raise UsageError(f"--call {name}: {address:#010x} is in no executable segment of {image.path}")
+    return address & ~1
+
+
+def _stack_size(machine: Machine, top: int, stack: int | str) -> int:
+    """Bytes of stack asked for, which the region below ``top`` has."""
+    size = parse_size(stack) if isinstance(stack, str) else stack
+    if isinstance(size, bool) or not isinstance(size, int) or size < 64:
+        raise UsageError(f"--stack {quoted(stack)}: a stack has at least 64 B")
+    bases = ((base, r) for r in machine.memory.values() for base in (r.base, *r.aliases))
+    base, region = next((b, r) for b, r in bases if b < top <= b + r.size)
+    if size > top - base:
+        raise UsageError(
+            f"--stack {quoted(stack)}: {region.name} of {machine.name} has {top - base:,} B below {top:#010x},"
+            " where the stack begins"
+        )
+    return size
+
+
+def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
+    if begin.kind != "call":
+        emulator.begin()
+    emulator.set_stack(begin.top, begin.limit, begin.reserved)
+    if begin.kind == "call":
+        emulator.call(begin.pc, words)
+
+
+def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
+    from mcusim.cpu.faults import Stop
+
+    clock = emulator.machine.core.clock
+    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
+    try:
+        return emulator.run(limit, step)
+    except KeyboardInterrupt:
+        return Stop("interrupted")
+
+
+def _result(emulator: Emulator, image: Image, begin: _Start, stop: Stop) -> EmulationResult:
+    from mcusim.cpu.profile import profile
+
+    measured = profile(emulator, begin.top)
+    registers = dict(stop.fault.registers) if stop.fault else emulator.registers()
+    returned = begin.kind == "call" and stop.kind == "returned"
+    return EmulationResult(
+        machine=emulator.machine,
+        image=image,
+        started=begin.kind,
+        pc=begin.pc,
+        caches=False,
+        stop=stop,
+        profile=measured,
+        stack=StackUse(begin.top, begin.limit, measured.stack_used),
+        registers=registers,
+        result=registers["r0"] if returned else None,
+        assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
+    )

@@ -1,0 +1,213 @@
+"""One model on one machine under one policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcusim.api.play import play
+from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
+from mcusim.evidence.published.confidence import confidence, unmeasured
+from mcusim.evidence.published.same_experiment import measured_program, measured_row
+from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
+from mcusim.machine.loader import replace_all
+from mcusim.model.graph import Graph
+from mcusim.plan import plan
+from mcusim.request.kernel_choice import planned_for, profile_for, set_for, shipped_name
+from mcusim.request.settings import (
+    MACHINE,
+    MODEL,
+    Execution,
+    Settings,
+    base_settings,
+    expect,
+    expect_overrides,
+    settings,
+)
+from mcusim.results import Result
+
+if TYPE_CHECKING:
+    from mcusim.program.program import Program
+
+__all__ = ["changed", "plan_program", "program_machine", "replay", "shipped_kernels", "simulate", "simulate_row"]
+
+
+def simulate(
+    model: str | Path | Graph,
+    machine: str | Path | Machine,
+    policy: str = "internal",
+    kernels: str | None = None,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    sram_budget: int | str | None = None,
+    weights: str | None = None,
+    overlay: Iterable[str] | None = None,
+    buffering: str | None = None,
+    allow_unknown: bool = False,
+    fidelity: str = "replay",
+    execution: Execution | None = None,
+) -> Result:
+    """Plan ``model`` on ``machine`` and play the program.
+
+    ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
+    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
+    bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
+    what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
+    between them); ``buffering`` is ``double`` (its default) or ``single``.
+
+    ``fidelity`` ``replay`` plays the kernels' cost profile, ``emulate`` runs the compiled kernel set on the inputs of
+    ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
+    ``cmsis``. Emulated, ``Result.outputs`` are the network's own.
+
+    A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
+    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
+
+    Leaves out what its parts leave out; ``Result.assumptions`` lists the figures it rests on.
+    """
+    expect("model", model, MODEL)
+    expect("machine", machine, MACHINE)
+    expect_overrides(overrides)
+    chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
+    return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
+
+
+def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
+    """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
+    from mcusim.model import graph_macs
+
+    try:
+        kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
+        program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
+        result = play(program, machine, chosen, graph)
+    except (DoesNotFit, KernelFault) as reason:
+        return Result(
+            model=graph.name,
+            machine=machine,
+            policy=chosen.policy,
+            kernels=chosen.kernels,
+            fidelity=chosen.fidelity,
+            macs=graph_macs(graph),
+            does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
+            fault=reason if isinstance(reason, KernelFault) else None,
+            sram_budget=chosen.options.sram_budget,
+            warnings=graph.warnings,
+            measured=measured_row(graph, machine, chosen),
+        )
+    known = measured_row(graph, machine, chosen, program)
+    believed = _believed(program, machine, chosen, result)
+    return replace(result, sram_budget=chosen.options.sram_budget, measured=known, confidence=believed)
+
+
+def plan_program(
+    graph: Graph, machine: Machine, chosen: Settings, overrides: Mapping[str, str] | None = None
+) -> Program:
+    """The program that the policy writes for the kernels of ``chosen``, a profile or a set; raises DoesNotFit.
+
+    ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
+    """
+    program = plan(graph, machine, chosen.policy, kernels=planned_for(chosen.kernels), options=chosen.options)
+    if not overrides:
+        return program
+    options = {**program.header.options, "set": dict(sorted(overrides.items()))}
+    return replace(program, header=replace(program.header, options=options))
+
+
+def program_machine(program: Program, machine: str | Path | None, overrides: Mapping[str, str]) -> Machine:
+    """The machine to play ``program`` on.
+
+    ``machine``, when given, with ``overrides`` alone; else the shipped machine that the program was written for, with
+    the keys that were changed for it and ``overrides`` on top. Raises MachineError, and ProgramError when the program
+    was written for a machine that is not shipped: a program does not make anybody open a file.
+    """
+    if machine is not None:
+        return load_machine(machine, overrides)
+    name = program.header.machine
+    if name not in machine_names():
+        raise ProgramError(
+            f"the program was written for machine {name[:80]!r}, which is none of {', '.join(machine_names())}; "
+            "name it, or its TOML file, with --machine"
+        )
+    return load_machine(name, {**program.header.options.get("set", {}), **overrides})
+
+
+def replay(
+    program: Program,
+    machine: Machine,
+    fidelity: str = "replay",
+    kernels: str | None = None,
+    *,
+    model: str | Path | Graph | None = None,
+    execution: Execution | None = None,
+) -> Result:
+    """Play a program on a machine; ``model`` is needed by fidelity ``emulate`` alone, which runs it on real data.
+
+    ``kernels`` is a shipped kernel cost profile's or set's name or a path; None is what the program names, which must
+    be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the machine
+    cannot play, that names other kernels or belongs to another model, UsageError for options that cannot be used.
+    """
+    named = shipped_kernels(program.header.kernels) if kernels is None else kernels
+    chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
+    if (model is None) is (fidelity == "emulate"):
+        raise UsageError(
+            "--model is for fidelity emulate, which runs the program on the model's data"
+            if model is not None
+            else "fidelity emulate runs the kernels on the model's data: name the model with --model"
+        )
+    try:
+        result = play(program, machine, chosen, None if model is None else _graph(model, False))
+    except (DoesNotFit, KernelFault) as reason:
+        return _negative(program, machine, chosen, reason)
+    believed = _believed(program, machine, chosen, result)
+    return replace(result, measured=measured_program(program, machine, chosen), confidence=believed)
+
+
+def _believed(program: Program, machine: Machine, chosen: Settings, result: Result) -> str:
+    kernels = shipped_name(chosen.kernels, result.kernels)
+    return confidence(machine, kernels, chosen.policy, unmeasured(program.header, machine, chosen.execution))
+
+
+def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:
+    header = program.header
+    return Result(
+        model=header.model,
+        machine=machine,
+        policy=header.policy,
+        kernels=chosen.kernels,
+        fidelity=chosen.fidelity,
+        macs=sum(operator.macs for operator in header.operators),
+        does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
+        fault=reason if isinstance(reason, KernelFault) else None,
+        warnings=header.warnings,
+    )
+
+
+def shipped_kernels(name: str) -> str:
+    """``name``, the kernels of a program, if they are shipped. Raises ProgramError."""
+    from mcusim.kernels import profile_names
+    from mcusim.kernels.kernel_set import set_names
+
+    known = [*profile_names(), *set_names()]
+    if name not in known:
+        raise ProgramError(
+            f"the program was written for kernels {name[:80]!r}, which are none of {', '.join(known)}; "
+            "name their file with --kernels"
+        )
+    return name
+
+
+def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
+    if isinstance(model, Graph):
+        return model
+    from mcusim.model import load_model
+
+    return load_model(model, allow_unknown)
+
+
+def changed(machine: str | Path | Machine, overrides: Mapping[str, str] | None) -> Machine:
+    """The machine with ``overrides`` applied, all at once. Raises MachineError."""
+    if not isinstance(machine, Machine):
+        return load_machine(machine, overrides)
+    return replace_all(machine, overrides) if overrides else machine

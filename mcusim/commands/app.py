@@ -1,0 +1,134 @@
+"""The command line.
+
+Exit status: 0 it ran (``compare``: at least one row did), 1 valid input with a negative verdict (it does not fit, the
+emulated program faulted, ``verify`` has findings), 2 the input cannot be read or used, 130 interrupted. Errors are one
+line on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from mcusim.commands.firmware import emulate, kernels
+from mcusim.commands.models import export, inspect, memory, reorder
+from mcusim.commands.shared.output import fail
+from mcusim.commands.simulation import compare, sweep
+from mcusim.commands.simulation import run as simulate
+from mcusim.commands.teaching import lab
+from mcusim.commands.trust import calibrate, validate, verify
+from mcusim.errors import McusimError
+
+__all__ = ["app", "main"]
+
+
+class _Commands(TyperGroup):
+    """Commands of one word, and of two: the second is no argument of the first."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
+
+app = typer.Typer(
+    name="mcusim",
+    cls=_Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from mcusim._version import __version__
+
+        print(f"mcusim {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Simulate quantised neural networks on Cortex-M boards.
+
+    \b
+    Examples:
+      mcusim compare
+      mcusim run ds-cnn --machine stm32f746g-disco --policy internal
+    """
+
+
+app.command("run")(simulate.run)
+app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
+app.command("machines")(inspect.machines)
+app.command("models")(inspect.models)
+app.command("inspect")(inspect.inspect)
+app.command("export")(export.export)
+app.command("reorder")(reorder.reorder)
+app.command("memory")(memory.memory)
+app.command("plan")(simulate.plan)
+app.command("replay")(simulate.replay)
+app.command("verify")(verify.verify)
+app.command("validate")(validate.validate)
+app.command("calibrate")(calibrate.calibrate)
+app.command("emulate")(emulate.emulate)
+app.command("kernels")(kernels.kernels)
+app.command("kernels build")(kernels.build)
+app.command("lab")(lab.lab)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; ``arguments`` defaults to those of the process."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be text
+    try:
+        status = _invoke(words or ["--help"])
+        sys.stdout.flush()
+        return status
+    except McusimError as error:
+        fail(str(error))
+        return error.exit_status
+    except OSError as error:
+        # what is still buffered must not raise again when Python exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+            return 0
+        fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except MemoryError:
+        fail("not enough memory for this input")
+        return 2
+
+
+def _invoke(words: list[str]) -> int:
+    """Parse and run; a usage error of the parser becomes one line and status 2."""
+    try:
+        status: Any = app(args=words, prog_name="mcusim", standalone_mode=False)
+    except SystemExit:  # typer's answer to a closed pipe, and to nothing else
+        raise BrokenPipeError from None
+    except Exception as error:
+        # typer's usage errors come from click or from the copy of it inside typer, by version
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        fail(message())
+        return 2
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,1 @@
+"""Compiled programs and kernel sets."""

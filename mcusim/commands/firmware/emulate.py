@@ -1,0 +1,218 @@
+"""``mcusim emulate``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
+from mcusim.commands.shared.progress import Counter, counting
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.results.emulation import EmulationResult
+
+Step = Callable[[int, float], object]
+Program = Annotated[Path, typer.Argument(metavar="ELF", help="A linked 32-bit Arm executable for Cortex-M.")]
+Call = Annotated[
+    str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
+]
+Arguments = Annotated[
+    str | None, typer.Option("--args", metavar="LIST", help="Its arguments: integers or symbols, separated by commas.")
+]
+Load = Annotated[
+    list[str] | None,
+    typer.Option("--load", metavar="FILE@ADDRESS", help="Put a file into memory first; a symbol works. Repeatable."),
+]
+Dump = Annotated[
+    list[str] | None,
+    typer.Option("--dump", metavar="ADDRESS:SIZE[=FILE]", help="Show memory after the run, or write it. Repeatable."),
+]
+Most = Annotated[
+    int | None,
+    typer.Option("--max-instructions", metavar="N", min=1, help="Stop a run-away program after N instructions."),
+]
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", metavar="SIZE", help='How far the stack may grow: "8 KiB". Default: the ELF\'s.'),
+]
+Caches = Annotated[
+    str | None, typer.Option("--caches", metavar="on|off", help="At the start. Default: off after a reset, else on.")
+]
+Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many functions, lines, instructions to list.")]
+Callgrind = Annotated[
+    Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
+]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
+
+
+def emulate(
+    program: Program,
+    machine: options.Machine = "stm32f746g-disco",
+    set_: options.Set = None,
+    call: Call = None,
+    args: Arguments = None,
+    load: Load = None,
+    dump: Dump = None,
+    max_instructions: Most = None,
+    stack: Stack = None,
+    caches: Caches = None,
+    top: Top = 10,
+    assumptions: Assumptions = False,
+    callgrind: Callgrind = None,
+    json: options.Json = None,
+    force: options.Force = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run a compiled program on a machine and see where the cycles go.
+
+    From its reset vector or entry point, or one function. Exit status 1: a fault, a run-away, or its own was not 0.
+
+    \b
+    Examples:
+      mcusim emulate app.elf --machine stm32f746g-disco
+      mcusim emulate app.elf --call dot --args table,8 --load in.bin@table
+      mcusim emulate app.elf --callgrind app.callgrind --top 5
+    """
+    output = Output(json, force)
+    dumps = [_dump(text) for text in dump or ()]
+    _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
+    asked: dict[str, Any] = {"call": call, "arguments": _arguments(args), "loads": load or (), "stack": stack}
+    asked |= {"dumps": [where for where, _ in dumps], "overrides": options.overrides(set_), "caches": _caches(caches)}
+    result = _run(program, machine, asked, max_instructions, output, quiet)
+    _files(result, dumps, callgrind, force)
+    return _report(result, output, top, assumptions, quiet)
+
+
+def _run(
+    program: Path, machine: str, asked: Mapping[str, Any], most: int | None, output: Output, quiet: bool
+) -> EmulationResult:
+    """Emulate with progress on standard error, Ctrl-C, and the program's output where it belongs."""
+    from mcusim.api import emulate as run
+
+    with counting(program.name, most) as counter, _stopping(counter.step) as progress:
+        guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter)
+        result = run(program, machine, **asked, max_instructions=most, output=guest.write, progress=progress)
+    if output.to_stdout or not quiet:
+        guest.end(blank=not output.to_stdout)
+    return result
+
+
+def _caches(text: str | None) -> bool | None:
+    if text not in (None, "on", "off"):
+        raise UsageError(f"--caches {text!r}: must be on or off")
+    return None if text is None else text == "on"
+
+
+def _arguments(text: str | None) -> list[int | str]:
+    if text is None or not text.strip():
+        return []
+    found: list[int | str] = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise UsageError(f"--args {text!r}: an argument between two commas is missing")
+    return found
+
+
+def _dump(text: str) -> tuple[str, Path | None]:
+    """The range, and the file it goes to."""
+    where, equals, file = text.partition("=")
+    if equals and not file:
+        raise UsageError(f"--dump {text!r}: names no file behind =")
+    return where, Path(file) if file else None
+
+
+def _check_files(program: Path, paths: list[Path], json: Path | None, force: bool) -> None:
+    """Refuse before the run what could not be written behind it, and what would overwrite the program."""
+    for path in paths:
+        if str(path) == "-":
+            raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
+        check_writable(path, force)
+    wanted = [path.absolute() for path in (*paths, *([json] if json else []))]
+    for path in wanted:
+        if path == program.absolute():
+            raise UsageError(f"{path} is the program itself: name another file")
+        if wanted.count(path) > 1:
+            raise UsageError(f"{path} is named for two outputs")
+
+
+class _Guest:
+    """What the program prints, as it prints it."""
+
+    def __init__(self, stream: Any, counter: Counter) -> None:
+        self._stream, self._counter, self._last = stream, counter, b""
+
+    def write(self, data: bytes) -> None:
+        self._counter.clear()
+        self._stream.flush()
+        raw = getattr(self._stream, "buffer", None)
+        if raw is None:
+            self._stream.write(data.decode("utf-8", "backslashreplace"))
+        else:
+            raw.write(data)
+        self._stream.flush()
+        self._last = data[-1:] or self._last
+        self._counter.line_is_open = self._last != b"\n" and self._stream.isatty()
+
+    def end(self, blank: bool) -> None:
+        """Close a line that the program left open; with ``blank`` add an empty one when it printed anything."""
+        if self._last:
+            self.write(b"\n" * ((self._last != b"\n") + blank))
+
+
+@contextmanager
+def _stopping(step: Step) -> Iterator[Step]:
+    """Yields ``step``, which then raises KeyboardInterrupt after Ctrl-C: between two slices, where the run is whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield step
+        return
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:  # a second time: at once
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    def checked(instructions: int, seconds: float) -> None:
+        step(instructions, seconds)
+        if asked:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield checked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _files(result: EmulationResult, dumps: list[tuple[str, Path | None]], callgrind: Path | None, force: bool) -> None:
+    for taken, (_, path) in zip(result.dumps, dumps, strict=True):
+        if path is not None:
+            write_bytes(path, taken.data, force)
+    if callgrind is not None:
+        from mcusim.report.export.callgrind import write_callgrind
+
+        write_file(callgrind, lambda file: write_callgrind(result, file), force)
+
+
+def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> int:
+    from mcusim.report.json.emulation import emulation_json
+    from mcusim.report.text.emulation_table import emulation_table, stop_text
+
+    output.emit(None if quiet else lambda: emulation_table(result, top, assumptions), lambda: emulation_json(result))
+    fault = result.stop.fault
+    if fault is not None:
+        from mcusim.report.text.emulation import where
+
+        fail(f"{result.name}: {fault.kind} at {where(result, fault.pc)}: {fault.text}")
+    elif result.exit_status:
+        fail(f"{result.name}: {stop_text(result)}")
+    return result.exit_status

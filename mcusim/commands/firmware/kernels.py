@@ -1,0 +1,82 @@
+"""``mcusim kernels`` and ``mcusim kernels build``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output
+from mcusim.commands.shared.progress import bar
+
+Name = Annotated[str | None, typer.Argument(metavar="SET", help="A set's name, or its folder or manifest.")]
+Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Each set goes into a folder of its name there.")]
+Compiler = Annotated[str, typer.Option("--cc", metavar="COMMAND", help="A GCC for arm-none-eabi.")]
+Flags = Annotated[str, typer.Option("--cflags", metavar="FLAGS", help="Further flags, behind those of the manifest.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the files of a set, and an existing output file.")]
+
+
+def kernels(name: Name = None, json: options.Json = None, force: options.Force = False) -> int:
+    """List the sets of compiled kernels, or show one operator by operator.
+
+    A set is a folder with a manifest and the ELF files built from its C sources.
+
+    \b
+    Examples:
+      mcusim kernels
+      mcusim kernels cmsis
+      mcusim kernels build --out my-kernels --cflags=-O2
+    """
+    output = Output(json, force)
+    from mcusim.kernels.kernel_set import load_set, set_names
+    from mcusim.report.text.kernels import set_json, set_table, sets_json, sets_table
+
+    if name is not None:
+        chosen = load_set(name)
+        output.emit(lambda: set_table(chosen), lambda: set_json(chosen))
+        return 0
+    known = [load_set(known_name) for known_name in set_names()]
+    output.emit(lambda: sets_table(known), lambda: sets_json(known))
+    return 0
+
+
+def build(
+    out: Out,
+    name: Name = None,
+    cc: Compiler = "arm-none-eabi-gcc",
+    cflags: Flags = "",
+    json: options.Json = None,
+    force: Force = False,
+) -> int:
+    """Build kernel sets from their C sources: a set by its manifest, or all that ship.
+
+    What is built works as a set by its path. In the package, kernels/sets/include/kernels.h
+    has the structures that kernels are called with; kernels/sets/reference/manifest.toml
+    says what a manifest holds.
+
+    \b
+    Examples:
+      mcusim kernels build --out my-kernels
+      mcusim kernels build cmsis --out small --cflags=-Os
+      mcusim kernels build my-set/manifest.toml --out built
+    """
+    output = Output(json, force)
+    from mcusim.kernels import building
+    from mcusim.kernels.kernel_set import CORES, load_set, set_names
+    from mcusim.report.text.kernels import sets_json, sets_table
+
+    sets = [load_set(wanted) for wanted in ([name] if name is not None else set_names())]
+    said: list[str] = []
+    try:
+        with bar("building", len(sets) * len(CORES)) as step:
+            compiler = building.Compiler(cc, cflags, step or (lambda core: None), said.append)
+            built = building.build_sets(sets, out, compiler, force)
+    finally:  # behind the bar, also when it failed
+        for text in said:
+            print(text, file=sys.stderr)
+    places = "\n".join(f"{kernels.name} -> {kernels.manifest.parent}" for kernels in built)
+    output.emit(lambda: f"{places}\n\n{sets_table(built)}", lambda: sets_json(built))
+    return 0

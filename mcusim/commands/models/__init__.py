@@ -1,0 +1,1 @@
+"""Inspect, export, reorder and plan the memory of models."""

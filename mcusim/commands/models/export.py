@@ -1,0 +1,62 @@
+"""``mcusim export``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output, check_outputs, write_bytes
+from mcusim.errors import UsageError
+
+Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite; - is standard output.")]
+
+
+def export(
+    model: options.Model,
+    out: Out,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Write a network as a .tflite that LiteRT and TensorFlow Lite Micro run.
+
+    A network of `mcusim models` gets its seeded random weights: equal bytes every
+    time. A .tflite is read and written anew: what mcusim does not read (metadata,
+    min/max, signatures) is gone.
+
+    \b
+    Examples:
+      mcusim export proxyless-w0.25-r160 -o proxyless.tflite
+      mcusim export ds-cnn -o - | sha256sum
+    """
+    to_stdout = str(out) == "-"
+    _check(out, to_stdout, json, force)
+    output = Output(json, force)
+    from mcusim.model import load_model
+    from mcusim.model.tflite.writer import write_tflite
+    from mcusim.report.text.export_table import export_json, export_table
+
+    graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option
+    data = write_tflite(graph)
+    if to_stdout:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+    else:
+        write_bytes(out, data, force)
+    text = None if to_stdout else lambda: export_table(graph, data, str(out))
+    output.emit(text, lambda: export_json(graph, data, str(out)))
+    return 0
+
+
+def _check(out: Path, to_stdout: bool, json: Path | None, force: bool) -> None:
+    """Refuse before the work what could not be written behind it."""
+    if not to_stdout:
+        check_outputs([out], json, [], force)
+        return
+    if str(json) == "-":
+        raise UsageError("-o - and --json - both want standard output")
+    if sys.stdout.isatty():
+        raise UsageError("-o -: a .tflite is no text for a terminal; name a file or redirect standard output")

@@ -1,0 +1,75 @@
+"""``mcusim machines``, ``mcusim models`` and ``mcusim inspect``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output
+
+
+def machines(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A machine's name, or a TOML file.")] = None,
+    set_: options.Set = None,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """List the machines, or show one with every figure, its basis and its source.
+
+    \b
+    Examples:
+      mcusim machines
+      mcusim machines stm32f746g-disco
+    """
+    output = Output(json, force, [name])
+    from mcusim.errors import UsageError
+    from mcusim.machine import load_machine, machine_names
+    from mcusim.report.text.machine_table import machine_json, machine_table, machines_table
+
+    overrides = options.overrides(set_)
+    if name is not None:
+        machine = load_machine(name, overrides)
+        output.emit(lambda: machine_table(machine), lambda: machine_json(machine))
+        return 0
+    if overrides:
+        raise UsageError("--set needs the NAME of one machine")
+    known = [load_machine(known_name) for known_name in machine_names()]
+    output.emit(lambda: machines_table(known), lambda: {"machines": [machine_json(m) for m in known]})
+    return 0
+
+
+def models(json: options.Json = None, force: options.Force = False) -> int:
+    """List the networks that are built in memory; a path to a .tflite works wherever their names do.
+
+    \b
+    Example:
+      mcusim models
+    """
+    output = Output(json, force)
+    from mcusim.report.text.inspect import zoo_json, zoo_table
+
+    output.emit(zoo_table, zoo_json)
+    return 0
+
+
+def inspect(
+    model: options.Model,
+    allow_unknown: options.AllowUnknown = False,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Show a model's operators, MACs and peak of live activations.
+
+    \b
+    Example:
+      mcusim inspect vww_96_int8.tflite --json -
+    """
+    output = Output(json, force, [model])
+    from mcusim.model import load_model
+    from mcusim.report.text.model_table import model_json, model_table
+
+    graph = load_model(model, allow_unknown)
+    output.emit(lambda: model_table(graph), lambda: model_json(graph))
+    return 0

@@ -1,0 +1,105 @@
+"""``mcusim memory``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output, check_outputs, write_bytes
+from mcusim.commands.shared.progress import spinner, working
+
+if TYPE_CHECKING:
+    from mcusim.results.memory_plan import MemoryPlan
+
+Order = Annotated[
+    str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: that of the least peak.")
+]
+Allocator = Annotated[
+    str,
+    typer.Option("--allocator", metavar="NAME", help="greedy (TFLM's), linear, dynamic (moves tensors) or optimal."),
+]
+Machine = Annotated[
+    str | None, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Does it fit there, and what do moves cost?")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="The .tflite with order and offsets, which TFLM then uses."),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: bytes in use at each step, and a map of the addresses."),
+]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the price of moves rests on.")]
+Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this.")]
+
+
+def memory(
+    model: options.Model,
+    order: Order = "default",
+    in_place: options.InPlace = False,
+    weights: options.WeightsIn = "flash",
+    allocator: Allocator = "greedy",
+    machine: Machine = None,
+    set_: options.Set = None,
+    align: Align = 16,
+    seconds: options.Seconds = 60.0,
+    out: Out = None,
+    html: Html = None,
+    assumptions: Assumptions = False,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Show which tensors are alive when, and where allocators put them.
+
+    All allocators place the same lifetimes: greedy and linear are TensorFlow Lite Micro's planners, dynamic is that of
+    Liberis and Lane (2019), which moves tensors together after every operator, optimal needs the fewest bytes without
+    moving any, or prints a proven bound. With -o the offsets go into the model as TFLM's offline memory plan. Exit
+    status 1: the arena does not fit into the machine's on-chip RAM.
+
+    \b
+    Examples:
+      mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
+      mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
+      mcusim memory figure-1 --order optimal --html mem.html
+    """
+    output = Output(json, force, [model, machine])
+    files = [path for path in (out, html) if path is not None]
+    check_outputs(files, json, [model, machine], force)
+    counted: dict[str, Any] = {"in_place": in_place, "weights": weights, "align": align, "seconds": seconds}
+    target: dict[str, Any] = {"machine": machine, "overrides": options.overrides(set_)}
+    with spinner(f"planning the memory of {model}"):
+        from mcusim.api.plan_memory import memory as find
+
+        plan = find(model, order=order, allocator=allocator, **counted, **target)
+    _emit(_write(plan, model, out, html, force), output, files, assumptions)
+    return 0 if plan.fits else 1
+
+
+def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool) -> None:
+    from mcusim.report.json.memory import memory_json
+    from mcusim.report.text.memory import memory_table
+
+    output.emit(lambda: memory_table(plan, files, assumptions), lambda: memory_json(plan))
+
+
+def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> MemoryPlan:
+    """The plan with the price of its moves; the files that were asked for are all made before one is written."""
+    from mcusim.api.plan_memory import priced
+
+    found: list[tuple[Path, bytes]] = []
+    if out is not None:
+        from mcusim.api.planned_file import planned_file
+
+        found.append((out, planned_file(model, plan)))
+    with working(f"moving the tensors of {model}") as step:
+        plan = priced(plan, step)
+    if html is not None:
+        from mcusim.report.html.memory_page import memory_html
+
+        found.append((html, memory_html(plan).encode()))
+    for path, data in found:
+        write_bytes(path, data, force)
+    return plan

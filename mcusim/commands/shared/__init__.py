@@ -1,0 +1,1 @@
+"""Options, output files, progress and exports that commands share."""

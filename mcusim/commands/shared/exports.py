@@ -1,0 +1,91 @@
+"""``--html``, ``--perfetto`` and ``--vcd``: a run to look at, in a browser or in other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
+from mcusim.commands.shared.progress import spinner
+
+if TYPE_CHECKING:
+    from mcusim.api.both import Both
+    from mcusim.results import Result
+
+__all__ = ["Html", "Perfetto", "Vcd", "Views"]
+
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: lanes over time, memory, cycles and energy by operator."),
+]
+Perfetto = Annotated[
+    Path | None,
+    typer.Option("--perfetto", metavar="FILE", help="The run over time as a Chrome trace, for ui.perfetto.dev."),
+]
+Vcd = Annotated[
+    Path | None,
+    typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
+]
+
+
+@dataclass(frozen=True)
+class Views:
+    """The files that were asked for. Both fidelities of a run go into one file."""
+
+    html: Path | None
+    perfetto: Path | None
+    vcd: Path | None
+    force: bool
+
+    @property
+    def files(self) -> list[Path]:
+        """Those that are to be written."""
+        return [path for path in (self.html, self.perfetto, self.vcd) if path is not None]
+
+    def check(self, json: Path | None, inputs: Iterable[str | Path | None]) -> None:
+        """Refuse before the work what could not be written behind it, and what would overwrite an input."""
+        given = list(inputs)
+        for path in self.files:
+            check_apart(path, given)
+        check_outputs(self.files, json, given, self.force)
+
+    def write(self, found: Result | Both) -> None:
+        """Make all of them, then write them; of what has no run only the page, which says why."""
+        from mcusim.results import Result
+
+        if not self.files:
+            return
+        with spinner(f"writing {', '.join(map(str, self.files))}"):
+            results = [found] if isinstance(found, Result) else [found.replay, found.emulate]
+            for path, text in self._texts(results):
+                write_bytes(path, text.encode(), self.force)
+
+    def unwritten(self) -> str:
+        """What to tell of the traces when there is no run."""
+        names = ", ".join(str(path) for path in (self.perfetto, self.vcd) if path is not None)
+        return f"; there is no run to trace: {names} not written" if names else ""
+
+    def _texts(self, results: Sequence[Result]) -> list[tuple[Path, str]]:
+        found = [(self.html, _page(results))] if self.html is not None else []
+        ran = all(result.fits for result in results)
+        if self.perfetto is not None and ran:
+            from mcusim.report.export.perfetto import perfetto_json
+
+            found.append((self.perfetto, perfetto_json(*results)))
+        if self.vcd is not None and ran:
+            from mcusim.report.export.vcd import vcd_text
+
+            found.append((self.vcd, vcd_text(*results)))
+        return found
+
+
+def _page(results: Sequence[Result]) -> str:
+    """A run as a page; both fidelities of one beside each other."""
+    from mcusim.report.html.compare_page import compare_page
+    from mcusim.report.html.run_page import run_page
+
+    return run_page(results[0]) if len(results) == 1 else compare_page(results)

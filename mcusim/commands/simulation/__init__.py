@@ -1,0 +1,1 @@
+"""Run, plan, replay, compare, sweep."""

@@ -1,0 +1,111 @@
+"""``mcusim compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.shared.progress import bar
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.evidence.published.table_cases import Case
+    from mcusim.request.settings import Settings
+    from mcusim.results import Result
+
+
+Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")]
+Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
+Policies = Annotated[
+    str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas. Default: all.")
+]
+Table = Annotated[
+    int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Pictures: runs on one time scale, and what makes them differ."),
+]
+
+
+def compare(
+    models: Models = None,
+    machine: Machines = None,
+    policy: Policies = None,
+    table: Table = None,
+    set_: options.Set = None,
+    sram_budget: options.SramBudget = None,
+    weights: options.Weights = None,
+    overlay: options.Overlay = None,
+    buffering: options.Buffering = None,
+    kernels: options.Kernels = None,
+    fidelity: options.Fidelity = "replay",
+    allow_unknown: options.AllowUnknown = False,
+    html: Html = None,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Models x machines x policies in one table, simulated beside measured.
+
+    Without MODEL: the rows of the TinyOps paper's Table 3 (or --table 2), with the SRAM budgets of its Table 1.
+
+    \b
+    Examples:
+      mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
+      mcusim compare ds-cnn --policy internal,tinyops --html compare.html
+    """
+    output = Output(json, force, models or ())
+    check_outputs([html] if html else [], json, [*(models or ()), *(machine or "").split(",")], force)
+    from mcusim.api.compare import compare_cases
+    from mcusim.request.settings import base_settings
+
+    overlays = options.comma_list(overlay, "--overlay")
+    base = base_settings(kernels, sram_budget, weights, overlays, fidelity, buffering=buffering)
+    cases = _cases(models, machine, policy, table, base)
+    _require_effect(cases, sram_budget, overlays, buffering)
+    with bar("simulating", len(cases)) as step:
+        comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
+    _write(html, comparison.rows, force)
+    output.emit(lambda: str(comparison), comparison.to_json)
+    return _status(comparison.rows)
+
+
+def _require_effect(
+    cases: Sequence[Case], sram_budget: str | None, overlays: list[str] | None, buffering: str | None
+) -> None:
+    from mcusim.plan import require_effect
+
+    require_effect([case.settings.policy for case in cases], sram_budget, overlays, buffering)
+
+
+def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
+    if html is not None:
+        from mcusim.report.html.compare_page import compare_page
+
+        write_bytes(html, compare_page(rows).encode(), force)
+
+
+def _cases(
+    models: list[str] | None, machine: str | None, policy: str | None, table: int | None, base: Settings
+) -> list[Case]:
+    from mcusim.evidence.published.table_cases import product_cases, tinyops_cases
+
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    if not models:
+        return tinyops_cases(3 if table is None else table, machines, policies, base)
+    if table is not None:
+        raise UsageError("--table names its own models; leave out MODEL or --table")
+    return product_cases(models, machines, policies, base)
+
+
+def _status(rows: Sequence[Result]) -> int:
+    """0 when a row ran, 1 when none did but one has a verdict, 2 when none could be planned."""
+    if any(row.fits for row in rows):
+        return 0
+    fail(f"none of {len(rows)} rows ran; the first: {rows[0].negative or rows[0].unusable}")
+    return 1 if any(row.negative for row in rows) else 2

@@ -1,0 +1,116 @@
+"""Where a lab's answers come from: a terminal, a pipe, a file; and the file that keeps them for another day."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Protocol
+
+from mcusim.errors import UsageError
+from mcusim.labs import LEAVE
+
+__all__ = ["Say", "from_file", "kept", "typed"]
+
+_LONGEST = 1 << 20
+Read = Callable[[str], str]
+
+
+class Say(Protocol):
+    def __call__(self, text: str, end: str = "\n") -> None: ...
+
+
+def typed(say: Say) -> Read:
+    """What is typed at a terminal, where to end the input is to leave, or comes through a pipe and is then shown."""
+    if sys.stdin is None:  # closed by the caller
+        return _none
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="backslashreplace")  # a key may send what is no text
+    return _terminal(say) if sys.stdin.isatty() else _pipe(say)
+
+
+def _none(prompt: str) -> str:
+    raise EOFError
+
+
+def _terminal(say: Say) -> Read:
+    def read(prompt: str) -> str:
+        try:
+            if sys.stdout.isatty():
+                return input(prompt)
+            say(prompt, end="")  # on standard error
+            return input()
+        except EOFError:
+            say("")
+            return LEAVE
+
+    return read
+
+
+def _pipe(say: Say) -> Read:
+    def read(prompt: str) -> str:
+        say(prompt, end="")
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        say(line.rstrip("\n"))
+        return line
+
+    return read
+
+
+def from_file(path: Path, say: Say) -> Read:
+    """The lines of a file, each shown behind its prompt as if it were typed."""
+    return _replayed(iter(_lines(path)), say, _none)
+
+
+def kept(path: Path, lab: str, say: Say, read: Read) -> Read:
+    """First the lines of ``path``, then those of ``read``, each of which is added to the file at once.
+
+    Raises UsageError for a file that is not one of ``lab``, and for one that cannot be read or written.
+    """
+    head = f"# answers of mcusim lab {lab}"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{head}\n")
+        lines: list[str] = []
+    except FileExistsError:
+        lines = _lines(path, head)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+    def noted(prompt: str) -> str:
+        line = read(prompt).strip()
+        if line and not line.startswith("#") and line not in (LEAVE, "quit", "exit"):
+            try:
+                with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                    file.write(f"{line}\n")
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        return line
+
+    return _replayed(iter(lines), say, noted)
+
+
+def _replayed(lines: Iterator[str], say: Say, then: Read) -> Read:
+    def read(prompt: str) -> str:
+        line = next(lines, None)
+        if line is None:
+            return then(prompt)
+        say(f"{prompt}{line if line.isprintable() else ascii(line)[:80]}")
+        return line
+
+    return read
+
+
+def _lines(path: Path, head: str | None = None) -> list[str]:
+    """The answers in a file. Raises UsageError for one that is no text, or does not begin with ``head``."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = file.read(_LONGEST).splitlines()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    if head is not None and lines[:1] != [head]:
+        raise UsageError(f"{path} is not what --save has written: it does not begin with {head!r}")
+    return [line for line in lines if line.strip() and not line.startswith("#")]

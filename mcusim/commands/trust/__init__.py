@@ -1,0 +1,1 @@
+"""Verify, validate, calibrate."""

@@ -1,0 +1,116 @@
+"""``mcusim validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.shared.progress import working
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.evidence.published.validation_result import Validation
+
+Source = Annotated[
+    str | None, typer.Option("--source", metavar="TEXT", help="The publications that have TEXT in their name.")
+]
+Board = Annotated[str | None, typer.Option("--board", metavar="TEXT", help="The boards that have TEXT in their name.")]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        "--models", metavar="DIR", help="Folder of the model files that do not ship. Default: that of MCUSIM_MODELS."
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core, at most 8."),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run anew, and keep nothing.")]
+Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
+Ledger = Annotated[
+    bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
+]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Pictures: each number measured against simulated.")
+]
+
+
+def validate(
+    source: Source = None,
+    board: Board = None,
+    models: Models = None,
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
+    stored: Stored = False,
+    ledger: Ledger = False,
+    html: Html = None,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """Put every published measurement beside the run that comes nearest to it.
+
+    What machine figures were fitted to (calibrate) and what nothing was (validate) are counted apart. Rows that cannot
+    be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until something that
+    they rest on changes. Exit status 1: nothing could be run.
+
+    \b
+    Examples:
+      mcusim validate
+      mcusim validate --source TinyOps --html validation.html
+      mcusim validate --board l4r5 --models models --json rows.json
+      mcusim validate --stored
+      mcusim validate --ledger
+    """
+    output = Output(json, force)
+    check_outputs([html] if html is not None else [], json, [], force)
+    runs = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
+    if ledger:
+        _refuse("--ledger", {"--source": source, "--board": board, "--stored": stored or None, "--html": html, **runs})
+        from mcusim.evidence.validate.ledger import ledger_json, ledger_table
+
+        output.emit(ledger_table, ledger_json)
+        return 0
+    if stored:
+        _refuse("--stored", runs)
+        return _report(_stored(source, board), output, html, force)
+    return _report(_run(source, board, models, jobs, no_cache), output, html, force)
+
+
+def _report(found: Validation, output: Output, html: Path | None, force: bool) -> int:
+    """Write and print it; returns the exit status."""
+    from mcusim.evidence.validate.validation_json import validation_json
+
+    if html is not None:
+        from mcusim.evidence.validate.page import validation_html
+
+        write_bytes(html, validation_html(found).encode(), force)
+    output.emit(lambda: str(found), lambda: validation_json(found))
+    if found.figures:
+        return 0
+    fail(f"none of {len(found.rows)} rows was run; the first: {found.rows[0].reason}")
+    return 1
+
+
+def _run(source: str | None, board: str | None, models: str | None, jobs: int | None, no_cache: bool) -> Validation:
+    with working("validating") as step:
+        from mcusim.evidence.validate.validate import validate as find
+
+        return find(source, board, models, jobs, cache=not no_cache, progress=step)
+
+
+def _stored(source: str | None, board: str | None) -> Validation:
+    from mcusim.evidence.validate.validate import stored_validation
+
+    return stored_validation(source, board)
+
+
+def _refuse(option: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for what has no effect beside ``option``."""
+    named = next((name for name, value in given.items() if value is not None), None)
+    if named:
+        raise UsageError(f"{option} runs nothing; {named} has no effect with it")

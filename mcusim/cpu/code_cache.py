@@ -1,0 +1,129 @@
+"""The code the core has met: decoded and timed once a block, entered in the native tables, dropped when written to.
+
+Left out: code written through one alias of a memory and executed through another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.decode.decoder import Decoder
+from mcusim.cpu.hooks.block_tables import Block, Tables
+from mcusim.cpu.pipeline.cortex_m4 import CortexM4
+from mcusim.cpu.pipeline.cortex_m7 import CortexM7
+from mcusim.cpu.pipeline.timing import Pipeline
+from mcusim.cpu.unicorn_core import UnicornCore
+
+__all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
+
+GRANULE = 6  # log2 of the bytes that one mark stands for; 64 marks a word
+LONGEST_STORE = 8
+MOST_INSTRUCTIONS = (
+    400_000  # different ones; a jump into empty memory, or new code without end, must not take all of it
+)
+
+
+class Code:
+    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
+
+    def __init__(self, isa: str, core: UnicornCore) -> None:
+        self.tables = Tables(m7=isa == "cortex-m7")
+        self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
+        self._pipeline: Pipeline = CortexM7() if isa == "cortex-m7" else CortexM4()
+        self._dynamic_divide = isa == "cortex-m4"
+        self._decoder = Decoder()
+        self._core = core
+        self._live: dict[int, Block] = {}
+        self._instructions = 0
+        self._seen: dict[tuple[int, bytes, int], Block] = {}
+
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        tables = self.tables
+        return {"table": tables.table, "blocks": tables.blocks, "accesses": tables.accesses, "marks": self.marks}
+
+    @property
+    def full(self) -> bool:
+        """More different code than a program on a microcontroller has."""
+        return self._instructions >= MOST_INSTRUCTIONS
+
+    def learn(self, address: int, code: bytes, it_state: int) -> Block:
+        """Enter the block of these bytes, which begins in the middle of an IT block when ``it_state`` is not 0.
+
+        Returns it.
+        """
+        key = address, code, it_state
+        block = self._seen.get(key)
+        if block is None:
+            instructions = self._decoder.decode(code, address, it_state)
+            block = self.tables.add(instructions, self._pipeline.schedule(instructions))
+            self._seen[key] = block
+            self._instructions += len(instructions)
+        else:
+            self.tables.enter(address, block.index)
+        self._live[address] = block
+        self._mark(block)
+        if self._dynamic_divide:
+            for instruction, record in block.divides:
+                at = instruction.address
+                self._core.watch_divide(at, block.end, code[at - address :][:4], record)
+        self.refresh()
+        return block
+
+    def refresh(self) -> None:
+        """Tell the hooks where arrays that have grown are."""
+        if self.tables.moved:
+            self.tables.moved = False
+            self._core.share(self.arrays)
+
+    def written(self, low: int, high: int) -> bool:
+        """Drop the blocks that bytes from ``low`` to below ``high`` belong to; says whether there were any."""
+        first, last = low >> GRANULE + 6, (high - 1) >> GRANULE + 6
+        if low >= high or not self.marks[first : last + 1].any():
+            return False
+        gone = [block for block in self._live.values() if block.address < high and low < block.end]
+        if gone:
+            for block in gone:
+                del self._live[block.address]
+                self._core.forget_divides(block.address, block.end)
+            self._rebuild()
+        return bool(gone)
+
+    def forget(self) -> None:
+        """Look at all code again when it is next executed: what may be executed has changed."""
+        self._live.clear()
+        self._core.forget_divides(0, 1 << 32)
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        self.tables.forget()
+        self.marks = np.zeros_like(self.marks)
+        self.tables.moved = True
+        for block in self._live.values():
+            self.tables.enter(block.address, block.index)
+            self._mark(block)
+        self.refresh()
+
+    def _mark(self, block: Block) -> None:
+        """Mark the block, and so far below it as a store into it may begin."""
+        for granule in range(max(0, block.address - LONGEST_STORE + 1) >> GRANULE, ((block.end - 1) >> GRANULE) + 1):
+            word, bit = granule >> 6, granule & 63
+            self.marks[word] |= np.int64(-(1 << 63) if bit == 63 else 1 << bit)
+
+    def first_floating(self, address: int) -> int:
+        """Address of the first floating-point instruction of the block at ``address``."""
+        block = self._live[address]
+        return next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
+
+    def unforeseen_in(self, record: int) -> int:
+        """Address of the instruction that made an access decoding knows nothing of, as well as can be told."""
+        block = self.block_of(record)
+        return next((i.address for i in block.instructions if i.mnemonic == "undefined"), block.address)
+
+    def block_of(self, record: int) -> Block:
+        """The block whose native record begins at ``record``."""
+        return self.tables.known[record // C.BLOCK]

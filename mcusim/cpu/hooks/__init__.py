@@ -1,0 +1,1 @@
+"""Native functions Unicorn calls."""

@@ -1,0 +1,1 @@
+"""Static and dynamic timing of each core."""

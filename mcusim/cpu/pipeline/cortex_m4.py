@@ -1,0 +1,218 @@
+"""Timing of the Cortex-M4(F): a three-stage core that issues one instruction per cycle, in order.
+
+Modelled, with cycles and source ("TRM": Arm DDI 0439D, tables 3-1, 3-2 and section 3.3.2; "jnk0le": jnk0le/random,
+pipeline cycle test, cortex_m3m4.md, measured on an STM32F407; "compendium": compendium.i-0.nl, measured):
+
+====================================  ==========================================================================
+data processing, multiply, MAC, DSP   1 (TRM)
+SDIV, UDIV                            2 here, to 12 by ``divide_extra``: 2 with a zero operand, 3 when the dividend
+                                      has fewer bits than the divisor, else 5 + (difference of bits) // 4 (compendium)
+load of one word or less              2; the second cycle is hidden by a load, a store or a NOP behind it, so that
+                                      LDR LDR = 3 and LDR LDR LDR = 4 (TRM), LDR STR = 2, LDR NOP = 2 (jnk0le)
+...not hidden                         when the second access takes its address from the first's result (TRM), or from
+                                      the base register the first updates (jnk0le: other bases chain)
+...of two memories                    one cycle more, added when it runs: ``AccessTiming.follows`` (jnk0le)
+STR, immediate offset, pre/post       1 (TRM); 2 before a load of any kind, so STR LDR = 4 in all (jnk0le: the store
+                                      gets the cycle; TRM's own sum would be 3); 2 before a store whose base it updates
+STR, register offset                  2; a NOP behind it hides the second (jnk0le)
+LDREX, STREX                          as a load (TRM)
+LDRD, STRD, LDM, STM, PUSH, POP       1 + words, nothing pipelined around them (TRM)
+address from the instruction before   1 more, when that is data processing (TRM)
+B, BL, BX, CBZ, MOV pc                1; ``REFILL`` more when taken (TRM: 1 to 3)
+LDR pc, POP pc                        5 and 4 + words with the refill (TRM: two for the load, three for the refill)
+TBB, TBH                              6 with the refill (TRM)
+entering at a wide odd halfword       1 more: ``entry_penalty`` (compendium)
+wide load, store or single-cycle FP   1 more when it does not start on a word boundary: it may not pipeline (TRM table
+                                      3-1 note b, jnk0le; LLVM's Cortex-M4 alignment hazard counts it always)
+three wide at odd halfwords in a row  1 more for each three, unless one of them stalled so already (compendium; Arm
+                                      KA006138: one cycle every three)
+IT                                    0 behind a 16-bit instruction, else 1 (TRM)
+condition failed                      1 for loads and stores: what they cost beyond is in ``AccessTiming.extra``
+MRS, MSR, CPS; DMB, DSB; ISB          2 (TRM: 1 or 2); 1; 3
+VADD, VMUL, VCVT, VMOV ...            1; VMOV of two registers 2; VLDR, VSTR, VLDM ... 1 + words
+VMLA, VFMA and relatives              3, and 1 more when the next instruction uses the result
+VDIV, VSQRT                           14, overlapping what follows until the next floating-point instruction
+====================================  ==========================================================================
+
+The floating-point figures are the TRM's FPU instruction set table. Left out: instruction fetch beyond the rules above
+(a literal load that contends with it, a branch target guessed early), the write buffer when memory waits, a divide
+under a failed condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy divider
+when the next block starts with another floating-point instruction that does not use the quotient, a load's second cycle
+hidden across a block's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcusim.cpu.decode.instruction import SINGLE, Instruction, Kind
+from mcusim.cpu.pipeline.cortex_m4_rules import (
+    MEMORY,
+    hides_tail,
+    issue_cycles,
+    late_address,
+    odd_halfword,
+    pipelines,
+    slows_store,
+    stalls_alone,
+    tail,
+)
+from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
+from mcusim.native.compile import native
+
+__all__ = ["REFILL", "CortexM4", "divide_extra", "entry_penalty"]
+
+REFILL = 2  # cycles a taken branch adds to its one
+FP_DIVIDE_CYCLES = 14
+_FP_DIVIDES = (Kind.FP_DIVIDE, Kind.FP_SQRT)
+_FP_REGISTERS = ((1 << 32) - 1) << SINGLE
+
+
+@native
+def divide_extra(dividend: int, divisor: int, signed: int) -> int:
+    """Cycles, 0 to 10, by which this divide exceeds the 2 that ``schedule`` counts.
+
+    Operands as the registers hold them (the lower 32 bits count), ``signed`` 1 for SDIV; compendium's formula over the
+    bits of the magnitudes, see the module's text.
+    """
+    a = dividend & 0xFFFFFFFF
+    b = divisor & 0xFFFFFFFF
+    if signed and a & 0x80000000:
+        a = 0x100000000 - a
+    if signed and b & 0x80000000:
+        b = 0x100000000 - b
+    if a == 0 or b == 0:
+        return 0
+    difference = 0  # of the numbers of bits
+    while a > 0:
+        a >>= 1
+        difference += 1
+    while b > 0:
+        b >>= 1
+        difference -= 1
+    return 1 if difference < 0 else 3 + difference // 4
+
+
+def entry_penalty(first: Instruction) -> int:
+    """Cycles that a branch loses by landing here; an instruction that ``schedule`` delays anyway loses none more."""
+    return 1 if odd_halfword(first) and not stalls_alone(first) else 0
+
+
+class CortexM4:
+    """The pipeline; see the module's text for its rules."""
+
+    name = "cortex-m4"
+
+    def schedule(self, block: Sequence[Instruction]) -> Timing:
+        """Time one block of consecutive instructions, the first entered with nothing in flight."""
+        return _Schedule(block).timing()
+
+
+class _Schedule:
+    """One block on its way through the pipeline."""
+
+    def __init__(self, block: Sequence[Instruction]) -> None:
+        self.block = block
+        self.now = 0
+        self.at: list[int] = []
+        self.stalls: list[Stall] = []
+        self.accesses: list[AccessTiming] = []
+        self.extra = [0] * len(block)  # charged when the instruction's access is made
+        self.follows = [False] * len(block)
+        self.odd_run = 0  # wide instructions at odd halfwords in a row
+        self.fp_free = 0
+        self.late: dict[int, int] = {}  # floating-point register bit -> cycle from which it can be read
+        self.needs: dict[int, int] = {}
+        self.written = 0
+
+    def timing(self) -> Timing:
+        before: int | None = None
+        for index, instruction in enumerate(self.block):
+            if instruction.kind is Kind.IT and before == index - 1 and self.block[before].size == 2:
+                self.at.append(self.now)  # folded: the next instruction sees the one before
+                continue
+            if before is not None:
+                self._between(before, index)
+            self._fetch(index)
+            self._wait(index)
+            if before is not None:
+                self.at[before + 1 :] = [self.now] * (index - before - 1)  # a folded IT issues with its successor
+            self.at.append(self.now)
+            self._issue(index)
+            before = index
+        if before is not None:
+            self._charge(before, "multi-cycle", tail(self.block[before]))
+        ready = {bit: cycle - self.now for bit, cycle in self.late.items() if cycle > self.now}
+        return Timing(
+            tuple(self.at), self.now, tuple(self._accesses()), tuple(self.stalls), ready=ready, needs=self.needs
+        )
+
+    def _charge(self, index: int, cause: str, cycles: int, *, always: bool = False) -> None:
+        """Add cycles; a conditional access's own ones only when it is made."""
+        instruction = self.block[index]
+        if not cycles:
+            return
+        if instruction.conditional and instruction.accesses and not always:
+            self.extra[index] += cycles
+        else:
+            self.stalls.append(Stall(index, cause, cycles))
+            self.now += cycles
+
+    def _between(self, before: int, index: int) -> None:
+        """What an instruction and its neighbour cost each other."""
+        first, second = self.block[before], self.block[index]
+        if tail(first) and not hides_tail(first, second):
+            self._charge(before, "multi-cycle", 1)
+        if slows_store(first, second):
+            self._charge(before, "structural", 1)
+        if late_address(first, second):
+            self._charge(index, "address", 1)
+        self.follows[index] = pipelines(first, second)
+
+    def _fetch(self, index: int) -> None:
+        """Wide instructions at odd halfwords outrun the fetch of one word per cycle."""
+        instruction = self.block[index]
+        self.odd_run = self.odd_run + 1 if odd_halfword(instruction) else 0
+        if stalls_alone(instruction) or self.odd_run == 3:
+            self._charge(index, "alignment", 1, always=True)
+            self.odd_run = 0
+
+    def _wait(self, index: int) -> None:
+        """Floating point waits for the divider and for results in flight."""
+        instruction = self.block[index]
+        if not instruction.kind.name.startswith("FP_"):
+            return
+        free = self.fp_free
+        for bit in _bits(instruction.reads & _FP_REGISTERS):
+            free = max(free, self.late.get(bit, 0))
+            if not self.written >> bit & 1 and self.now < FP_DIVIDE_CYCLES:
+                self.needs.setdefault(bit, self.now)
+        self._charge(index, "latency", max(0, free - self.now), always=True)
+
+    def _issue(self, index: int) -> None:
+        instruction = self.block[index]
+        issued = self.now
+        self.now += 1
+        self._charge(index, "multi-cycle", issue_cycles(instruction) - 1)
+        for bit in _bits(instruction.writes & _FP_REGISTERS):
+            self.late.pop(bit, None)
+            if instruction.kind is Kind.FP_MAC:
+                self.late[bit] = self.now + 1
+            elif instruction.kind in _FP_DIVIDES:
+                self.late[bit] = self.fp_free = issued + FP_DIVIDE_CYCLES
+        self.written |= instruction.writes
+
+    def _accesses(self) -> list[AccessTiming]:
+        timings = []
+        for index, instruction in enumerate(self.block):
+            at = self.at[index]
+            for number, access in enumerate(instruction.accesses):
+                extra = 0 if number else self.extra[index]
+                timings.append(AccessTiming(at, extra, follows=self.follows[index] and not number))
+                # one word a cycle; under a condition the cycles come with the first access
+                at += 0 if instruction.conditional or instruction.kind not in MEMORY else access.size // 4
+        return timings
+
+
+def _bits(mask: int) -> list[int]:
+    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]

@@ -1,0 +1,73 @@
+"""What a pipeline model says of one basic block; the native hooks add what is known only when it runs.
+
+Static here: issue cycles, hazards inside the block, what goes over to the next block. Dynamic (added by the hooks):
+memory stalls, fetch stalls, branch refill or misprediction, the operand-dependent part of a divide, unaligned accesses,
+banks that collide, the store buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mcusim.cpu.decode.instruction import Instruction
+
+__all__ = ["CAUSES", "AccessTiming", "Pipeline", "Stall", "Timing"]
+
+# why an instruction issues later than the one before it allows, as profiles name it
+CAUSES = ("load-use", "address", "latency", "multi-cycle", "alignment", "structural")
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """``cycles`` that instruction number ``index`` of the block costs beyond its issue slot, for ``cause``."""
+
+    index: int
+    cause: str
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTiming:
+    """One access of the block (all instructions' ``accesses`` in order); cycles count from the block's entry."""
+
+    at: int
+    extra: int = 0  # added when the access is made: a conditional instruction whose failing costs less than its passing
+    paired: bool = False  # M7: issued in the same cycle as the access before it; the same bank costs a cycle more
+    follows: bool = False  # M4: pipelined behind the access before it; another memory costs a cycle more
+    younger: bool = False  # M7: in the second issue slot
+    even: bool = False  # M7: first of an even number of words of one STM; 4 past a multiple of 8 costs a cycle more
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """``at[i]``: issue cycle of instruction i; ``cycles``: entry to where the next block could issue, branch not taken.
+
+    ``ready``: register bit -> cycles past the block's end until a plain ALU instruction may read it (only those > 0);
+    ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it);
+    a model may count both from one cycle earlier, for readers that come before the ALU: only differences matter.
+    ``flags_early``: the flags of the closing conditional branch were set three or more cycles before it.
+    ``leaves_slot``: M7: the closing branch left the slot beside it free, and a next block entered without loss begins
+    there; first for this block begun in a cycle of its own, then for this block begun beside a branch. ``shares``:
+    cycles that this block saves by beginning there (less than 0 when its pairs then fall worse).
+    """
+
+    at: tuple[int, ...]
+    cycles: int
+    accesses: tuple[AccessTiming, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    ready: Mapping[int, int] = field(default_factory=dict)
+    needs: Mapping[int, int] = field(default_factory=dict)
+    flags_early: bool = False
+    leaves_slot: tuple[bool, bool] = (False, False)
+    shares: int = 0
+
+
+class Pipeline(Protocol):
+    """A core's static timing."""
+
+    name: str
+
+    def schedule(self, block: Sequence[Instruction]) -> Timing:
+        """Time one block of consecutive instructions, the first entered with nothing in flight."""

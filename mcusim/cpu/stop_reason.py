@@ -1,0 +1,169 @@
+"""From what the core left behind to a fault that is explained.
+
+Left out: the fault status registers (CFSR, BFAR) that a handler would read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from unicorn import unicorn_const as uc
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.faults import Fault, describe
+from mcusim.cpu.system.register_names import name_of
+from mcusim.memory import state_layout as L
+from mcusim.memory.range_lookup import find
+
+if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+
+__all__ = ["explain_error", "explain_fault", "settle", "stopped_at_hint"]
+
+_ACCESS = {
+    uc.UC_ERR_READ_UNMAPPED: "load",
+    uc.UC_ERR_WRITE_UNMAPPED: "store",
+    uc.UC_ERR_FETCH_UNMAPPED: "fetch",
+}
+_PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
+_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE)
+BREAKPOINT, WIDE = 0xBE, 0xE8  # upper bytes of a first halfword
+
+
+def _branches(state: Any) -> tuple[tuple[int, int], ...]:
+    """The last taken branches, oldest first."""
+    at = int(state[C.RING_AT])
+    order = ((at + k) % C.RING_SIZE for k in range(C.RING_SIZE))
+    pairs = ((int(state[C.RING + 2 * k]), int(state[C.RING + 2 * k + 1])) for k in order)
+    return tuple(pair for pair in pairs if pair != (0, 0))
+
+
+def explain_fault(emulator: Emulator) -> Fault:
+    """The fault that a hook noted, with the registers the faulting access found.
+
+    Where a block was not let run, they are those at its beginning.
+    """
+    c = emulator.state
+    code, address, pc = int(c[C.FAULT]), int(c[C.FAULT_ADDRESS]), int(c[C.FAULT_PC])
+    if code in _BEFORE_A_BLOCK:
+        registers: Mapping[str, int] = emulator.registers()
+        if code == C.NO_FPU:
+            pc = emulator.code.first_floating(address)
+    else:
+        pc = pc or emulator.code.unforeseen_in(int(c[C.ENTERED]))
+        settle(emulator, pc)
+        names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
+        registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)} | {"pc": pc}
+    block = name_of(emulator.machine, address)
+    size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
+    kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
+    if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:
+        what = f"a {'store' if write else 'load'} of {size} B"
+        kind, text = "bus fault", f"{what} at {address:#010x}, where {emulator.machine.name} has no memory"
+    return Fault(kind, text, pc, address, registers, _branches(c))
+
+
+def explain_error(emulator: Emulator, error: int, refused: str = "") -> Fault:
+    """The fault that Unicorn stopped at; the core's registers are those of the faulting instruction.
+
+    ``refused``: why the host could not answer a semihosting call.
+    """
+    registers = emulator.registers()
+    pc = registers["pc"]
+    settle(emulator, pc)
+    kind, text, address = _error(emulator, error, pc)
+    if refused:
+        kind, text = "semihosting", f"operation {registers['r0']:#x}: {refused}"
+    return Fault(kind, text, pc, address, registers, _branches(emulator.state))
+
+
+def stopped_at_hint(emulator: Emulator, pc: int) -> bool:
+    """Whether a YIELD or WFE has just run: Unicorn stops behind both, which the architecture lets do nothing."""
+    record = int(emulator.state[C.PREVIOUS])
+    if record < 0:
+        return False
+    last = emulator.code.block_of(record).instructions[-1]
+    return last.end == pc and last.mnemonic in ("yield", "wfe")
+
+
+def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:
+    if error in _ACCESS:
+        return _unmapped(emulator, _ACCESS[error], pc)
+    entered = int(emulator.state[C.ENTERED])
+    if error == uc.UC_ERR_EXCEPTION and entered >= 0:
+        last = emulator.code.block_of(entered).instructions[-1]
+        if last.end == pc and last.mnemonic == "svc":
+            number = (emulator.core.peek(last.address, 1) or b"\0")[0]
+            return "exception", f"SVC {number}: exceptions are not taken here", None
+    code = emulator.core.peek(pc, 2)
+    if code is not None and code[1] == BREAKPOINT:
+        if code[0] == 0xAB:
+            return "semihosting", f"semihosting operation {emulator.registers()['r0']:#x} is not known", None
+        return "breakpoint", f"BKPT {code[0]:#x}: no debugger is there to take it", None
+    if emulator.registers()["xpsr"] & 1 << 24 == 0:
+        return *describe(C.ARM_STATE, pc, 0, False, 0, None), pc
+    if not _executable(emulator, pc):
+        return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, name_of(emulator.machine, pc)), pc
+    word = emulator.core.peek(pc, 4) or code or b""
+    if len(word) < 4 or word[1] < WIDE:
+        return "undefined instruction", f"the halfword {word[1::-1].hex()} is no instruction of this core", None
+    shown = f"{word[1::-1].hex()} {word[:1:-1].hex()}"
+    return "undefined instruction", f"the halfwords {shown} are no instruction of this core", None
+
+
+def _executable(emulator: Emulator, address: int) -> bool:
+    """By the ranges of the program; elsewhere by the default map, which Unicorn knows too."""
+    memory = emulator.memory.state
+    found = int(find(memory, address))
+    if found >= 0:
+        return bool(memory[found + L.FLAGS] & L.EXECUTE)
+    return address < _PERIPHERAL_AREA[0] or _PERIPHERAL_AREA[1] <= address < 0xA000_0000
+
+
+def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | None]:
+    if what == "fetch":
+        where = name_of(emulator.machine, pc)
+        shown = f" ({where})" if where else ""
+        return "bus fault", f"the core went to {pc:#010x}{shown}, where {emulator.machine.name} has no memory", pc
+    address = int(emulator.state[C.UNMAPPED])
+    where = name_of(emulator.machine, address)
+    if where and address < 0x6000_0000:
+        return (
+            "no such peripheral",
+            f"a {what} at {address:#010x} ({where}): the machine lists no such peripheral; add one as"
+            " [peripherals.<name>] with base, size and reads",
+            address,
+        )
+    return "bus fault", f"a {what} at {address:#010x}, where {emulator.machine.name} has no memory", address
+
+
+def _remember_branch(state: Any, source: int, target: int) -> None:
+    at = int(state[C.RING_AT])
+    state[C.RING + 2 * at : C.RING + 2 * at + 2] = source, target
+    state[C.RING_AT] = (at + 1) % C.RING_SIZE
+
+
+def settle(emulator: Emulator, pc: int) -> None:
+    """Take back what a block that broke off at ``pc`` was charged for its instructions from there on.
+
+    A ``pc`` outside it is where its branch led.
+    """
+    c, s = emulator.state, emulator.memory.state
+    record = int(c[C.PREVIOUS])
+    if record < 0:
+        return
+    block = emulator.code.block_of(record)
+    blocks = emulator.tables.blocks
+    blocks[record + C.RUNS] -= 1  # as if it had been another, shorter block
+    first, end = block.instructions[0].address, block.instructions[-1].end
+    rest = [i for i, instruction in enumerate(block.instructions) if first <= pc <= instruction.address < end]
+    if not first <= pc <= end:
+        _remember_branch(c, block.instructions[-1].address, pc)
+    c[C.PREVIOUS] = -1
+    c[C.INSTRUCTIONS] -= len(rest)
+    emulator.tables.broken.append((block, rest[0] if rest else len(block.instructions)))
+    reached = block.timing.at[rest[0]] if rest else block.timing.cycles
+    ticks = max(reached * L.TICK, int(c[C.CONSUMED]))
+    s[L.NOW] += ticks - int(c[C.CONSUMED])
+    blocks[record + C.CARRY_TICKS] += ticks

@@ -1,0 +1,1 @@
+"""PPB registers, MPU, register names; NVIC and DMA registers will live here."""

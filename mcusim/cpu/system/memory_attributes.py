@@ -1,0 +1,113 @@
+"""How a running program sees the machine's memory: the ARMv7-M default map, and what the MPU makes of it.
+
+A machine file's ``attribute`` says how a region was set up in what the file describes; here the address decides, and
+the program's own MPU set-up.
+
+Left out: the outer cache policy, the system address map of debuggers, bit-band aliases.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from mcusim.cpu.system.mpu import Attributes, Mpu
+from mcusim.machine.description import Machine
+from mcusim.machine.description import Region as Memory
+from mcusim.memory.address_ranges import Access, Range
+
+__all__ = ["default_attributes", "memory_ranges", "unaligned_device_faults"]
+
+
+def _normal(cache: int) -> Attributes:
+    return Attributes(cache, cache == 2, False, True, "rw", "rw")
+
+
+_DEVICE = Attributes(0, False, True, False, "rw", "rw")
+_NONE = Attributes(0, False, False, False, "none", "none")
+_WRITE_THROUGH, _WRITE_BACK = _normal(1), _normal(2)
+_HALF_GIBIBYTE = 29
+# Arm DDI0403 table B3-1, by half gibibyte; from 0xE000_0000 on the private peripheral bus and the vendor's
+_DEFAULT_MAP = (_WRITE_THROUGH, _WRITE_BACK, _DEVICE, _WRITE_BACK, _WRITE_THROUGH, _DEVICE, _DEVICE, _DEVICE)
+
+
+def default_attributes(address: int) -> Attributes:
+    """The default memory map of ARMv7-M (Arm DDI0403 B3.1, table B3-1) at ``address``."""
+    return _DEFAULT_MAP[address >> _HALF_GIBIBYTE]
+
+
+def unaligned_device_faults(isa: str) -> bool:
+    """Does an unaligned load or store of Device memory end in a UsageFault on this core.
+
+    The architecture leaves it open (UNPREDICTABLE, Arm DDI0403 A3.2.1 and A3.5.7). A Cortex-M7 faults whatever
+    CCR.UNALIGN_TRP says (SDRAM at 0xC000_0000 of STM32F7 boards: Zephyr pull request 55079, nf-interpreter pull
+    request 2820). A Cortex-M3 splits every unaligned access into aligned ones in its bus interfaces, all but those to
+    the private peripheral bus (Arm DDI0337I 3.4.2); that a Cortex-M4, with the same interfaces, does so is assumed.
+    """
+    return isa == "cortex-m7"
+
+
+def memory_ranges(machine: Machine, mpu: Mpu | None, privileged: bool = True) -> list[Range]:
+    """The ranges of ``machine``'s memory, sorted, as a program sees them with ``mpu`` (None: off).
+
+    Cut where the default map or an MPU region begins or ends; neighbours that agree are one. Ranges without access are
+    there too. A TCM and an accelerated port of the flash are never cached.
+    """
+    windows = mpu.windows() if mpu is not None and mpu.enabled else []
+    ranges: list[Range] = []
+    for region in machine.memory.values():
+        for base in (region.base, *region.aliases):
+            ranges += _of_window(region, base, windows, mpu, privileged)
+    return sorted(ranges, key=lambda one: one.low)
+
+
+def _of_window(
+    region: Memory, base: int, windows: list[tuple[int, int, Attributes]], mpu: Mpu | None, privileged: bool
+) -> list[Range]:
+    end = base + region.size
+    cuts = {base, end} | {i << _HALF_GIBIBYTE for i in range(8)}
+    cuts |= {border for low, high, _ in windows for border in (low, high)}
+    borders = sorted(cut for cut in cuts if base <= cut <= end)
+    found: list[Range] = []
+    for low, high in pairwise(borders):
+        seen = _attributes(low, windows, mpu, privileged)
+        one = _range(region, base != region.base, low, high, seen, privileged)
+        if found and _same(found[-1], one):
+            one = _range(region, base != region.base, found.pop().low, high, seen, privileged)
+        found.append(one)
+    return found
+
+
+def _attributes(
+    address: int, windows: list[tuple[int, int, Attributes]], mpu: Mpu | None, privileged: bool
+) -> Attributes:
+    for low, high, attributes in reversed(windows):
+        if low <= address < high:
+            return attributes
+    if mpu is not None and mpu.enabled and not (mpu.default_map and privileged):
+        return _NONE
+    return default_attributes(address)
+
+
+def _range(region: Memory, alias: bool, low: int, high: int, seen: Attributes, privileged: bool) -> Range:
+    allowed: Access = seen.privileged if privileged else seen.unprivileged
+    cached = not (region.kind == "tcm" or (alias and region.alias_port))
+    if allowed == "rw" and not region.writable:
+        allowed = "ro"
+    return Range(
+        low,
+        high,
+        region.name,
+        alias,
+        seen.cache if cached else 0,
+        seen.allocate,
+        seen.device,
+        seen.executable and region.executable and allowed != "none",
+        allowed,
+    )
+
+
+def _same(one: Range, other: Range) -> bool:
+    def key(r: Range) -> tuple[object, ...]:
+        return (r.region, r.alias, r.attribute, r.allocate, r.device, r.executable, r.access)
+
+    return one.high == other.low and key(one) == key(other)

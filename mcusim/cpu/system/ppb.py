@@ -1,0 +1,199 @@
+"""The private peripheral bus, natively: cycle counter, SysTick, ITM, CPACR, CCR, cache maintenance, MPU.
+
+The registers are words of one array that the emulated core maps at 0xE000_0000, so what is not listed here reads back
+what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
+Arm DDI0403 (ARMv7-M), appendix of system control space.
+
+Left out: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB, ETM.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.cpu import state_layout as C
+from mcusim.memory import state_layout as L
+from mcusim.memory.dma import arbitration as in_flight
+from mcusim.memory.ports import core_data as core_port
+from mcusim.native.compile import native
+
+State = Any
+
+SIZE = 0x100000
+ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
+DWT_CTRL, DWT_CYCCNT = 0x1000, 0x1004
+SYST_CSR, SYST_RVR, SYST_CVR = 0xE010, 0xE014, 0xE018
+CPUID, VTOR, AIRCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
+    0xED00, 0xED08, 0xED0C, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
+)  # fmt: skip
+MPU_TYPE, MPU_CTRL, MPU_RNR, MPU_RBAR, MPU_END = 0xED90, 0xED94, 0xED98, 0xED9C, 0xEDBC
+DEMCR = 0xEDFC
+MVFR0, MVFR1 = 0xEF40, 0xEF44
+ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
+    0xEF50, 0xEF58, 0xEF5C, 0xEF60, 0xEF64, 0xEF68, 0xEF6C, 0xEF70, 0xEF74,
+)  # fmt: skip
+COUNTFLAG = 1 << 16
+
+
+@native
+def word(ppb: State, offset: int) -> int:
+    """The 32-bit register at ``offset``; the array holds two in each element."""
+    return (ppb[offset >> 3] >> ((offset & 4) * 8)) & 0xFFFFFFFF
+
+
+@native
+def put(ppb: State, offset: int, value: int) -> None:
+    """Set the 32-bit register at ``offset``."""
+    shift = (offset & 4) * 8
+    ppb[offset >> 3] = (ppb[offset >> 3] & ~(0xFFFFFFFF << shift)) | ((value & 0xFFFFFFFF) << shift)
+
+
+@native
+def counting(ppb: State) -> int:
+    """Whether CYCCNT runs: DEMCR.TRCENA and DWT_CTRL.CYCCNTENA."""
+    return (word(ppb, DEMCR) >> 24) & word(ppb, DWT_CTRL) & 1
+
+
+@native
+def systick(c: State, s: State, ppb: State) -> int:
+    """SysTick's current value; notes in CSR.COUNTFLAG that it has passed zero since the last look."""
+    now = s[L.NOW] // L.TICK
+    control = word(ppb, SYST_CSR)
+    left = c[C.TICK_LEFT]
+    if control & 1:
+        passed = now - c[C.TICK_BASE]
+        period = (word(ppb, SYST_RVR) & 0xFFFFFF) + 1
+        if passed >= (left if left else period):  # from 1 to 0; the reload of a 0 that was written does not count
+            put(ppb, SYST_CSR, control | COUNTFLAG)
+            c[C.COUNT_READ] = 0
+        left = left - passed if passed <= left else (left - passed) % period
+    c[C.TICK_BASE] = now
+    c[C.TICK_LEFT] = left
+    return left
+
+
+@native
+def read(c: State, s: State, ppb: State, offset: int) -> None:
+    """Before a load from the private peripheral bus: bring the register up to date."""
+    at = offset & ~3
+    if at == DWT_CYCCNT:
+        if counting(ppb):
+            put(ppb, at, s[L.NOW] // L.TICK - c[C.CYCLE_BASE])
+    elif at == SYST_CVR:
+        put(ppb, at, systick(c, s, ppb))
+    elif at == SYST_CSR:
+        if c[C.COUNT_READ]:  # a read clears the flag, once it has been answered
+            put(ppb, at, word(ppb, at) & ~COUNTFLAG)
+        systick(c, s, ppb)
+        c[C.COUNT_READ] = 1
+    elif offset < ITM_END:
+        put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
+    elif at == CCSIDR:
+        put(ppb, at, c[C.CCSIDR_I] if word(ppb, CSSELR) & 1 else c[C.CCSIDR_D])
+
+
+@native
+def caches(c: State, s: State, value: int) -> None:
+    """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP the unaligned accesses."""
+    c[C.TRAP_UNALIGNED] = (value >> 3) & 1
+    s[L.DCACHE] = c[C.D_CACHE] if value >> 16 & 1 else 0
+    s[L.ICACHE] = c[C.I_CACHE] if value >> 17 & 1 else 0
+    s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
+    s[L.AGAIN] = -1
+
+
+@native
+def maintain(c: State, s: State, at: int, value: int) -> None:
+    """Cache maintenance, by address and by set and way, on the modelled caches; charged to the core."""
+    ticks = 0
+    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:  # beats due before find the lines as they were
+        in_flight.advance(s, s[L.NOW])
+    if at == ICIALLU:
+        ticks = core_port.invalidate_instructions(s)
+    elif at == ICIMVAU:
+        ticks = core_port.invalidate_instruction_line(s, value)
+    elif at == DCIMVAC:
+        ticks = core_port.maintain_line(s, value, 0, 1)
+    elif at in (DCCMVAU, DCCMVAC):
+        ticks = core_port.maintain_line(s, value, 1, 0)
+    elif at == DCCIMVAC:
+        ticks = core_port.maintain_line(s, value, 1, 1)
+    elif at == DCISW:
+        ticks = core_port.maintain_set_way(s, value, 0, 1)
+    elif at == DCCSW:
+        ticks = core_port.maintain_set_way(s, value, 1, 0)
+    elif at == DCCISW:
+        ticks = core_port.maintain_set_way(s, value, 1, 1)
+    ticks += c[C.MAINTENANCE]
+    c[C.SYSTEM_TICKS] += ticks
+    s[L.NOW] += ticks
+
+
+@native
+def mpu(c: State, ppb: State, at: int, value: int) -> None:
+    """MPU_RNR, RBAR, RASR and their aliases; the ranges are rebuilt before the next block."""
+    if at == MPU_RNR:
+        c[C.MPU_REGION] = value & 15
+    elif at >= MPU_RBAR:
+        if (at - MPU_RBAR) & 4 == 0:
+            if value & 16:
+                c[C.MPU_REGION] = value & 15
+                put(ppb, MPU_RNR, value & 15)
+            c[C.MPU_RBAR + c[C.MPU_REGION]] = value & ~31
+        else:
+            c[C.MPU_RASR + c[C.MPU_REGION]] = value
+    c[C.MPU_CHANGED] = 1
+    c[C.STOP] = C.FLUSH
+
+
+@native
+def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
+    """Start or stop CYCCNT: it keeps its count while it stands."""
+    now = s[L.NOW] // L.TICK
+    was = counting(ppb)
+    count = now - c[C.CYCLE_BASE] if was else word(ppb, DWT_CYCCNT)
+    put(ppb, at, value)
+    if was and not counting(ppb):
+        put(ppb, DWT_CYCCNT, count)
+    elif not was and counting(ppb):
+        c[C.CYCLE_BASE] = now - count
+
+
+@native
+def systick_write(c: State, s: State, ppb: State, at: int, value: int) -> None:
+    """SysTick: a write to CVR clears it (the next count starts from RVR), CSR.ENABLE starts and stops it."""
+    systick(c, s, ppb)
+    if at == SYST_CVR:
+        c[C.TICK_LEFT] = 0
+        put(ppb, SYST_CSR, word(ppb, SYST_CSR) & ~COUNTFLAG)
+
+
+@native
+def write(c: State, s: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
+    """Before a store to the private peripheral bus: what it sets off."""
+    at = offset & ~3
+    if offset < ITM_END:
+        enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (at >> 2)) & 1
+        for i in range(size):
+            if enabled and at == 0 and c[C.CONSOLE_USED] < c[C.CONSOLE_SIZE]:
+                console[c[C.CONSOLE_USED]] = (value >> (8 * i)) & 0xFF
+                c[C.CONSOLE_USED] += 1
+        if c[C.CONSOLE_USED] > c[C.CONSOLE_SIZE] - 64:
+            c[C.STOP] = C.FLUSH
+    elif at == DWT_CYCCNT:
+        c[C.CYCLE_BASE] = s[L.NOW] // L.TICK - (value & 0xFFFFFFFF)
+    elif at in (DWT_CTRL, DEMCR):
+        hold(c, s, ppb, at, value)
+    elif SYST_CSR <= at <= SYST_CVR:
+        systick_write(c, s, ppb, at, value)
+    elif at == CPACR:
+        c[C.FPU] = 1 if (value >> 20) & 15 == 15 else 0
+    elif at == CCR:
+        caches(c, s, value)
+    elif at == AIRCR and (value & 0xFFFFFFFF) >> 16 == 0x05FA and value & 4:
+        c[C.RESET_ASKED] = 1
+        c[C.STOP] = C.FLUSH
+    elif MPU_CTRL <= at < MPU_END:
+        mpu(c, ppb, at, value & 0xFFFFFFFF)
+    elif ICIALLU <= at <= DCCISW:
+        maintain(c, s, at, value & 0xFFFFFFFF)

@@ -1,0 +1,149 @@
+"""The core's place in the engine: what runs a compute task. ``replay`` plays a kernel cost profile.
+
+A core model owns the memory system and says how long a kernel call and a DMA transfer take in it: two generator
+methods that use the engine's clock. :mod:`mcusim.engine.emulated_core` is the one that executes code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcusim.engine.contention import Activity
+from mcusim.kernels.cost.counted import call as calls
+from mcusim.kernels.cost.profile import Profile
+from mcusim.machine.description import Dma, Machine
+from mcusim.memory.state_layout import TICK
+from mcusim.memory.system import CAUSE, Demand, MemorySystem
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Traffic
+    from mcusim.engine.system import System
+    from mcusim.program.program import Compute, Transfer
+
+Cycles = dict[str, int]
+ROWS_CLOSED, SELDOM = 3.8, 0.1  # accesses of the core that wait for beats, to those that the arbiter counts
+
+
+class CoreModel(Protocol):
+    """What the engine asks of a core."""
+
+    memory: MemorySystem
+
+    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+        """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
+        ...
+
+    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+        """SimPy process part that moves the bytes of ``task``, from its first beat to its last."""
+        ...
+
+    def traffic(self, system: System) -> dict[str, Traffic]:
+        """Bytes moved since the start, by region."""
+        ...
+
+    def counted(self) -> dict[str, int]:
+        """What the core itself counted: instructions, branches."""
+        ...
+
+    def assumptions(self) -> list[str]:
+        """What a result of this core model rests on."""
+        ...
+
+
+def _beside_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Demand]:
+    """What of the core's accesses waits for a transfer's beats, as emulated: those to an SDRAM that stall the core,
+    also for rows that the beats close; posted writes, hidden line fills and on-chip RAM hardly ever."""
+    found = {}
+    for name, asked in demand.items():
+        sdram = machine.memory[name].kind == "sdram"
+        times = ROWS_CLOSED * min(1.0, asked.stall / max(1, asked.occupied)) if sdram else SELDOM
+        reads, occupied = round(times * asked.accesses), round(times * asked.occupied)
+        found[name] = asked._replace(reads=reads, writes=0, occupied=occupied)
+    return found
+
+
+class ReplayCore:
+    """Fidelity ``replay``: cycles from the profile's loop levels, stalls from its access streams on the memory system.
+
+    Left out: the order of loads inside a loop body, the start-up of a call's own pipeline.
+    """
+
+    def __init__(self, profile: Profile, machine: Machine, code: int, overhead: int | None = None) -> None:
+        self.memory = MemorySystem(machine)
+        self.profile, self.isa, self.code = profile, machine.core.isa, code
+        self.costs = profile.core(self.isa)
+        self.overhead = self.costs.operator if overhead is None else overhead
+        self.given = overhead is not None
+        self._nodes: dict[str, int] = {}  # where the program has its call structures
+        self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
+
+    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+        """Play the streams at the task's start, then occupy the core for the cycles that gave."""
+        memory = system.memory
+        memory.sync(int(system.env.now))
+        ticks: list[int] = []
+        system.waits.begin(task)
+        demand = memory.measure(lambda state: ticks.append(self._play(task, system, state)))
+        system.waits.end(task, demand)
+        system.count(task, demand)
+        compute, self._carried["compute"] = divmod(self._carried.get("compute", 0) + ticks[0], TICK)
+        cycles: Cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
+        for name, asked in demand.items():
+            cause = CAUSE[system.machine.memory[name].kind]
+            whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
+            cycles[cause] = cycles.get(cause, 0) + whole
+        if self.costs.fitted:
+            demand = _beside_beats(demand, system.machine)
+        cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
+        return cycles
+
+    def _play(self, task: Compute, system: System, state: Any) -> int:
+        """Play the task's code and accesses on the memory; the ticks of its cycles."""
+        g = task.geometry
+        if self.costs.fitted:
+            from mcusim.kernels.cost.fitted import call as fitted_calls  # its native nests take seconds to compile
+
+            operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
+            if not self._nodes:
+                self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
+            call = fitted_calls.Call(g, task.rows, operands, self._nodes.get(f"node{task.operator}", 0))
+            return fitted_calls.play(state, call, self.profile, self.costs, self.code)
+        compute = calls.cycles(g, task.rows, self.costs)
+        places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
+        calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
+        calls.play(state, g, task.rows, places, self.profile, self.costs)
+        return compute * TICK
+
+    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+        """Time the transfer as if alone, then let what runs beside it slow it down on average."""
+        self.memory.sync(int(system.env.now))
+        ticks: list[int] = []
+        source, target = task.source, task.destination
+        demand = self.memory.measure(
+            lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
+        )
+        system.count(task, demand)
+        yield from system.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
+
+    def traffic(self, system: System) -> dict[str, Traffic]:
+        """As the activities counted it."""
+        return dict(sorted(system.traffic.items()))
+
+    def counted(self) -> dict[str, int]:
+        """Nothing: a profile has cycles alone."""
+        return {}
+
+    def assumptions(self) -> list[str]:
+        """Basis of the profile's parts that are not measured."""
+        lines = [
+            f"kernels {self.profile.name}, code sizes: {self.profile.code_basis[0]} ({self.profile.code_basis[1]})"
+        ]
+        by_basis: dict[tuple[str, str], list[str]] = {}
+        for kind, found in self.costs.basis.items():
+            by_basis.setdefault(found, []).append(kind)
+        if self.given:
+            lines.append(f"interpreter: {self.overhead:,} cycles an operator (given)")
+        for (basis, source), kinds in by_basis.items():
+            lines.append(f"kernels {self.profile.name} on {self.isa}, {', '.join(kinds)}: {basis} ({source})")
+        return lines

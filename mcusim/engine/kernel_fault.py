@@ -1,0 +1,66 @@
+"""From a kernel call that did not end well to one sentence a person can act on.
+
+Left out: what the caller of a kernel would have made of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcusim.cpu import state_layout as C
+from mcusim.errors import KernelFault
+
+if TYPE_CHECKING:
+    from mcusim.cpu.faults import Stop
+    from mcusim.engine.emulated_core import EmulatedCore
+    from mcusim.program.program import Compute
+
+__all__ = ["explained"]
+
+FAR = 1 << 16  # bytes: further off the nearest buffer explains nothing
+
+
+def explained(core: EmulatedCore, task: Compute, stop: Stop, most: int, returned: int) -> KernelFault:
+    """What ``stop`` means for the call of ``task``, which might take ``most`` instructions and left ``returned``."""
+    pc, address = None, None
+    if stop.fault is not None:
+        kind, text, pc, address = stop.fault.kind, stop.fault.text, stop.fault.pc, stop.fault.address
+        if core.emulator.state[C.FAULT] == C.READ_ONLY and address is not None:
+            kind, text = _outside(core, task, address)
+    elif stop.kind == "returned":
+        kind, text = "error", f"returned {returned}, not 0"
+    elif stop.kind in ("limit", "loop", "idle"):
+        pc = core.emulator.core["pc"] & ~1
+        kind = "does not return"
+        text = f"it had not returned after {most:,} instructions; a call may take more with --max-instructions"
+        if stop.kind != "limit":
+            text = "it waits for ever" if stop.kind == "idle" else "it branches to itself"
+    else:
+        kind, text = stop.kind, "ended the program instead of returning"
+    line = None if pc is None else core.image.line_at(pc)
+    shown = f"{line[0].rpartition('/')[2]}:{line[1]}" if line else None
+    symbol = core.guest.kernel(task).symbol
+    return KernelFault(task.operator, task.geometry.type, task.tile, task.tiles, symbol, kind, text, pc, address, shown)
+
+
+def _outside(core: EmulatedCore, task: Compute, address: int) -> tuple[str, str]:
+    """Where the store went, seen from the nearest buffer of the call, and whose bytes they are; its kind first."""
+    size = int(core.emulator.state[C.FAULT_SIZE])
+    owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)
+    spans = [(o.role, o.span) for o in task.operands] + [("stack", core.stack)]
+    role, span = min(spans, key=lambda one: max(one[1].address - address, address - one[1].end + 1, 0))
+    machine = core.emulator.machine
+    if min(abs(address - span.address), abs(address - span.end)) > FAR and owner is None:
+        region = next((r.name for r in machine.memory.values() if r.base <= address < r.end), "an alias")
+        return "write outside its buffers", f"a store of {size} B at {address:#010x}, in {region}, far from all of them"
+    if role == "stack" and address < span.address:
+        return "stack overflow", f"a store of {size} B at {address:#010x}, below the stack's {span.bytes:,} B"
+    if address < span.address:
+        place = f"{span.address - address:,} B before {role}"
+    elif address < span.end:
+        place = f"in {role}, which it may only read" if address + size <= span.end else f"across the end of {role}"
+    else:
+        place = f"{address - span.end:,} B behind {role}"
+    hit = f", in buffer {owner}" if owner is not None else ""
+    text = f"a store of {size} B at {address:#010x}{hit}, {place} ({span.address:#010x}, {span.bytes:,} B)"
+    return "write outside its buffers", text

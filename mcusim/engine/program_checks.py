@@ -1,0 +1,63 @@
+"""Is a program one whole inference of its model, and does nobody write over what the host put into memory?
+
+A replay does not ask: it computes nothing. Left out: races between lanes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from mcusim.errors import ProgramError
+from mcusim.model.geometry_of import geometry
+from mcusim.model.graph import Graph
+from mcusim.program.program import Compute, Program
+
+__all__ = ["check_apart", "check_model", "check_whole"]
+
+
+def check_model(program: Program, graph: Graph) -> None:
+    """Raise ProgramError unless the program was written for that model."""
+    header = program.header
+    types = [(info.index, info.type) for info in header.operators]
+    if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
+        ours, its = graph.sha256[:8] or "-", header.model_sha256[:8] or "-"
+        raise ProgramError(
+            f"the program was written for another model ({header.model[:80]}, sha256 {its}...) than {graph.name}"
+            f" (sha256 {ours}...)"
+        )
+
+
+def check_whole(program: Program, graph: Graph) -> None:
+    """Raise ProgramError unless the kernel calls compute every operator's rows, each once, after its producers."""
+    rows = [geometry(graph, op).out_h for op in graph.operators]
+    done = [0] * len(rows)
+    producer = {t: op.index for op in graph.operators for t in op.outputs}
+    for task in program.tasks:
+        if not isinstance(task, Compute):
+            continue
+        op, where = graph.operators[task.operator], f"task {task.id} (operator {task.operator} {task.geometry.type})"
+        for source in (producer[t] for t in op.inputs if t in producer):
+            if done[source] < rows[source]:
+                raise ProgramError(
+                    f"{where}: reads what operator {source} {graph.operators[source].type} computes, of which rows"
+                    f" {done[source]} to {rows[source] - 1} are not computed before"
+                )
+        if task.rows.out_row != done[op.index]:
+            raise ProgramError(
+                f"{where}: computes rows from {task.rows.out_row} on, where {done[op.index]} is the next one"
+            )
+        done[op.index] += task.rows.out_rows
+    for op, have, need in zip(graph.operators, done, rows, strict=True):
+        if have < need:
+            raise ProgramError(f"no task computes rows {have} to {need - 1} of operator {op.index} {op.type}")
+
+
+def check_apart(program: Program) -> None:
+    """Raise ProgramError when a buffer shares bytes with weights or with an interpreter's parameters."""
+    spans = sorted((b.span.address, b.span.end, b.name, b.kind) for b in program.header.buffers)
+    reach = spans[:1]
+    for one, other in pairwise(spans):
+        if one[1] > reach[0][1]:
+            reach = [one]
+        if other[0] < reach[0][1] and {"weights", "runtime"} & {other[3], reach[0][3]}:
+            raise ProgramError(f"buffers '{reach[0][2]}' and '{other[2]}' share bytes at {other[0]:#010x}")

@@ -1,0 +1,96 @@
+"""Memory and data cache as an inference finds them that is not the first: old bytes, and an input just written.
+
+The application has written the inputs through the data cache, so that some of their lines are dirty and not in memory
+yet; other lines hold old bytes of buffers that the DMA is about to fill. How many of each is drawn from a seed.
+
+Left out: lines of other data of the application, an instruction cache that is warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcusim.cpu.emulator import Emulator
+from mcusim.memory import state_layout as L
+from mcusim.memory.range_lookup import find
+from mcusim.program.program import Program, Span
+
+if TYPE_CHECKING:
+    from mcusim.verification.sanitizer.sanitizer import Sanitizer
+
+__all__ = ["old_bytes", "warm_cache"]
+
+_OLD = ("activation", "overlay", "scratch")
+
+
+def old_bytes(emulator: Emulator, program: Program, seed: int) -> None:
+    """Fill the program's buffers with bytes of the seed; the caller then writes inputs and constants."""
+    rng = np.random.default_rng((seed, 0))
+    for buffer in program.header.buffers:
+        if buffer.kind in _OLD:
+            emulator.write(buffer.span.address, rng.bytes(buffer.span.bytes))
+
+
+def warm_cache(
+    emulator: Emulator, program: Program, inputs: Sequence[Span], seed: int, sanitizer: Sanitizer | None
+) -> None:
+    """Put lines of the inputs, dirty, and of overlay buffers, clean, into the data cache.
+
+    In every set the seed leaves some ways to the inputs, which are written upwards (a line displaced by a later one is
+    in memory), and gives the others to overlays. Does nothing without a write-back data cache.
+    """
+    s = emulator.memory.state
+    c = int(s[L.DATA_AT])
+    if c == 0 or not s[c + L.C_WRITEBACK]:
+        return
+    rng = np.random.default_rng((seed, 1))
+    sets, ways, line = (int(s[c + at]) for at in (L.C_SETS, L.C_WAYS, L.C_LINE))
+    records = s[c + L.CACHE : c + L.CACHE + sets * ways * 3].reshape(sets, ways, 3)
+    share = rng.integers(0, ways + 1, sets)  # ways of the inputs
+    dirty: dict[int, list[int]] = {}
+    for tag in _lines(s, inputs, line):
+        held = dirty.setdefault(tag % sets, [])
+        held.append(tag)
+        del held[: max(0, len(held) - int(share[tag % sets]))]
+    old = _overlays(s, program, line, set().union(*dirty.values()) if dirty else set())
+    rng.shuffle(old)
+    for index in range(sets):
+        own = [(tag, 1) for tag in dirty.get(index, [])]
+        clean = [(tag, 0) for tag in old if tag % sets == index][: ways - len(own)]
+        for way, (tag, is_dirty) in enumerate(own + clean):
+            records[index, way] = (tag, way, is_dirty)
+            if is_dirty:
+                _only_in_the_cache(emulator, inputs, tag * line, line, rng, sanitizer)
+    s[c + L.C_CLOCK] = ways
+
+
+def _cached(s: Any, tag: int, line: int) -> bool:
+    q = int(find(s, tag * line))
+    return q >= 0 and s[q + L.ATTRIBUTE] == 2 and s[q + L.VIEW] != s[q + L.MEM]
+
+
+def _lines(s: Any, spans: Sequence[Span], line: int) -> Iterator[int]:
+    for span in spans:
+        for tag in range(span.address // line, -(-span.end // line)):
+            if _cached(s, tag, line):
+                yield tag
+
+
+def _overlays(s: Any, program: Program, line: int, taken: set[int]) -> list[int]:
+    spans = [buffer.span for buffer in program.header.buffers if buffer.kind == "overlay"]
+    return sorted(set(_lines(s, spans, line)) - taken)
+
+
+def _only_in_the_cache(
+    emulator: Emulator, inputs: Sequence[Span], first: int, line: int, rng: Any, sanitizer: Sanitizer | None
+) -> None:
+    """The inputs' bytes of a line are not in memory yet: older ones are."""
+    for span in inputs:
+        low, high = max(span.address, first), min(span.end, first + line)
+        if low < high:
+            emulator.behind.write(low, rng.bytes(high - low))
+            if sanitizer is not None:
+                sanitizer.unstored(low, high - low)

@@ -1,0 +1,1 @@
+"""Machine figures fitted to measurements."""

@@ -1,0 +1,110 @@
+"""What ``mcusim calibrate`` says, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from mcusim.evidence.calibrate.calibration import HARDLY, Calibration, Fitted
+from mcusim.text import columns, percent, wrapped
+
+__all__ = ["calibration_json", "calibration_table"]
+
+
+UNITS = {"latency_ms": "ms", "cycles": "cycles", "supply_current_ma": "mA", "energy_mj": "mJ"}
+LONGEST = 29  # characters of a run's name
+FAR = 5.0  # doubts: a figure that moves by more is told
+
+
+def calibration_json(found: Calibration) -> dict[str, Any]:
+    """``parameters``, ``rows`` with errors in percent before, after and left out, ``left`` keys, and the sums."""
+    return {
+        "machine": found.machine,
+        "measurements": found.measurements,
+        "parameters": [_parameter(p) for p in found.parameters],
+        "rows": [
+            {
+                "where": row.where,
+                "experiment": row.experiment,
+                "quantity": row.quantity,
+                "measured": row.measured,
+                "before": row.before,
+                "after": row.after,
+                "error_before_percent": row.error_before,
+                "error_after_percent": row.error_after,
+                "leave_one_out_percent": row.leave_one_out,
+            }
+            for row in found.residuals
+        ],
+        "left": [asdict(left) for left in found.left],
+        "rms_before_percent": found.rms_before,
+        "rms_after_percent": found.rms_after,
+        "leave_one_out": found.leave_one_out,
+        "operator_overhead": found.overhead,
+        "steps": found.steps,
+        "simulations": found.runs,
+    }
+
+
+def _parameter(p: Fitted) -> dict[str, Any]:
+    return asdict(p) | {"at_bound": p.bound}
+
+
+def calibration_table(found: Calibration) -> str:
+    """The text that ``mcusim calibrate`` prints."""
+    lines = [f"{found.machine}, fitted to {found.measurements}", ""]
+    rows = [["fitted", "before", "after", "+-", "bounds"]]
+    for p in found.parameters:
+        spread = "-" if p.standard_error is None else f"{p.standard_error:.2g}"
+        rows.append([p.key, f"{p.start:.4g}", p.text, spread, f"{p.low:.4g} to {p.high:.4g}"])
+    lines += columns(rows)
+    lines += ["", "  errors in percent of the measurement"]
+    table = [["row", "run", "measured", "", "before", "after", "left out"]]
+    for row in found.residuals:
+        errors = [percent(e, short=True) for e in (row.error_before, row.error_after, row.leave_one_out)]
+        line = row.where.rpartition(":")[2]
+        table.append([line, _cut(row.experiment), _number(row.measured).rjust(8), UNITS[row.quantity], *errors])
+    lines += columns(table, left=4)
+    lines += ["", *_notes(found)]
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e8 else f"{value:.4g}"
+
+
+def _cut(text: str) -> str:
+    """A run's name with its end left out where a terminal has no room for it."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _notes(found: Calibration) -> Iterator[str]:
+    yield f"  root of the mean squared error: {found.rms_before:.1f} % before, {found.rms_after:.1f} % after"
+    left_out = found.leave_one_out
+    if left_out is None:
+        yield "  left out: no row can be: without its run the others do not determine the keys"
+    else:
+        count = f"{left_out['rows']:.0f} of {len(found.residuals)} rows"
+        yield f"  left out: {count}, median {left_out['median']:.1f} %, worst {left_out['worst']:.1f} %"
+    for p in found.parameters:
+        if p.bound:
+            yield from wrapped(_bound(p))
+        elif abs(p.value - p.start) > FAR * p.doubt:
+            yield from wrapped(
+                f"{p.key} has moved by {abs(p.value - p.start):.3g} {p.unit}, such figures are typically off by"
+                f" {p.doubt:.2g}: something else may be off"
+            )
+    if found.overhead is not None:
+        yield f"  operator_overhead is no figure of a machine: run with --operator-overhead {found.overhead}"
+    for left in found.left:
+        if left.reason != HARDLY:
+            yield from wrapped(f"not fitted: {left.key}, {left.reason}; measure {left.measure}")
+    unseen = [left.key for left in found.left if left.reason == HARDLY]
+    if unseen:
+        yield from wrapped(f"not fitted, hardly any effect: {', '.join(unseen)}")
+
+
+def _bound(p: Fitted) -> str:
+    limit = f"{p.low if p.bound == 'low' else p.high:.4g} {p.unit}".strip()
+    return f"{p.key} is at its bound of {limit}: the rows ask for what such hardware hardly does; something else is off"

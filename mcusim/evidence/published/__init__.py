@@ -1,0 +1,1 @@
+"""Published numbers and which run is which."""

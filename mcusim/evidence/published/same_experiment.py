@@ -1,0 +1,109 @@
+"""Whether a run is the one that was measured: a published figure stands beside no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from mcusim.errors import McusimError
+from mcusim.evidence.published.rows import measured
+from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan import OVERLAYS, PlanOptions, plan
+from mcusim.program.program import Header, Program
+from mcusim.request.kernel_choice import profile_for
+from mcusim.request.settings import DEFAULT_KERNELS, Settings
+from mcusim.results.measured import Measured
+from mcusim.units import parse_size
+
+__all__ = ["SRAM_BUDGETS", "measured_program", "measured_row"]
+
+SRAM_BUDGETS = {  # bytes, the TinyOps paper's Table 1
+    "stm32f469i-disco": parse_size("256 KiB"),
+    "stm32f746g-disco": parse_size("320 KiB"),
+}
+_FILES = {  # sha256 of the MLPerf Tiny reference models
+    "ad01_int8": "87cf24194ef93d1d9b11a591d805526b98008e351655d29883c825c9c106ba24",
+    "kws_ref_model": "aeea436800704fce17b17292e4412630ad856e9d777c044c64ef748a880bd0ae",
+    "pretrainedResnet_quant": "3c002613d1b2475eb51dd78dfb85a546c8ae658dee71cf6ade43b022fe205415",
+    "vww_96_int8": "597a384c8c2c8a1276f04702f25013b7838f2f814f1ca7c174d295b73e3d6b7b",
+}
+
+
+def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Program | None = None) -> Measured | None:
+    """The published figures of this very experiment, or None.
+
+    The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
+    name, told by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the SRAM
+    budget is none or that of the publication. A ``weights`` region named by the user is the default one when
+    ``program``, planned with it, is what the default gives. Leaves out: whether the publication's binary was built like
+    ours.
+    """
+    options = chosen.options
+    if chosen.policy == "tinyops" and (options.overlay != frozenset(OVERLAYS) or options.buffering != "double"):
+        return None
+    if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options.sram_budget):
+        return None
+    if options.weights is not None and not (program and _by_default(program, graph, machine, chosen)):
+        return None
+    return measured(graph.name, machine.name, chosen.policy)
+
+
+def measured_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
+    """:func:`measured_row` of a program that was read: its zoo network, planned again, must give the same program.
+
+    Leaves out: the program of a ``.tflite``, whose graph is not at hand, is believed what its header says.
+    """
+    header, budget = program.header, program.header.options.get("sram_budget")
+    if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):
+        return None
+    chosen = replace(chosen, options=PlanOptions(sram_budget=budget))
+    if header.random_weights and not _by_default(program, _zoo_graph(header), machine, chosen):
+        return None
+    return measured(header.model, machine.name, header.policy)
+
+
+def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings, budget: object) -> bool:
+    """All that can be told without planning; cheap tests first."""
+    return (
+        measured(model, machine.name, chosen.policy) is not None
+        and (chosen.kernels, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
+        and (chosen.execution.code, chosen.execution.overhead) == (None, None)
+        and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
+        and machine.name in machine_names()
+        and machine == _shipped(machine.name)
+        and sha256 == (_zoo_sha256(model) if zoo else _FILES.get(model))
+    )
+
+
+@cache
+def _shipped(name: str) -> Machine:
+    return load_machine(name)
+
+
+def _zoo_sha256(model: str) -> str | None:
+    from mcusim.model.zoo import parse_name
+    from mcusim.model.zoo.builder import definition_sha256
+
+    name = parse_name(model)
+    return definition_sha256(name, name.architecture) if name else None
+
+
+def _zoo_graph(header: Header) -> Graph:
+    from mcusim.model.zoo import build, parse_name
+
+    name = parse_name(header.model)
+    assert name is not None  # its sha256 was compared
+    return build(name)
+
+
+def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settings) -> bool:
+    """Is ``program`` what the policy writes with the default region of weights and the default overlays?"""
+    options = PlanOptions(sram_budget=chosen.options.sram_budget)
+    try:
+        default = plan(graph, machine, chosen.policy, kernels=profile_for(chosen.kernels), options=options)
+    except McusimError:
+        return False
+    said = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared
+    return replace(program, header=replace(program.header, options=said)) == default

@@ -1,0 +1,106 @@
+"""The published rows beside figures, however those were come by: from runs, or as they ship with mcusim.
+
+Left out: how far each can be believed (:mod:`mcusim.evidence.published.confidence`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from mcusim.errors import UsageError
+from mcusim.evidence.published.runs import Published, PublishedRun, published
+from mcusim.evidence.published.validation_result import ValidationRow
+from mcusim.request.settings import NAME, expect
+
+__all__ = ["FIGURES", "STORED", "Outcome", "beside", "selected", "stored_outcomes", "stored_rows"]
+
+STORED = (
+    "validation.json"  # the figures that ship, beside this file: by command, as scripts/evidence/validation wrote them
+)
+FIGURES = {  # the figure of a published quantity, and how many of its units one of the published unit is
+    ("latency", "ms"): ("latency_ms", 1.0),
+    ("supply_current", "mA"): ("supply_current_ma", 1.0),
+    ("energy", "mJ"): ("energy_mj", 1.0),
+    ("energy", "uJ"): ("energy_mj", 1e-3),
+    ("arena", "KB"): ("arena_bytes", 1e3),
+    ("peak_activations", "KB"): ("peak_bytes", 1e3),
+    ("peak_activations", "B"): ("peak_bytes", 1.0),
+    ("access", "HCLK"): ("cycles_per_access", 1.0),
+    ("copy", "ms"): ("copy_ms", 1.0),
+    ("macs", "M"): ("macs", 1e6),
+    ("file_size", "MB"): ("file_bytes", 1e6),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``figures`` by name, or why there are none."""
+
+    figures: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+
+
+def selected(source: str | None, board: str | None) -> list[Published]:
+    """The rows whose source and board have these texts in them, in any case. Raises UsageError when none has."""
+    rows = list(published())
+    for column, wanted in (("source", source), ("board", board)):
+        if wanted is None:
+            continue
+        expect(column, wanted, NAME)
+        kept = [one for one in rows if wanted and wanted.casefold() in one.row[column].casefold()]
+        if not kept:
+            known = dict.fromkeys(one.row[column] for one in rows if one.row[column])
+            raise UsageError(f"--{column} {wanted[:80]!r} is part of none of: {', '.join(known)}")
+        rows = kept
+    return rows
+
+
+def beside(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> tuple[ValidationRow, ...]:
+    """``rows`` with what their runs gave, without a confidence."""
+    return tuple(_row(one, outcomes.get(one.run) or Outcome(reason=one.run.cannot)) for one in rows)
+
+
+def stored_outcomes() -> dict[PublishedRun, Outcome]:
+    """What ships with mcusim, for every run that can be done."""
+    text = files("mcusim.evidence.published").joinpath(STORED).read_text(encoding="utf-8")
+    figures: Mapping[str, Mapping[str, float]] = json.loads(text)
+    nothing = Outcome(reason="no figures of it ship; scripts/evidence/validation writes them")
+    runs = (one.run for one in published() if one.run.cannot is None)
+    return {run: Outcome(figures[run.command]) if run.command in figures else nothing for run in runs}
+
+
+@cache
+def stored_rows() -> tuple[ValidationRow, ...]:
+    """All rows beside what ships."""
+    return beside(published(), stored_outcomes())
+
+
+def _row(one: Published, outcome: Outcome) -> ValidationRow:
+    row, run = one.row, one.run
+    figure, factor = FIGURES[row["quantity"], row["unit"]]
+    simulated = outcome.figures.get(figure)
+    return ValidationRow(
+        source=row["source"],
+        table=", ".join(one.tables),
+        board=row["board"],
+        model=row["model"],
+        engine=row["engine"],
+        build=row["kernels"],
+        placement=row["placement"],
+        quantity=row["quantity"],
+        unit=row["unit"],
+        use=one.use,
+        measured=float(row["value"]),
+        simulated=None if simulated is None else simulated / factor,
+        kernels=run.kernels,
+        fidelity=run.fidelity,
+        machine=run.machine,
+        policy=run.policy,
+        run=run.command,
+        why=run.why,
+        reason=outcome.reason,
+    )

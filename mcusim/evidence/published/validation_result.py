@@ -1,0 +1,153 @@
+"""Published measurements beside simulated figures: rows, and the statistics of their errors.
+
+Errors are relative, in percent, positive when the simulation is above the measurement. Left out: the spread of the
+measurements themselves, of which the publications say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean, median
+
+from mcusim.results.measured import error_percent
+
+__all__ = ["ALL_BOARDS", "QUANTITIES", "Statistics", "Validation", "ValidationRow", "rank_correlation", "statistics"]
+
+ALL_BOARDS = "all boards"
+QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "access", "copy", "macs", "file_size")
+USES = ("validate", "calibrate")  # what is counted, apart
+RANKED = 4  # rows of a board, at least
+
+
+@dataclass(frozen=True)
+class ValidationRow:
+    """One published number and the run that comes nearest to what was measured.
+
+    ``source`` to ``use`` and ``measured`` are the publication's, ``build`` what it says of its kernels; ``use`` is
+    ``calibrate``, ``validate`` or ``context`` (shown, not counted). ``simulated`` is in ``unit`` too, None with a
+    ``reason`` when there is no run. ``kernels``, ``fidelity``, ``machine`` and ``policy`` are those of the run,
+    ``run`` is the command that repeats it, ``why`` what makes it the nearest. ``confidence``: what the published
+    results of that machine with those kernels under that policy say of such a figure.
+    """
+
+    source: str
+    table: str
+    board: str
+    model: str
+    engine: str
+    build: str
+    placement: str
+    quantity: str
+    unit: str
+    use: str
+    measured: float
+    simulated: float | None = None
+    kernels: str = ""
+    fidelity: str = ""
+    machine: str = ""
+    policy: str = ""
+    run: str = ""
+    why: str = ""
+    reason: str | None = None
+    confidence: str | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Percent of the measurement; None without a simulated figure."""
+        return None if self.simulated is None else error_percent(self.simulated, self.measured)
+
+    @property
+    def network(self) -> str:
+        """The model without the remark that some sources have behind its name."""
+        return self.model.partition(" (")[0]
+
+    @property
+    def built(self) -> str:
+        """The model, and what the publication ran it with."""
+        return f"{self.network} ({self.source}: {self.engine}, {self.build})"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Errors of ``count`` rows of one quantity and use on a board, in percent.
+
+    ``median`` is that of the absolute errors, ``worst`` the error of largest size with its sign, ``bias`` the mean of
+    the signed errors, ``rank`` Spearman's correlation of measured and simulated within the board, None for fewer than
+    four rows and over several boards.
+    """
+
+    board: str
+    quantity: str
+    use: str
+    count: int
+    median: float
+    worst: float
+    bias: float
+    rank: float | None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """``rows`` in the order of the data set; ``figures`` has all that each run gave, by :attr:`ValidationRow.run`."""
+
+    rows: tuple[ValidationRow, ...]
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @cached_property
+    def summary(self) -> tuple[Statistics, ...]:
+        """By quantity and use: all boards, then each of them where there are several."""
+        found = []
+        for quantity in QUANTITIES:
+            for use in USES:
+                rows = [
+                    row for row in self.rows if row.quantity == quantity and row.use == use and row.error is not None
+                ]
+                boards = list(dict.fromkeys(row.board for row in rows))
+                if len(boards) > 1:
+                    found.append(statistics(rows, ALL_BOARDS))
+                found += [statistics([row for row in rows if row.board == board], board) for board in boards]
+        return tuple(found)
+
+    @property
+    def missing(self) -> dict[str, list[ValidationRow]]:
+        """Rows that were not run, by reason."""
+        found: dict[str, list[ValidationRow]] = {}
+        for row in self.rows:
+            if row.reason is not None:
+                found.setdefault(row.reason, []).append(row)
+        return found
+
+    def __str__(self) -> str:
+        from mcusim.evidence.validate.table import validation_table
+
+        return validation_table(self)
+
+
+def statistics(rows: Sequence[ValidationRow], board: str) -> Statistics:
+    """Of rows of one quantity and use, all of them run; at least one."""
+    errors = [row.error for row in rows if row.error is not None]
+    rank = None
+    if board != ALL_BOARDS and len(errors) >= RANKED:
+        rank = rank_correlation([row.measured for row in rows], [row.simulated or 0.0 for row in rows])
+    sizes = [abs(error) for error in errors]
+    worst = max(errors, key=abs)
+    return Statistics(board, rows[0].quantity, rows[0].use, len(errors), median(sizes), worst, fmean(errors), rank)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's: the correlation of the ranks, equal values sharing the mean of theirs; None when all are equal.
+
+    Source: C. Spearman, "The proof and measurement of association between two things", 1904.
+    """
+    a, b = _ranks(first), _ranks(second)
+    middle = (len(a) + 1) / 2
+    together = sum((x - middle) * (y - middle) for x, y in zip(a, b, strict=True))
+    spread = sum((x - middle) ** 2 for x in a) * sum((y - middle) ** 2 for y in b)
+    return together / spread**0.5 if spread else None
+
+
+def _ranks(values: Iterable[float]) -> list[float]:
+    ordered = sorted(values_ := list(values))
+    return [(ordered.index(value) + 1 + len(ordered) - ordered[::-1].index(value)) / 2 for value in values_]

@@ -1,0 +1,175 @@
+"""The fidelity ledger: per core, device, fidelity, kernels and policy what is modelled, what is not, which tests pin
+it, and its error where that is known.
+
+The entries are ``ledger.toml`` beside this file; the errors of profiles that were fitted to a compiled set come from
+the profiles. Left out: the error of a whole run, which is what ``mcusim validate`` is for.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from statistics import median
+from textwrap import wrap
+from typing import Any
+
+__all__ = [
+    "KINDS",
+    "Entry",
+    "KernelError",
+    "entries",
+    "kernel_errors",
+    "ledger_json",
+    "ledger_markdown",
+    "ledger_table",
+]
+
+KINDS = {
+    "core": "Cores",
+    "device": "Devices",
+    "fidelity": "Fidelities",
+    "kernels": "Kernel sets",
+    "profile": "Kernel cost profiles",
+    "policy": "Policies",
+}
+_INDENT, _WIDTH = 13, 80
+_FURTHEST = 12
+_HEAD = """<!-- written by scripts/readme from mcusim/evidence/validate/ledger.toml -->
+# The fidelity ledger
+
+What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error stands here only
+if a test fails when it is exceeded. Whole runs against published measurements are the business of `mcusim validate`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """``kind`` is one of :data:`KINDS`. ``tests`` and ``error_tests`` are ``file::function`` below ``tests/``.
+
+    The latter fail when ``error`` is exceeded, which is None where none is known. ``modules``: whose docstrings say
+    more.
+    """
+
+    kind: str
+    name: str
+    modelled: str
+    left_out: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+    error: str | None = None
+    error_tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelError:
+    """One function, or case of one, of a fitted profile on one core: error of its cycles over ``runs`` emulated calls,
+    in percent."""
+
+    profile: str
+    core: str
+    kernel: str
+    runs: int
+    median: float
+    worst: float
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """All entries, by kind in the order of :data:`KINDS`."""
+    data = tomllib.loads(files("mcusim.evidence.validate").joinpath("ledger.toml").read_text(encoding="utf-8"))
+    return tuple(_entry(kind, name, table) for kind in KINDS for name, table in data[kind].items())
+
+
+def _entry(kind: str, name: str, table: dict[str, Any]) -> Entry:
+    lists = {key: tuple(table.get(key, ())) for key in ("modules", "tests", "error_tests")}
+    error = table.get("error") if kind != "profile" or "error" in table else _fitted(name)
+    return Entry(kind, name, table["modelled"], table["left_out"], error=error, **lists)
+
+
+def _fitted(profile: str) -> str | None:
+    """What the fit of a profile left, over its kernels."""
+    found = kernel_errors(profile)
+    if not found:
+        return None
+    kernels, medians = {k.kernel for k in found}, [k.median for k in found]
+    worst = max(found, key=lambda k: k.worst)
+    return (
+        f"cycles of {len(kernels)} kernels beside the emulated set: median of a kernel {median(medians):.1f} %,"
+        f" largest median {max(medians):.1f} %, worst call {worst.worst:.1f} % ({worst.kernel})"
+    )
+
+
+def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
+    """Every kernel of one fitted profile, or of all, with its error on each core."""
+    from mcusim.kernels import load_profile, profile_names
+
+    return tuple(
+        KernelError(name, core, kernel, found.runs, found.median, found.worst)
+        for name in ([profile] if profile else profile_names())
+        for core, costs in load_profile(name).cores.items()
+        for kernel, found in sorted(costs.fitted.items())
+    )
+
+
+def ledger_json() -> dict[str, Any]:
+    """``entries`` and ``kernels``, as plain data."""
+    return {"entries": [asdict(entry) for entry in entries()], "kernels": [asdict(k) for k in kernel_errors()]}
+
+
+def ledger_table() -> str:
+    """The text that ``mcusim validate --ledger`` prints, 80 columns wide; of the kernels it has those furthest off."""
+    lines = []
+    for kind, title in KINDS.items():
+        lines.append(title)
+        for entry in entries():
+            if entry.kind == kind:
+                lines += ["", f"  {entry.name}", *_lines(entry)]
+        lines.append("")
+    text = (
+        f"Kernels of the fitted profiles: error of the cycles of emulated calls in percent, the {_FURTHEST} furthest"
+        f" off of {len(kernel_errors())}; all are in JSON"
+    )
+    return "\n".join([*lines, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    pairs = [("modelled", entry.modelled), ("left out", entry.left_out), ("error", entry.error or "not known")]
+    pairs.append(("tests", ", ".join(_shown(entry.tests))))
+    pairs += [("error in", ", ".join(_shown(entry.error_tests)))] if entry.error_tests else []
+    for label, text in pairs:
+        body = wrap(text, _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
+        yield from (f"{('    ' + label if not i else ''):<{_INDENT}}{part}" for i, part in enumerate(body))
+
+
+def _shown(tests: Sequence[str]) -> list[str]:
+    """Tests by file, each file once with how many of its functions are meant."""
+    by_file: dict[str, int] = {}
+    for test in tests:
+        file = test.partition("::")[0]
+        by_file[file] = by_file.get(file, 0) + 1
+    return [file + (f" ({count})" if count > 1 else "") for file, count in by_file.items()]
+
+
+def _kernel_lines() -> list[str]:
+    from mcusim.text import columns
+
+    rows = [["profile", "kernel", "core", "runs", "median", "worst"]]
+    furthest = sorted(kernel_errors(), key=lambda k: -k.worst)[:_FURTHEST]
+    rows += [[k.profile, k.kernel, k.core, f"{k.runs}", f"{k.median:.1f}", f"{k.worst:.1f}"] for k in furthest]
+    return columns(rows, left=3)
+
+
+def ledger_markdown() -> str:
+    """The ledger as a Markdown document: a table a kind, tests by name."""
+    parts = [_HEAD]
+    for kind, title in KINDS.items():
+        parts += [f"## {title}", "", "| | modelled | left out | error | tests |", "|---|---|---|---|---|"]
+        for e in entries():
+            if e.kind == kind:
+                tests = "<br>".join(f"`{test}`" for test in dict.fromkeys((*e.tests, *e.error_tests)))
+                parts.append(f"| `{e.name}` | {e.modelled} | {e.left_out} | {e.error or 'not known'} | {tests} |")
+        parts.append("")
+    return "\n".join(parts)

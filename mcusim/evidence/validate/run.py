@@ -1,0 +1,85 @@
+"""One run that reproduces published rows, and what came of it; picklable, so that any process does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mcusim.api.emulate import emulate
+from mcusim.api.plan_memory import memory, priced
+from mcusim.api.simulate import simulate_row
+from mcusim.errors import McusimError
+from mcusim.evidence.published.runs import PublishedRun
+from mcusim.evidence.published.stored import Outcome
+from mcusim.kernels.test_programs import FOLDER
+from mcusim.machine import load_machine
+from mcusim.model import load_model
+from mcusim.model.graph import Graph
+from mcusim.model.reordered import reordered
+from mcusim.plan.ordering import optimal_order
+from mcusim.request.settings import settings
+from mcusim.results import Result
+
+__all__ = ["perform"]
+
+DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's
+
+
+def perform(run: PublishedRun, model: str) -> Outcome:
+    """Do ``run``, whose model is the file or zoo network ``model``; what cannot be run is an outcome.
+
+    Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
+    ``cycles_per_access`` (of the bus, which runs at the core's clock) or ``copy_ms`` of a memory micro-benchmark.
+    ``arena_bytes`` is that of the network with explicit PADs (:mod:`mcusim.plan.pytorch_arena`), as in ``mcusim
+    compare``. Leaves out: what an allocator does besides moving tensors.
+    """
+    try:
+        if run.function:
+            return Outcome(_kept(_called(run)))
+        if run.fidelity == "plan":
+            found = memory(model, order=run.order, allocator=run.allocator)
+            return Outcome({"peak_bytes": float(found.placed.bytes)})
+        graph = load_model(model)
+        result = _simulated(run, graph)
+        if result.negative is not None:
+            return Outcome(reason=str(result.negative))
+        return Outcome(_kept(_figures(run, model, graph, result)))
+    except McusimError as error:
+        return Outcome(reason=str(error))
+
+
+def _kept(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+
+
+def _called(run: PublishedRun) -> dict[str, float]:
+    found = emulate(
+        FOLDER / run.model, run.machine, call=run.function, arguments=run.arguments, overrides=dict(run.changes)
+    )
+    cycles = found.profile.cycles
+    if run.accesses:
+        return {"cycles_per_access": cycles / run.accesses}
+    return {"copy_ms": 1e3 * cycles / found.machine.core.clock}
+
+
+def _simulated(run: PublishedRun, graph: Graph) -> Result:
+    if run.order == "optimal":
+        graph = reordered(graph, optimal_order(graph).order)
+    chosen = settings(run.policy, run.kernels, run.sram_budget, None, None, run.fidelity)
+    return simulate_row(graph, load_machine(run.machine), chosen)
+
+
+def _figures(run: PublishedRun, model: str, graph: Graph, result: Result) -> dict[str, float]:
+    assert result.energy is not None
+    latency, energy = result.energy.latency_ms, result.energy.energy_mj
+    if run.allocator == "dynamic":
+        plan = priced(memory(model, order=run.order, allocator=run.allocator, machine=run.machine))
+        (moves,) = (one for one in plan.defragmentation if one.copy == "bytes")
+        latency, energy = latency + 1e3 * moves.seconds, energy + moves.energy_mj
+    return {
+        "latency_ms": latency,
+        "energy_mj": energy,
+        "supply_current_ma": 1e3 * energy / (result.machine.power.supply * latency),
+        "arena_bytes": float(result.arena(exported=True) or 0),
+        "macs": float(result.macs or 0),
+        "file_bytes": float(graph.file_bytes),
+    }

@@ -1,0 +1,196 @@
+"""Published measurements beside simulated figures as text, and the summary of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
+from mcusim.report.html.page import shortened
+from mcusim.text import columns, hanging, percent, rounded
+
+__all__ = ["in_base_unit", "ran", "validation_table"]
+
+_BASE = {"uJ": ("mJ", 1e-3), "B": ("KB", 1e-3)}  # units that the tables do not mix with others
+_NAMES = {"supply_current": "current", "peak_activations": "peak", "file_size": "file"}
+_MARKS = {"calibrate": "c", "validate": "v", "context": "-"}
+_WIDEST = 29  # characters of a model and its placement
+_LISTED = (
+    "latency",
+    "energy",
+    "supply_current",
+    "arena",
+    "peak_activations",
+    "access",
+    "copy",
+)  # of the summary; JSON has all
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Quantities that stand side by side, with their unit, the figure of a run and its factor, and if with an error."""
+
+    title: str
+    groups: tuple[tuple[str, str, str, float, bool], ...]
+
+    @property
+    def quantities(self) -> list[str]:
+        return [group[0] for group in self.groups]
+
+
+_BLOCKS = (
+    _Block(
+        "time and energy",
+        (
+            ("latency", "ms", "latency_ms", 1, True),
+            ("energy", "mJ", "energy_mj", 1, True),
+            ("supply_current", "mA", "supply_current_ma", 1, False),
+        ),
+    ),
+    _Block("memory", (("arena", "KB", "arena_bytes", 1e3, True),)),
+    _Block("work and size", (("macs", "M", "macs", 1e6, False), ("file_size", "MB", "file_bytes", 1e6, True))),
+    _Block("SDRAM", (("access", "HCLK", "cycles_per_access", 1, True), ("copy", "ms", "copy_ms", 1, True))),
+    _Block("activations", (("peak_activations", "KB", "peak_bytes", 1e3, True),)),
+)
+
+
+def validation_table(validation: Validation) -> str:
+    """What ``mcusim validate`` prints, at most 80 columns wide: each model measured and simulated, under the kernels of
+    the run that stands for it; why that run does; errors by quantity, use and board; what was not run, and why.
+
+    Leaves out MACs and file sizes from the summary, and figures of rows that were not run.
+    """
+    notes: dict[str, int] = {}
+    lines: list[str] = []
+    for block in _BLOCKS:
+        rows = [row for row in validation.rows if row.quantity in block.quantities and row.simulated is not None]
+        if rows:
+            lines += _block(block, rows, validation.figures, notes)
+    for text, number in notes.items():
+        lines += hanging(f"[{number}] {text}", "", "    ")
+    lines += ["", *_summary(validation.summary), *_missing(validation)]
+    return "\n".join([*lines, *_footer(validation)]).strip("\n")
+
+
+def in_base_unit(row: ValidationRow) -> tuple[str, float, float | None]:
+    """Unit, measured and simulated as the tables and plots have them: energy in mJ, peaks in KB."""
+    unit, factor = _BASE.get(row.unit, (row.unit, 1.0))
+    return unit, row.measured * factor, None if row.simulated is None else row.simulated * factor
+
+
+def ran(row: ValidationRow) -> str:
+    """The kernels of the run, and how."""
+    kernels = row.kernels or "test program"
+    return {"plan": "planned", "replay": f"{kernels} replayed"}.get(row.fidelity, f"{kernels} emulated")
+
+
+def _block(
+    block: _Block,
+    rows: Sequence[ValidationRow],
+    figures: Mapping[str, Mapping[str, float]],
+    notes: dict[str, int],
+) -> list[str]:
+    """Headings, then the models of each source and board under the run that stands for them."""
+    had = {row.quantity for row in rows} | {name for row in rows for name in figures.get(row.run, ())}
+    block = replace(block, groups=tuple(group for group in block.groups if had & {group[0], group[2]}))
+    parts: dict[tuple[str, str, str, str], dict[tuple[str, ...], dict[str, ValidationRow]]] = {}
+    for row in rows:
+        part = parts.setdefault((row.source, row.board, ran(row), row.why), {})
+        part.setdefault((row.model, row.placement, row.use), {})[row.quantity] = row
+    cells = [_cells(block, of_one, part, figures) for part in parts.values() for of_one in part.values()]
+    heading, left = _layout(block, cells)
+    lines = [*heading]
+    for (source, board, kernels, why), part in parts.items():
+        note = notes.setdefault(why, len(notes) + 1)
+        where = f", {board}" if board else ""
+        placements = {placement for _, placement, _ in part}
+        shared = f", {placements.pop()}" if len(placements) == 1 else ""
+        lines += [*hanging(f"{source}{where}: {kernels}{shared} [{note}]", "", "  "), *(left.pop(0) for _ in part)]
+    return [*lines, ""]
+
+
+def _cells(
+    block: _Block,
+    found: Mapping[str, ValidationRow],
+    part: Mapping[tuple[str, ...], object],
+    figures: Mapping[str, Mapping[str, float]],
+) -> list[str]:
+    """A figure that was not published stands there without a measured one."""
+    first = next(iter(found.values()))
+    cells = [_label(first, len({placement for _, placement, _ in part}) > 1), _MARKS[first.use]]
+    run = figures.get(first.run, {})
+    for quantity, _, figure, factor, with_error in block.groups:
+        row = found.get(quantity)
+        _, measured, simulated = in_base_unit(row) if row else ("", None, None)
+        simulated = run[figure] / factor if simulated is None and figure in run else simulated
+        cells += [rounded(measured), rounded(simulated)]
+        cells += [percent(row.error if row else None, short=True)] if with_error else []
+    return cells
+
+
+def _label(row: ValidationRow, several: bool) -> str:
+    """The model, and where its tensors are when the rows around it differ in that."""
+    placement = row.placement.partition(" ")[0] if several and not row.placement.startswith("order") else row.placement
+    if not several:
+        return shortened(row.network, _WIDEST)
+    return f"{shortened(row.network, _WIDEST - len(placement) - 1)} {placement}"
+
+
+def _layout(block: _Block, rows: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Two lines of headings, and one for each of the rows; one blank inside a group, two between groups."""
+    sizes = [3 if with_error else 2 for *_, with_error in block.groups]
+    headings = [block.title, "", *(text for size in sizes for text in ("meas", "sim.", "error")[:size])]
+    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
+    starts = [2 + sum(sizes[:i]) for i in range(len(sizes))]
+    titles = " " * (1 + widths[0] + 1 + widths[1])
+    for (quantity, unit, *_), start, size in zip(block.groups, starts, sizes, strict=True):
+        title = "supply mA" if quantity == "supply_current" else f"{_NAMES.get(quantity, quantity)}, {unit}"
+        widths[start] += max(0, len(title) - sum(widths[start : start + size]) - size + 1)
+        titles += "  " + title.rjust(sum(widths[start : start + size]) + size - 1)
+    lines = []
+    for indent, row in zip(("", *([" "] * len(rows))), (headings, *rows), strict=True):
+        line = f"{(indent + row[0]).ljust(widths[0] + 1)} {row[1].ljust(widths[1])}"
+        for i in range(2, len(row)):
+            line += ("  " if i in starts else " ") + row[i].rjust(widths[i])
+        lines.append(line.rstrip())
+    return [titles, lines[0]], lines[1:]
+
+
+def _summary(found: Sequence[Statistics]) -> list[str]:
+    listed = [one for one in found if one.quantity in _LISTED]
+    if not listed:
+        return []
+    rows = [["quantity", "use", "board", "rows", "median", "worst", "bias", "rank"]]
+    for one in listed:
+        rank = "-" if one.rank is None else f"{one.rank:.2f}"
+        where = one.board or "no board"
+        numbers = [str(one.count), f"{one.median:.1f}%", percent(one.worst), percent(one.bias), rank]
+        rows.append([_NAMES.get(one.quantity, one.quantity), one.use, where, *numbers])
+    shown = [rows[0]]
+    for before, row in pairwise(rows):  # what repeats the line above is left out
+        same = 2 if row[:2] == before[:2] else 1 if row[0] == before[0] else 0
+        shown.append([""] * same + row[same:])
+    return ["Errors by quantity, use and board", *columns(shown, left=3), ""]
+
+
+def _missing(validation: Validation) -> list[str]:
+    lines: list[str] = []
+    for reason, rows in validation.missing.items():
+        models = dict.fromkeys(row.built for row in rows)
+        many = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+        lines += [*hanging(f"{many}: {reason}", "  ", "    "), *hanging("; ".join(models), "    ", "    ")]
+    return ["Not run", *lines, ""] if lines else []
+
+
+def _footer(validation: Validation) -> list[str]:
+    count = {use: sum(row.use == use for row in validation.rows) for use in _MARKS}
+    done = sum(row.simulated is not None for row in validation.rows)
+    text = (
+        f"{len(validation.rows)} published numbers, {done} of them run. c, calibrate: used to"
+        f" make the model or left for that ({count['calibrate']}); v, validate: nothing was chosen by them"
+        f" ({count['validate']}); -, context: shown, not counted ({count['context']}). Errors are in percent of the"
+        " measurement; median: of absolute errors; worst: the largest, with its sign; bias: mean of signed errors;"
+        " rank: Spearman's correlation within a board, of four rows or more. KB = 1000."
+    )
+    return hanging(text, "", "")

@@ -1,0 +1,113 @@
+"""``mcusim validate``: every published measurement beside the run that comes nearest to it.
+
+Left out: what the runs leave out, and whether a publication's binary was built like ours (``why`` of each row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from mcusim.evidence.published.confidence import row_confidence
+from mcusim.evidence.published.runs import Published, PublishedRun
+from mcusim.evidence.published.stored import Outcome, beside, selected, stored_outcomes
+from mcusim.evidence.published.validation_result import Validation
+from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
+from mcusim.evidence.validate.models import Found, find, models_folder
+from mcusim.evidence.validate.run import perform
+from mcusim.processes import deaf, pool, processes
+from mcusim.request.settings import expect
+
+__all__ = ["stored_validation", "validate"]
+
+USUAL = 8  # processes at most when nobody says: each takes about 300 MB
+Progress = Callable[[int, int], object]
+
+
+def validate(
+    source: str | None = None,
+    board: str | None = None,
+    models: str | Path | None = None,
+    jobs: int | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> Validation:
+    """Run what reproduces the published rows: all, or those whose source and board have the given texts in them.
+
+    ``models`` is the folder of the model files that do not ship (default: MCUSIM_MODELS). ``jobs`` processes share the
+    runs, by default as many as there are cores, at most eight; they are started anew (``spawn``), so a script that
+    calls this has to be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when
+    something that it rests on has changed (:mod:`mcusim.evidence.validate.cache`). ``progress`` is called with the runs
+    done and all there are.
+
+    A row whose model is not here, or whose run does not work, has its reason. Raises UsageError for arguments that
+    cannot be used, and when a process dies.
+    """
+    rows = selected(source, board)
+    expect("models", models, ((str, Path, type(None)), "a folder or None"))
+    folder, count = models_folder(models), processes(jobs, USUAL)
+    found = {run: find(run, folder) for run in _order(rows)}
+    place = cache_folder() if cache else None
+    kept = None if place is None else OutcomeCache(place)
+    outcomes = _known(found, kept)
+    waiting = {run: model for run, model in found.items() if run not in outcomes}
+    if progress is not None:
+        progress(len(outcomes), len(found))
+    with closing(_performed(waiting, count)) as performed:
+        for done, (run, outcome) in enumerate(performed, len(outcomes) + 1):
+            outcomes[run] = outcome
+            if kept is not None:
+                kept.put(run, found[run].sha256, outcome)
+            if progress is not None:
+                progress(done, len(found))
+    return _assembled(rows, outcomes)
+
+
+def _known(found: Mapping[PublishedRun, Found], kept: OutcomeCache | None) -> dict[PublishedRun, Outcome]:
+    """What need not be run: it was, or its model is not here."""
+    outcomes = {}
+    for run, model in found.items():
+        known = kept.get(run, model.sha256) if kept is not None and model.reason is None else None
+        if known is not None or model.reason is not None:
+            outcomes[run] = known or Outcome(reason=model.reason)
+    return outcomes
+
+
+def stored_validation(source: str | None = None, board: str | None = None) -> Validation:
+    """The same from the figures that ship with mcusim, without running anything. Raises UsageError as :func:`validate`.
+
+    They are as old as this version of mcusim, and those of all model files.
+    """
+    return _assembled(selected(source, board), stored_outcomes())
+
+
+def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> Validation:
+    found = (replace(row, confidence=row_confidence(row)) for row in beside(rows, outcomes))
+    runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
+    figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
+    return Validation(tuple(found), figures)
+
+
+def _order(rows: Sequence[Published]) -> list[PublishedRun]:
+    """Each run once, in the order in which they are started: that of the file."""
+    runs = dict.fromkeys(one.run for one in rows if one.run.cannot is None)
+    return sorted(runs, key=lambda run: run.place)
+
+
+def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Generator[tuple[PublishedRun, Outcome]]:
+    """Each run with what came of it, as they end."""
+    count = min(jobs, len(waiting))
+    if count <= 1:
+        for run, model in waiting.items():
+            yield run, perform(run, model.model)
+        return
+    with pool(count, "the validation") as workers:
+        with deaf():  # the first runs start the processes
+            futures: dict[Future[Outcome], PublishedRun] = {
+                workers.submit(perform, run, model.model): run for run, model in waiting.items()
+            }
+        for future in as_completed(futures):
+            yield futures[future], future.result()

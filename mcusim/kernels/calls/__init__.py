@@ -1,0 +1,1 @@
+"""An operator as the bytes its compiled function takes."""

@@ -1,0 +1,86 @@
+"""What a kernel is called with: an operator of a graph to the bytes of its call structure, as TFLite prepares it.
+
+Left out: everything but int8 and uint8 activations (float32 at QUANTIZE and DEQUANTIZE), tensors of more axes than a
+structure has, tiles of operators other than convolutions, pools, PAD and element-wise ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcusim.errors import ModelError, ProgramError, UnsupportedError
+from mcusim.kernels.calls import quantize as Q
+from mcusim.kernels.calls.prepare import BUILDERS, CONVOLUTIONS, TILED, Job, Places, data_inputs, tables
+from mcusim.kernels.calls.structs import size_of
+from mcusim.model.geometry import Tile, whole
+from mcusim.model.geometry_of import geometry
+from mcusim.model.graph import Graph, Operator
+
+__all__ = ["Places", "call_bytes", "call_size", "calls", "channel_arrays", "data_inputs", "types"]
+
+
+def types(graph: Graph, op: Operator) -> str:
+    """The key of a manifest's line: ``int8``, or ``int8_to_float32`` where input and output differ."""
+    first, last = graph.tensors[data_inputs(op)[0]].dtype, graph.tensors[op.outputs[0]].dtype
+    return first if first == last else f"{first}_to_{last}"
+
+
+def calls(op: Operator) -> int:
+    """Kernel calls the operator takes: one, for SPLIT one an output."""
+    return len(op.outputs) if op.type == "SPLIT" else 1
+
+
+def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
+    """Multipliers and shifts of a convolution or FULLY_CONNECTED, 4 bytes an output channel each; None for others.
+
+    As LiteRT: in float64, but uint8 convolutions with a float32 product of the scales.
+    Raises ModelError when the filter's scales do not match its channels.
+    """
+    if op.type not in CONVOLUTIONS:
+        return None
+    source, weights, output = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
+    channels = weights.shape[3 if op.type == "DEPTHWISE_CONV_2D" else 0]
+    scales = weights.quantization.scales if weights.quantization else ()
+    if len(scales) not in (1, channels):
+        raise ModelError(f"filter '{weights.name}' has {len(scales)} scales for {channels} output channels")
+    first, last = Q.real_scale(source), Q.real_scale(output)
+    if op.type != "FULLY_CONNECTED" and source.dtype == "uint8":
+        reals = [float(Q.F32(first) * Q.F32(scales[0])) / last]
+    else:
+        reals = [first * float(Q.F32(scale)) / last for scale in scales]
+    pairs = [Q.quantize_multiplier(real) for real in reals] * (channels // len(scales))
+    multipliers, shifts = zip(*pairs, strict=True)
+    return words(multipliers), words(shifts)
+
+
+def call_size(graph: Graph, op: Operator, layout: str) -> int:
+    """Bytes that :func:`call_bytes` gives: the structure and what follows it."""
+    more = 0
+    if op.type == "CONCATENATION":
+        more = 12 * len(op.inputs) + 256 * sum(table is not None for table in tables(graph, op))
+    elif op.type in ("LOGISTIC", "TANH"):
+        more = 256
+    return size_of(layout) + more
+
+
+def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = None, part: int = 0) -> bytes:
+    """The bytes to put at ``places.call``: the structure of call ``part`` (see :func:`calls`) and its tables.
+
+    ``tile`` is the rows the call computes, all by default; input and output addresses are those of its first rows.
+    Raises UnsupportedError for an operator without a kernel call, ProgramError for a tile of one that has no tiles.
+    """
+    g = geometry(graph, op)
+    rows = tile or whole(g)
+    if rows != whole(g) and (op.type not in TILED or len(graph.tensors[op.outputs[0]].shape) != 4):
+        raise ProgramError(f"operator {op.index} {op.type}: its kernel computes the whole operator, not {rows}")
+    builder = next((build for kinds, build in BUILDERS if op.type in kinds), None)
+    if builder is None:
+        raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
+    return builder(Job(graph, op, g, rows, places, part))
+
+
+def words(values: Sequence[int]) -> bytes:
+    """Integers as little-endian 32-bit words."""
+    return np.array(values, "<i4").tobytes()

@@ -1,0 +1,280 @@
+"""The call structures of every operator, member by member, as TFLite's Prepare functions compute them.
+
+Left out: what ``parameters.py`` leaves out, which is where to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcusim.errors import UnsupportedError
+from mcusim.kernels.calls import quantize as Q
+from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table
+from mcusim.kernels.calls.strided_copy import five, move
+from mcusim.kernels.calls.structs import pack, size_of
+from mcusim.model.geometry import Geometry, Tile
+from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.operators import OPERATORS
+
+__all__ = ["BUILDERS", "CONVOLUTIONS", "TILED", "Job", "Places", "data_inputs", "tables"]
+
+CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+_BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
+_POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+_UNARY = ("RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "QUANTIZE", "DEQUANTIZE")
+_MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SLICE", "STRIDED_SLICE", "SPLIT", "TRANSPOSE")
+TILED = ("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS, *_BINARY, *_UNARY, "PAD", "PADV2")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Guest addresses of a call's operands; ``inputs`` as :func:`data_inputs` lists them, 0 for what is not there.
+
+    ``call`` is where the structure goes: pointers and tables that belong to it follow it.
+    """
+
+    call: int
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    filter: int = 0
+    bias: int = 0
+    multiplier: int = 0
+    shift: int = 0
+    scratch: int = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call to be written down: call ``part`` of an operator, for the rows of a tile."""
+
+    graph: Graph
+    op: Operator
+    geometry: Geometry
+    tile: Tile
+    places: Places
+    part: int
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return [self.graph.tensors[i] for i in data_inputs(self.op)]
+
+    @property
+    def output(self) -> Tensor:
+        return self.graph.tensors[self.op.outputs[self.part]]
+
+
+def data_inputs(op: Operator) -> tuple[int, ...]:
+    """The tensors that the kernel of ``op`` reads as data: not filters, biases, shapes, axes, paddings."""
+    if op.type in (*_BINARY, "CONCATENATION"):
+        return tuple(op.inputs)
+    return (op.inputs[1],) if op.type == "SPLIT" else (op.inputs[0],)
+
+
+def _window(job: Job) -> dict[str, int]:
+    """Window members that convolutions and pools share; a tile's padding is counted from its own first row."""
+    g, tile = job.geometry, job.tile
+    top = g.pad_top - tile.out_row * g.stride_h + tile.in_row
+    return {
+        "batch": g.batch, "in_h": tile.in_rows, "in_w": g.in_w, "out_h": tile.out_rows, "out_w": g.out_w,
+        "filter_h": g.kernel_h, "filter_w": g.kernel_w, "stride_h": g.stride_h, "stride_w": g.stride_w,
+        "pad_top": top, "pad_left": g.pad_left, "scratch": job.places.scratch,
+    }  # fmt: skip
+
+
+def _range(job: Job) -> dict[str, int]:
+    least, most = Q.activation_range(job.op.options.get("activation", "NONE"), job.output)
+    return {"least": least, "most": most}
+
+
+def _ends(job: Job) -> dict[str, int]:
+    return {"input": job.places.inputs[0], "output": job.places.outputs[job.part]}
+
+
+def _convolution(job: Job) -> bytes:
+    g, at = job.geometry, job.places
+    values = _window(job) | _range(job) | _ends(job)
+    values |= {"filter": at.filter, "bias": at.bias, "multiplier": at.multiplier, "shift": at.shift}
+    values |= {"in_c": g.in_c, "out_c": g.out_c, "dilation_h": g.dilation_h, "dilation_w": g.dilation_w}
+    values |= {"depth_multiplier": g.depth_multiplier, "output_offset": Q.zero_point(job.output)}
+    values |= {"input_offset": -Q.zero_point(job.inputs[0])}
+    filters = job.graph.tensors[job.op.inputs[1]]
+    symmetric = filters.dtype == "int8" and job.op.type != "FULLY_CONNECTED"  # TFLite takes those for 0
+    return pack("conv_call", values | {"filter_offset": 0 if symmetric else -Q.zero_point(filters)})
+
+
+def _pool(job: Job) -> bytes:
+    return pack("pool_call", _window(job) | _range(job) | _ends(job) | {"channels": job.geometry.in_c})
+
+
+def _four(job: Job, tensor: Tensor, rows: int) -> list[int]:
+    shape = tensor.shape
+    if len(shape) > 4:
+        raise UnsupportedError(f"operator {job.op.index} {job.op.type}: {len(shape)} axes; its kernel has 4")
+    four = [*(1,) * (4 - len(shape)), *shape]
+    if len(shape) == 4 and four[1] > 1:
+        four[1] = rows
+    return four
+
+
+def _binary(job: Job) -> bytes:
+    first, second = job.inputs
+    values: dict[str, Any] = {"input1": job.places.inputs[0], "input2": job.places.inputs[1]}
+    values |= {"output": job.places.outputs[0], "shape": _four(job, job.output, job.tile.out_rows)}
+    values |= {"shape1": _four(job, first, job.tile.out_rows), "shape2": _four(job, second, job.tile.out_rows)}
+    values |= _range(job)
+    if job.op.type in ("MAXIMUM", "MINIMUM"):
+        return pack("binary_call", values)
+    values |= {"input1_offset": -Q.zero_point(first), "input2_offset": -Q.zero_point(second)}
+    values |= {"output_offset": Q.zero_point(job.output)} | _binary_scales(job, first, second)
+    return pack("binary_call", values)
+
+
+def _binary_scales(job: Job, first: Tensor, second: Tensor) -> dict[str, int]:
+    a, b, last = Q.real_scale(first), Q.real_scale(second), Q.real_scale(job.output)
+    if job.op.type == "MUL":
+        real = float(Q.F32(a) * Q.F32(b) / Q.F32(last))
+        return dict(zip(("output_multiplier", "output_shift"), Q.quantize_multiplier(real), strict=True))
+    twice, found = 2 * max(a, b), {"left_shift": 20}
+    for name, real in (("input1", a / twice), ("input2", b / twice), ("output", twice / ((1 << 20) * last))):
+        found[f"{name}_multiplier"], found[f"{name}_shift"] = Q.quantize_multiplier(real)
+    return found
+
+
+def _elements(job: Job) -> int:
+    shape = job.output.shape
+    if len(shape) != 4:
+        return job.output.elements
+    return shape[0] * job.tile.out_rows * shape[2] * shape[3]
+
+
+def _unary(job: Job) -> bytes:
+    source, output, kind = job.inputs[0], job.output, job.op.type
+    values = _ends(job) | {"elements": _elements(job)}
+    values |= {"input_offset": -Q.zero_point(source), "output_offset": Q.zero_point(output)}
+    if output.dtype in Q.LIMITS:
+        values["least"], values["most"] = Q.limits(output.dtype)
+    if kind in ("LOGISTIC", "TANH"):
+        table = lookup_table(kind, source, output)
+        return pack("unary_call", values | {"table": job.places.call + size_of("unary_call")}) + table
+    return pack("unary_call", values | _unary_scales(job, source, output))
+
+
+def _unary_scales(job: Job, source: Tensor, output: Tensor) -> dict[str, int]:
+    kind = job.op.type
+    if "float32" in (source.dtype, output.dtype):
+        scale = Q.real_scale(source if output.dtype == "float32" else output)
+        return {"multiplier": int(np.array(scale, "<f4").view("<u4"))}
+    a, b = Q.real_scale(source), Q.real_scale(output)
+    first = Q.quantize_multiplier(a / b if kind == "QUANTIZE" else Q.divide(a, b))
+    values = {"multiplier": first[0], "shift": first[1]}
+    if kind.startswith("RELU"):
+        values["least"], values["most"] = Q.activation_range(kind, output)
+    elif kind == "LEAKY_RELU":
+        alpha = float(Q.F32(a) * Q.F32(job.op.options["alpha"]) / Q.F32(b))
+        values["second_multiplier"], values["second_shift"] = Q.quantize_multiplier(alpha)
+    elif kind == "HARD_SWISH":
+        fine = float(Q.F32(1 / 128) * Q.F32(a))
+        pairs = [Q.quantize_multiplier(Q.divide(fine, unit)) for unit in (b, 3 / 32768)]
+        values = {"multiplier": Q.half_word(pairs[0][0]), "shift": pairs[0][1]}
+        values |= {"second_multiplier": Q.half_word(pairs[1][0]), "second_shift": pairs[1][1]}
+    return values
+
+
+def _softmax(job: Job) -> bytes:
+    source = job.inputs[0]
+    depth = source.shape[-1]
+    multiplier, shift, least = Q.softmax_scaling(job.op.options["beta"], Q.real_scale(source))
+    values = {"rows": source.elements // depth, "depth": depth, "multiplier": multiplier, "shift": shift}
+    return pack("softmax_call", _ends(job) | values | {"least_difference": least})
+
+
+def tables(graph: Graph, op: Operator) -> list[bytes | None]:
+    """A table for each input of CONCATENATION that is not a plain copy."""
+    output = graph.tensors[op.outputs[0]]
+    return [concatenation_table(graph.tensors[i], output) for i in op.inputs]
+
+
+def _join(job: Job) -> bytes:
+    axis = job.op.options["axis"] % len(job.output.shape)
+    pieces = int(np.prod(job.output.shape[:axis], dtype=np.int64))
+    count = len(job.inputs)
+    inputs = job.places.call + size_of("join_call")
+    at, pointers, tail = inputs + 12 * count, [], b""
+    for table in tables(job.graph, job.op):
+        pointers.append(at + len(tail) if table else 0)
+        tail += table or b""
+    values = {"inputs": inputs, "bytes": inputs + 4 * count, "output": job.places.outputs[0], "inputs_count": count}
+    values |= {"count": pieces, "tables": inputs + 8 * count if tail else 0}
+    sizes = [tensor.bytes // pieces for tensor in job.inputs]
+    arrays = np.array([*job.places.inputs, *sizes, *pointers], "<u4").tobytes()
+    return pack("join_call", values) + arrays + tail
+
+
+def _move(job: Job) -> bytes:
+    found = move(job.graph, job.op, job.part)
+    values: dict[str, Any] = {"shape": found.shape, "step": found.step, "begin": found.begin}
+    return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[job.output.dtype]})
+
+
+def _pad(job: Job) -> bytes:
+    source, output = job.inputs[0], job.output
+    table = job.graph.tensors[job.op.inputs[1]].data
+    assert table is not None  # the reader checks it
+    before, inside, shape = [int(row[0]) for row in table.reshape(-1, 2)], [*source.shape], [*output.shape]
+    if len(shape) == 4:
+        before[1] += job.tile.in_row - job.tile.out_row
+        inside[1], shape[1] = job.tile.in_rows, job.tile.out_rows
+    value = Q.zero_point(output)
+    if job.op.type == "PADV2":
+        constant = job.graph.tensors[job.op.inputs[2]].data
+        assert constant is not None
+        value = int(constant.reshape(-1)[0])
+    values: dict[str, Any] = {
+        "shape": five(shape, 1),
+        "before": five(before, 0),
+        "inside": five(inside, 1),
+        "value": value,
+    }
+    return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[output.dtype]})
+
+
+def _resize(job: Job) -> bytes:
+    g, options = job.geometry, job.op.options
+    values = {"batch": g.batch, "in_h": g.in_h, "in_w": g.in_w, "channels": g.in_c, "out_h": g.out_h, "out_w": g.out_w}
+    values |= {name: int(options[name]) for name in ("align_corners", "half_pixel_centers")}
+    return pack("resize_call", _ends(job) | values)
+
+
+def _mean(job: Job) -> bytes:
+    source, output = job.inputs[0], job.output
+    axes = job.graph.tensors[job.op.inputs[1]].data
+    assert axes is not None  # the reader checks it
+    rank = len(source.shape)
+    shape = _four(job, source, source.shape[1] if len(source.shape) == 4 else 1)
+    reduced = {int(a) % rank + 4 - rank for a in axes.reshape(-1)}
+    count = int(np.prod([shape[a] for a in reduced], dtype=np.int64))
+    multiplier, shift = Q.quantize_multiplier(Q.real_scale(source) / Q.real_scale(output))
+    room = min(count.bit_length() - 1, 32, 31 + shift)  # the division by count goes into the multiplier
+    values: dict[str, Any] = {"shape": shape, "reduce": [int(a in reduced) for a in range(4)]}
+    values |= {"multiplier": (multiplier << room) // count, "shift": shift - room, "scratch": job.places.scratch}
+    values |= {"input_offset": -Q.zero_point(source), "output_offset": Q.zero_point(output)} | _range(job)
+    return pack("mean_call", _ends(job) | values)
+
+
+BUILDERS: tuple[tuple[Sequence[str], Callable[[Job], bytes]], ...] = (
+    (CONVOLUTIONS, _convolution),
+    (_POOLS, _pool),
+    (_BINARY, _binary),
+    (_UNARY, _unary),
+    (("SOFTMAX",), _softmax),
+    (("CONCATENATION",), _join),
+    (_MOVES, _move),
+    (("PAD", "PADV2"), _pad),
+    (("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"), _resize),
+    (("MEAN",), _mean),
+)
+assert {kind for kinds, _ in BUILDERS for kind in kinds} == set(OPERATORS)

@@ -1,0 +1,1 @@
+"""Cost profiles that replay plays."""

@@ -1,0 +1,1 @@
+"""Profiles counted from a binary (cmsis-2021-gcc9)."""

@@ -1,0 +1,227 @@
+"""The access streams of each kernel's loop nest, native: what the loops load and store, in their order.
+
+Every function takes the memory state ``s`` and a parameter array ``p`` (slots below) and plays one kernel call on
+:func:`mcusim.memory.ports.replay.walk`. Streams that alternate inside an inner loop are played in turns of 32 bytes and
+marked as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's pace.
+
+Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
+``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``)
+and TFLM of 2021 (``reference_ops::PadImpl``).
+Left out: loads and stores of the stack (they hit zero-wait memory on every machine here and are in the compute cycles).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory.ports.replay import walk, walk_in
+from mcusim.memory.range_lookup import find
+from mcusim.native.compile import native
+
+State = Any
+
+IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR = range(8)
+IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)
+ROW, ROWS, IROW, SIZE, SIZE2, OUT_SIZE = range(21, 27)
+G_BLOCK, G_REST, G_SUM, G_COPY, G_ZERO, G_OUT = range(27, 33)
+SLOTS = 33
+TURN = 32
+
+
+@native
+def parameters(s: State, p: State, channel: int, n: int) -> None:
+    """Bias, multiplier and shift of ``n`` channels, as the requantisation reads them."""
+    if p[BIAS] >= 0:
+        walk(s, p[BIAS] + 4 * channel, 4 * n, 4, 0, 0, 0)
+    if p[MUL] >= 0:
+        walk(s, p[MUL] + 4 * channel, 4 * n, 4, 0, p[G_OUT], 0)
+    if p[SHIFT] >= 0:
+        walk(s, p[SHIFT] + 4 * channel, 4 * n, 4, 0, p[G_OUT], 0)
+
+
+@native
+def pointwise(s: State, p: State) -> None:
+    """Pairs of output channels outside, pairs of pixels inside: weights of two channels against two pixels."""
+    depth, channels = p[IN_C], p[OUT_C]
+    pixels = p[ROWS] * p[OUT_W]
+    block = depth // 16 * 16
+    filters, inputs = find(s, p[W]), find(s, p[IN])
+    for c in range(0, channels, 2):
+        rows = min(2, channels - c)
+        weights = p[W] + c * depth
+        for k in range(0, depth, TURN):  # the offset's share, summed over both filters in step
+            for i in range(rows):
+                walk(s, weights + i * depth + k, min(TURN, depth - k), 1, 0, p[G_SUM], 1)
+        for x in range(0, pixels, 2):
+            n = min(2, pixels - x)
+            first = p[IN] + x * depth
+            for k in range(0, block, TURN):
+                part = min(TURN, block - k)
+                for i in range(rows):
+                    walk_in(s, filters, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                for i in range(n):
+                    walk_in(s, inputs, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+            if block < depth:
+                for i in range(rows):
+                    walk(s, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
+                for i in range(n):
+                    walk(s, first + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
+            parameters(s, p, c, rows)
+            for i in range(n):
+                walk(s, p[OUT] + (x + i) * channels + c, rows, 1, 1, p[G_OUT], 0)
+
+
+@native
+def column(s: State, p: State, y: int, x: int, target: int) -> None:
+    """im2col of one pixel into ``target``: int8 read, q15 written, padding cleared byte by byte."""
+    depth = p[IN_C]
+    inputs, columns = find(s, p[IN]), find(s, p[SCR])
+    for ky in range(p[KH]):
+        iy = y * p[SH] - p[PT] + ky * p[DH]
+        for kx in range(p[KW]):
+            ix = x * p[SW] - p[PL] + kx * p[DW]
+            if iy < 0 or iy >= p[IN_H] or ix < 0 or ix >= p[IN_W]:
+                walk(s, target, 2 * depth, 1, 1, p[G_ZERO], 0)
+            else:
+                source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
+                if depth >= 4:
+                    walk_in(s, inputs, source, depth, 4, 0, p[G_COPY], 1)
+                    walk_in(s, columns, target, 2 * depth, 4, 1, p[G_COPY], 1)
+                else:
+                    walk(s, source, depth, 1, 0, p[G_COPY], 1)
+                    walk(s, target, 2 * depth, 2, 1, p[G_COPY], 1)
+            target += 2 * depth
+
+
+@native
+def conv(s: State, p: State) -> None:
+    """im2col of two pixels, then pairs of output channels against the two columns."""
+    window = p[KH] * p[KW] * p[IN_C]
+    channels = p[OUT_C]
+    pixels = p[ROWS] * p[OUT_W]
+    for x in range(0, pixels, 2):
+        n = min(2, pixels - x)
+        for i in range(n):
+            y = p[ROW] + (x + i) // p[OUT_W]
+            column(s, p, y, (x + i) % p[OUT_W], p[SCR] + i * 2 * window)
+        for c in range(0, channels, 2):
+            rows = min(2, channels - c)
+            for k in range(0, window, TURN):
+                part = min(TURN, window - k)
+                size = 4 if part >= 4 else 1
+                for i in range(rows):
+                    walk(s, p[W] + (c + i) * window + k, part, size, 0, p[G_BLOCK], 1)
+                for i in range(n):
+                    walk(s, p[SCR] + 2 * (i * window + k), 2 * part, 4, 0, p[G_BLOCK], 1)
+            parameters(s, p, c, rows)
+            for i in range(n):
+                walk(s, p[OUT] + (x + i) * channels + c, rows, 1, 1, p[G_OUT], 0)
+
+
+@native
+def depthwise(s: State, p: State) -> None:
+    """im2col of a pixel over all channels, then four channels at a time down the taps."""
+    channels = p[OUT_C]
+    taps = p[KH] * p[KW]
+    filters, columns = find(s, p[W]), find(s, p[SCR])
+    for pixel in range(p[ROWS] * p[OUT_W]):
+        column(s, p, p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W], p[SCR])
+        for c in range(0, channels, 4):
+            n = min(4, channels - c)
+            for t in range(taps):
+                walk_in(s, filters, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
+                walk_in(s, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
+            parameters(s, p, c, n)
+            walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
+
+
+@native
+def depthwise_direct(s: State, p: State) -> None:
+    """No im2col: four channels at a time, input and weights tap by tap (3x3, and any multiplier)."""
+    channels, depth = p[OUT_C], p[IN_C]
+    filters, inputs = find(s, p[W]), find(s, p[IN])
+    for pixel in range(p[ROWS] * p[OUT_W]):
+        y, x = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
+        for c in range(0, channels, 4):
+            n = min(4, channels - c)
+            for ky in range(p[KH]):
+                iy = y * p[SH] - p[PT] + ky * p[DH]
+                if iy < 0 or iy >= p[IN_H]:
+                    continue
+                for kx in range(p[KW]):
+                    ix = x * p[SW] - p[PL] + kx * p[DW]
+                    if 0 <= ix < p[IN_W]:
+                        source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
+                        walk_in(s, inputs, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
+                        walk_in(s, filters, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
+            parameters(s, p, c, n)
+            walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
+
+
+@native
+def fully_connected(s: State, p: State) -> None:
+    """Two rows of weights against the input vector at a time."""
+    depth = p[IN_C]
+    for b in range(p[ROWS] * p[OUT_W]):
+        for c in range(0, p[OUT_C], 2):
+            rows = min(2, p[OUT_C] - c)
+            for k in range(0, depth, TURN):
+                part = min(TURN, depth - k)
+                for i in range(rows):
+                    walk(s, p[W] + (c + i) * depth + k, part, 4, 0, p[G_BLOCK], 1)
+                walk(s, p[IN] + b * depth + k, part, 4, 0, p[G_BLOCK], 1)
+            parameters(s, p, c, rows)
+            walk(s, p[OUT] + b * p[OUT_C] + c, rows, 1, 1, p[G_OUT], 0)
+
+
+@native
+def pool(s: State, p: State) -> None:
+    """Each output pixel reads its window channel by channel into 32-bit sums, then scales them."""
+    depth = p[IN_C]
+    for pixel in range(p[ROWS] * p[OUT_W]):
+        y, x = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
+        for ky in range(p[KH]):
+            iy = y * p[SH] - p[PT] + ky * p[DH]
+            for kx in range(p[KW]):
+                ix = x * p[SW] - p[PL] + kx * p[DW]
+                if 0 <= iy < p[IN_H] and 0 <= ix < p[IN_W]:
+                    walk(s, p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth, depth, 1, 0, p[G_BLOCK], 1)
+                    if p[SCR] >= 0:
+                        walk(s, p[SCR], 4 * depth, 4, 0, p[G_BLOCK], 1)
+                        walk(s, p[SCR], 4 * depth, 4, 1, p[G_BLOCK], 1)
+        walk(s, p[OUT] + pixel * depth, depth, 1, 1, p[G_OUT], 0)
+
+
+@native
+def pad(s: State, p: State) -> None:
+    """Byte by byte: an input's row read and written, padding written.
+
+    Left out: how many of the padded channels are in front; the geometry does not have it, all are written behind.
+    """
+    channels, source, target = p[OUT_C], p[IN], p[OUT]
+    depth = min(p[IN_C], channels)
+    for pixel in range(p[ROWS] * p[OUT_W]):
+        y, x = p[ROW] + pixel // p[OUT_W] - p[PT], pixel % p[OUT_W] - p[PL]
+        if 0 <= y < p[IN_H] and 0 <= x < p[IN_W]:
+            for k in range(0, depth, TURN):
+                walk(s, source + k, min(TURN, depth - k), 1, 0, p[G_COPY], 1)
+                walk(s, target + k, min(TURN, depth - k), 1, 1, p[G_COPY], 1)
+            if channels > depth:
+                walk(s, target + depth, channels - depth, 1, 1, p[G_ZERO], 0)
+            source += p[IN_C]
+        else:
+            walk(s, target, channels, 1, 1, p[G_ZERO], 0)
+        target += channels
+
+
+@native
+def sequential(s: State, p: State) -> None:
+    """Inputs read once and outputs written once, in step, a word at a time."""
+    longest = max(p[SIZE], p[SIZE2], p[OUT_SIZE])
+    for k in range(0, longest, TURN):
+        if k < p[SIZE]:
+            walk(s, p[IN] + k, min(TURN, p[SIZE] - k), 4, 0, p[G_BLOCK], 1)
+        if k < p[SIZE2]:
+            walk(s, p[IN2] + k, min(TURN, p[SIZE2] - k), 4, 0, p[G_BLOCK], 1)
+        if k < p[OUT_SIZE]:
+            walk(s, p[OUT] + k, min(TURN, p[OUT_SIZE] - k), 4, 1, p[G_BLOCK], 1)

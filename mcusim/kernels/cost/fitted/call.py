@@ -1,0 +1,142 @@
+"""A kernel call of a profile that was fitted to a compiled set: its loop nest on the memory system, its code.
+
+Left out: what DMA transfers beside the call take from it (the engine adds that), instructions fetched again because
+data pushed them out of a memory that both share, and the wait for code of a flash whose accelerator works in another
+way than that of the board the costs were measured on (its wait is scaled by the wait states).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcusim.errors import UnsupportedError
+from mcusim.kernels.cost.fitted import nest as N
+from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
+from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Profile
+from mcusim.kernels.kernel_set import load_set
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import replay as path
+from mcusim.model.geometry import Geometry, Tile
+
+__all__ = ["Call", "play"]
+
+Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
+_SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
+_FALLBACK = "reference_move"  # what an operator that the set does not have is costed as
+
+
+class Call(NamedTuple):
+    """One compute task: the operator, its rows, operands, and where its call structure is (0: not known)."""
+
+    geometry: Geometry
+    rows: Tile
+    operands: Operands
+    node: int
+
+
+def play(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
+    """Play the call on the memory state, its code at ``code`` and on; returns the ticks of its cycles.
+
+    What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
+    """
+    kind, p = _parameters(call, profile)
+    if kind not in costs.fitted:
+        raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
+    found = costs.fitted[kind]
+    cycles, waits, words = _levels(kind, found)
+    region, measured = _code_region(state, code, costs)
+    factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
+    fetch = np.rint(waits * factor).astype(np.int64)
+    for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, words)):
+        p[slot : slot + N.LEVELS] = values
+    p[N.PLAY], p[N.SPLITS] = 1, state[L.BUS] == 2
+    if region and not measured:
+        _cold(state, code, found)
+    for output, size in _outputs(call):
+        p[N.OUT], p[N.OUT_SIZE] = output, size
+        nest(kind)(state, p)
+    counts = p[N.COUNT : N.COUNT + N.LEVELS]
+    if region:
+        state[region + L.STALL] += int(p[N.WAITED])
+        state[region + L.FETCH_STALL] += int(p[N.WAITED])
+    ticks = int(counts @ cycles)
+    if region and not measured and state[L.ICACHE] == 0:
+        _uncached(state, code, found, ticks, costs.bytes_per_cycle)
+    return ticks
+
+
+def _outputs(call: Call) -> list[tuple[int, int]]:
+    """Address and bytes of the outputs: SPLIT is a call for each."""
+    found = [(address, size) for role, address, size in call.operands if role == "output"]
+    return found or [(0, 0)]
+
+
+def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
+    g, rows = call.geometry, call.rows
+    inputs = [(a, n) for role, a, n in call.operands if role.startswith("input")] or [(0, 0)]
+    row = g.batch * g.in_w * g.in_c * g.item
+    tiled = (rows.in_row, rows.in_rows) != (0, g.in_h)
+    output = _outputs(call)[0][1]
+    places = []
+    for address, size in inputs:
+        within = tiled and size >= row * g.in_h  # the whole tensor, read in place: the rows begin further on
+        places.append((address + row // g.batch * rows.in_row, row * rows.in_rows) if within else (address, size))
+    sizes = {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": output}
+    kernels = load_set(profile.set or "").kernels
+    kernel = kernels.get((g.type, g.types))
+    kind = kind_of(kernel.symbol, g, sizes) if kernel else _FALLBACK
+    p = np.zeros(N.SLOTS + 2 * len(places), np.int64)
+    for slot, value in slots(g, rows, sizes).items():
+        p[slot] = value
+    for role, address, _ in call.operands:
+        if role in _SLOT:
+            p[_SLOT[role]] = address
+    p[N.IN], p[N.IN2], p[N.CALL] = places[0][0], places[-1][0], call.node
+    p[N.BYTES], p[N.MORE] = profile.set == "cmsis-nano", len(places)
+    p[N.SLOTS :: 2], p[N.SLOTS + 1 :: 2] = zip(*places, strict=True)
+    return kind, p
+
+
+@lru_cache(maxsize=512)
+def _as_arrays(kind: str, levels: tuple[tuple[float, float, float], ...]) -> tuple[Any, Any, Any]:
+    table = np.zeros((N.LEVELS, 3))
+    table[: len(levels)] = levels
+    cycles, waits, words = table.T
+    return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, np.rint(words * N.ONE).astype(np.int64)
+
+
+def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any]:
+    """Ticks of a level's cycles, of its wait for code, words it reads of the call structure in 1 / ONE."""
+    return _as_arrays(kind, tuple(costs.levels[name] for name in KINDS[kind].levels))
+
+
+def _code_region(state: Any, code: int, costs: CoreCosts) -> tuple[int, bool]:
+    """The block of the flash that the code is in (0: no flash), and whether its accelerator is one as measured."""
+    q = int(core_port.find(state, code))
+    if q < 0:
+        return 0, False
+    region = int(state[q + L.BLOCK])
+    if state[region + L.KIND] == L.TCM:
+        return 0, False
+    through = state[L.ICACHE] > 0 and state[q + L.ATTRIBUTE] > 0
+    accelerated = state[region + L.KIND] == L.FLASH and state[region + L.I_LINES] > 0
+    return region, bool(accelerated and not through and costs.wait_states)
+
+
+def _cold(state: Any, code: int, costs: FittedCosts) -> None:
+    """Fetch what the kernel executes, line by line, where an instruction cache may have lost it."""
+    if state[L.ICACHE] == 0:
+        return
+    for offset, size in costs.code:
+        core_port.fetch(state, code + offset, size)
+
+
+def _uncached(state: Any, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
+    """Every line of code executed comes from a memory without cache or accelerator."""
+    size = sum(n for _, n in costs.code)
+    path.fetch(state, code + costs.code[0][0], size, 1, 1, 0, int(ticks / L.TICK * rate))

@@ -1,0 +1,168 @@
+"""Which loop nest plays which compiled function, and the names of its levels.
+
+A *kind* is a function of a kernel set, ``reference_conv_u8``, or one of the cases that a function chooses from,
+``cmsis_conv-pointwise``. Left out: sets with functions of other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from mcusim.model.geometry import Geometry, Tile
+
+__all__ = ["KINDS", "Kind", "kind_of"]
+
+
+class Kind(NamedTuple):
+    """``nest`` is a function of a ``nests`` module; ``levels`` names its levels from the second on."""
+
+    nest: str
+    levels: tuple[str, ...]
+
+
+_COPY = ("copy", "word", "byte", "shifted")
+_COPIES = ("word_pairs", "shifted_words", "bytes_behind")
+_COLUMN = ("pixel", "row", "tap", "quad", "element", "outside", "zero_word", "zero_byte")
+
+
+def _loops(*names: str) -> str:
+    """The levels of ``nests.turns`` for each loop."""
+    return " ".join(f"{name}_{end}" for name in names for end in ("entered", "again", "once"))
+
+
+_NESTS: Mapping[str, str] = {
+    "pointwise": "call pair sum output quad rest odd odd_quad odd_rest last last_pixel last_mac "
+    + _loops("blocks", "rests")
+    + " quad_bank quad_bank_2 rest_bank rest_bank_2 last_bank",
+    "conv": f"call {' '.join(_COLUMN)} pixels output quad_2 element_2 odd odd_quad odd_element one channel "
+    + _loops("taps", "quads", "elements", "quads_2", "elements_2")
+    + " column_bank filter_bank",
+    "depthwise_3x3": "call pixel output row left right one one_row one_left one_right "
+    + _loops("rows")
+    + " bank one_bank",
+    "depthwise_columns": f"call {' '.join(_COLUMN)} output pair odd one one_tap "
+    + _loops("taps", "quads", "elements", "pairs")
+    + " filter_bank column_bank",
+    "vector_by_rows": "call vector output quad element odd odd_quad odd_element "
+    + _loops("quads", "elements")
+    + " odd_element_bank odd_bank quad_bank",
+    "convolution": "call pixel output row outside tap mac " + _loops("macs", "taps", "rows") + " bank",
+    "depthwise": "call pixel channel output row outside mac " + _loops("taps", "rows") + " bank",
+    "fully_connected": "call output mac " + _loops("macs") + " bank",
+    "binary_by_four": "call quad element",
+    "binary": "call row element",
+    "average_by_sums": "call pixel row tap first sum output",
+    "maxima": f"call pixel row {' '.join(_COPY)} tap quad element last_quad last "
+    + _loops("quads", "elements", *_COPIES),
+    "pool": "call pixel output row tap " + _loops("taps", "rows"),
+    "mean": "call clear row element output",
+    "unary": "call element",
+    "softmax": "call row largest sum element",
+    "move": f"call {' '.join(_COPY)} " + _loops(*_COPIES),
+    "pad": "call row outside element",
+    "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
+    "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
+    "resize_bilinear": "call row pixel element",
+}
+_CASES = {
+    "cmsis_conv-pointwise": "pointwise",
+    "cmsis_conv-columns": "conv",
+    "cmsis_conv-dilated": "convolution",
+    "cmsis_depthwise-3x3": "depthwise_3x3",
+    "cmsis_depthwise-columns": "depthwise_columns",
+    "cmsis_depthwise-plain": "depthwise",
+    "cmsis_fully_connected": "vector_by_rows",
+    "cmsis_add-same": "binary_by_four",
+    "cmsis_add-broadcast": "binary",
+    "cmsis_mul-same": "binary_by_four",
+    "cmsis_mul-broadcast": "binary",
+    "cmsis_average_pool": "average_by_sums",
+    "cmsis_max_pool": "maxima",
+    "reference_join": "join",
+    "reference_move": "move",
+    "reference_pad": "pad",
+    "reference_resize_nearest": "resize_nearest",
+}
+_BOTH = {  # int8 and uint8
+    "conv": "convolution",
+    "depthwise": "depthwise",
+    "fully_connected": "fully_connected",
+    **dict.fromkeys(("add", "sub", "mul", "maximum", "minimum"), "binary"),
+    **dict.fromkeys(("average_pool", "max_pool"), "pool"),
+    "mean": "mean",
+    **dict.fromkeys(("requantize", "relu", "leaky_relu", "logistic", "tanh", "hard_swish"), "unary"),
+    **dict.fromkeys(("quantize", "dequantize"), "unary"),
+    "softmax": "softmax",
+    "resize_bilinear": "resize_bilinear",
+}
+_ALL = {
+    **_CASES,
+    **{f"reference_{name}{end}": nest for name, nest in _BOTH.items() for end in ("", "_u8")},
+    "reference_requantize_u8_to_s8": "unary",
+    "reference_requantize_s8_to_u8": "unary",
+}
+KINDS: Mapping[str, Kind] = {
+    name: Kind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
+}
+
+
+def _conv(g: Geometry) -> str:
+    single = g.kernel_h == g.kernel_w == g.stride_h == g.stride_w == 1 and g.in_c % 4 == 0
+    if single and not (g.pad_top or g.pad_left or g.pad_bottom or g.pad_right):
+        return "pointwise"
+    return "columns" if g.dilation_h * g.dilation_w == 1 else "dilated"
+
+
+def _depthwise(g: Geometry) -> str:
+    if g.depth_multiplier != 1 or g.batch != 1 or g.dilation_h * g.dilation_w != 1:
+        return "plain"
+    inside = (g.out_w - 1) * g.stride_w - g.pad_left + 1 < g.in_w
+    small = g.kernel_h == g.kernel_w == 3 and g.pad_top <= 1 and g.pad_left <= 1
+    return "3x3" if small and inside else "columns"
+
+
+_CHOICE: Mapping[str, Callable[[Geometry], str]] = {"cmsis_conv": _conv, "cmsis_depthwise": _depthwise}
+
+
+def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
+    """The kind of a call of function ``symbol``; ``sizes``: bytes by role."""
+    if symbol in _CHOICE:
+        return f"{symbol}-{_CHOICE[symbol](g)}"
+    if symbol in ("cmsis_add", "cmsis_mul"):
+        same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
+        return f"{symbol}-{'same' if same else 'broadcast'}"
+    return symbol
+
+
+def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
+    """The parameters of a nest that do not depend on where the operands are."""
+    from mcusim.kernels.cost.fitted import nest as N
+
+    found: dict[int, int] = {
+        N.BATCH: g.batch, N.IN_H: rows.in_rows, N.IN_W: g.in_w, N.IN_C: g.in_c, N.ROWS: rows.out_rows,
+        N.OUT_W: g.out_w, N.OUT_C: g.out_c, N.KH: g.kernel_h, N.KW: g.kernel_w, N.SH: g.stride_h, N.SW: g.stride_w,
+        N.DH: g.dilation_h, N.DW: g.dilation_w, N.PT: g.pad_top - rows.out_row * g.stride_h + rows.in_row,
+        N.PL: g.pad_left, N.DM: g.depth_multiplier,
+    }  # fmt: skip
+    found[N.SIZE], found[N.SIZE2] = sizes.get("input0", 0), sizes.get("input1", 0)
+    found[N.OUT_SIZE], found[N.ITEM] = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
+    found[N.PIECES] = _pieces(g)
+    return found
+
+
+def _pieces(g: Geometry) -> int:
+    """Pieces that CONCATENATION joins: the axes before the one in which input and output differ."""
+    if g.type != "CONCATENATION":
+        return 1
+    if g.in_h != g.out_h:
+        return g.batch
+    return g.batch * g.out_h if g.in_w != g.out_w else g.batch * g.out_h * g.out_w
+
+
+def nest(kind: str) -> Any:
+    """The native function that plays ``kind``."""
+    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain
+
+    name = KINDS[kind].nest
+    return next(getattr(m, name) for m in (nests_cmsis, nests_plain, nests_other) if hasattr(m, name))

@@ -1,0 +1,248 @@
+"""Kernel cost profiles: the cycles of each loop level of a kernel set, as data under the set's name.
+
+A profile is ``profiles/<name>.toml`` beside this file, or a user's own file by path. Cycles are those of an ideal
+memory (no wait states); what loads and stores cost is decided by the machine. Left out: data-dependent time
+(early-terminating divisions, saturation branches).
+"""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import UsageError
+from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes
+from mcusim.kernels.cost.fitted.kinds import KINDS
+from mcusim.kernels.kernel_set import load_set, set_names
+from mcusim.model.geometry import Geometry
+from mcusim.units import quoted
+
+FOLDER = Path(__file__).parent / "profiles"
+LARGEST_FILE = 1 << 20
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "pointwise": ("block", "rest", "sum", "output"),
+    "conv": ("block", "rest", "tap", "element", "element_rest", "zero", "output"),
+    "depthwise": ("mac", "tap", "element", "zero", "output"),
+    "depthwise_3x3": ("mac", "output"),
+    "depthwise_basic": ("mac", "output"),
+    "fully_connected": ("mac", "output"),
+    "add": ("element",),
+    "pool": ("tap", "output"),
+    "elementwise": ("element",),
+    "lookup": ("element",),
+    "copy": ("element",),
+    "pad": ("element", "zero", "pixel"),
+}
+CORES = ("cortex-m4", "cortex-m7")
+TECHNIQUES = ("cmsis", "reference")
+
+
+@dataclass(frozen=True)
+class FittedCosts:
+    """One kind of kernel call (:mod:`mcusim.kernels.cost.fitted.kinds`) as it was fitted to ``runs`` emulated ones.
+
+    ``levels``: cycles, cycles waited for code and words read of the call structure, each time a level runs. ``code``:
+    what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``: error of the cycles
+    in percent.
+    """
+
+    levels: Mapping[str, tuple[float, float, float]]
+    code: tuple[tuple[int, int], ...]
+    runs: int
+    median: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class CoreCosts:
+    """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
+
+    ``fitted``, by kind, stands in their place in a profile that was measured on a compiled set.
+    """
+
+    operator: int
+    bytes_per_cycle: float
+    levels: Mapping[str, Mapping[str, int]]
+    basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
+    fitted: Mapping[str, FittedCosts] = field(default_factory=dict, repr=False)
+    wait_states: float = 0.0  # of the flash that ``fitted`` waited for
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``set`` is the compiled kernel set that the costs were measured on, if any; ``technique`` how its loops go."""
+
+    name: str
+    title: str
+    per_channel_bytes: int
+    node_bytes: int
+    code: Mapping[str, int]
+    code_basis: tuple[str, str]
+    cores: Mapping[str, CoreCosts] = field(repr=False)
+    set: str | None = None
+    technique: str = "cmsis"
+
+    def scratch_bytes(self, g: Geometry) -> int:
+        """Scratch the kernel for ``g`` needs, in bytes."""
+        if self.set is None:
+            return scratch_bytes(g)
+        kernel = load_set(self.set).kernels.get((g.type, g.types))
+        return kernel.scratch_bytes(g) if kernel else 0
+
+    def core(self, isa: str) -> CoreCosts:
+        """Costs for a core; UsageError if the profile has none for it."""
+        if isa not in self.cores:
+            raise UsageError(f"kernel profile {self.name!r} has no costs for {isa}; it has: {', '.join(self.cores)}")
+        return self.cores[isa]
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped profiles."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
+    """A shipped profile by name, or one read from a path that ends in ``.toml``: a regular file of at most 1 MiB.
+
+    Raises UsageError.
+    """
+    if not name.endswith(".toml") and name not in profile_names():
+        near = get_close_matches(name[:80], profile_names(), n=1)
+        hint = f"did you mean {near[0]!r}? known" if near else "known"
+        known = ", ".join(profile_names())
+        raise UsageError(f"no kernel profile named {name!r}; {hint}: {known}; the path of a .toml file works too")
+    if not name.endswith(".toml"):
+        return _shipped(name)
+    return _parsed(name, _read(Path(name)))  # which somebody may edit between two runs
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    path = FOLDER / f"{name}.toml"
+    return _parsed(str(path), _read(path))
+
+
+@lru_cache(maxsize=16)
+def _parsed(where: str, text: str) -> Profile:
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(where, error) from None
+    return _profile(where, data)
+
+
+def _unreadable(where: str, error: Exception) -> UsageError:
+    reason = getattr(error, "strerror", None) or error
+    return UsageError(f"kernel profile {where}: cannot be read: {reason}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return _text(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(str(path), error) from None
+
+
+def _text(path: Path) -> str:
+    """The file's text; what is no regular file is not even opened, since a pipe would block."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UsageError(f"kernel profile {path}: not a regular file")
+    with path.open("rb") as file:
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise UsageError(f"kernel profile {path}: larger than {LARGEST_FILE:,} B, no kernel profile is")
+    return data.decode("utf-8")
+
+
+def _profile(where: str, data: Mapping[str, Any]) -> Profile:
+    known = {"name", "title", "set", "technique", "memory", "code", *CORES}
+    for key in data:
+        if key not in known:
+            raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+    memory, code = _table(where, data, "memory"), _table(where, data, "code")
+    measured = _one_of(where, data, "set", set_names(), None)
+    own = VARIANTS if measured is None else ()
+    return Profile(
+        name=str(data.get("name", Path(where).stem)),
+        title=str(data.get("title", "")),
+        per_channel_bytes=int(_number(where, "memory.per_channel", memory.get("per_channel"))),
+        node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
+        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in own},
+        code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
+        cores={isa: _core(where, isa, _table(where, data, isa), own) for isa in CORES if isa in data},
+        set=measured,
+        technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
+    )
+
+
+def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str], default: Any) -> Any:
+    if key in data and data[key] not in known:
+        raise UsageError(f"kernel profile {where}: {key} = {quoted(data[key])}: known are {', '.join(known)}")
+    return data.get(key, default)
+
+
+def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str]) -> CoreCosts:
+    default = (str(table.get("basis", "assumed")), str(table.get("source", "")))
+    levels: dict[str, dict[str, int]] = {}
+    basis: dict[str, tuple[str, str]] = {}
+    for kind in variants:
+        rows = _table(where, table, kind, isa)
+        unknown = set(rows) - set(LEVELS[kind]) - {"basis", "source"}
+        if unknown:
+            raise UsageError(f"kernel profile {where}: unknown key {isa}.{kind}.{min(unknown)}")
+        levels[kind] = {
+            level: round(1000 * _number(where, f"{isa}.{kind}.{level}", rows.get(level))) for level in LEVELS[kind]
+        }
+        basis[kind] = (str(rows.get("basis", default[0])), str(rows.get("source", default[1])))
+    runtime = _table(where, table, "runtime", isa)
+    basis["runtime"] = (str(runtime.get("basis", "assumed")), str(runtime.get("source", "")))
+    operator = int(_number(where, f"{isa}.runtime.operator", runtime.get("operator")))
+    rate = _number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
+    if variants:
+        return CoreCosts(operator, rate, levels, basis)
+    waits = _number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
+    fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
+    unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key {isa}.{min(unknown)}")
+    return CoreCosts(operator, rate, levels, basis | dict.fromkeys(fitted, default), fitted, waits)
+
+
+def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
+    if not isinstance(table, Mapping):
+        raise UsageError(f"kernel profile {where}: {key} must be a table")
+    unknown = set(table) - set(KINDS[kind].levels) - {"code", "runs", "median", "worst"}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key {key}.{min(unknown)}")
+    levels = {}
+    for level in KINDS[kind].levels:
+        found = table.get(level, [0, 0, 0])
+        if not isinstance(found, list) or len(found) != 3:
+            raise UsageError(f"kernel profile {where}: {key}.{level}: cycles, cycles waited and words are needed")
+        first, second, third = (_number(where, f"{key}.{level}", value) for value in found)
+        levels[level] = (first, second, third)
+    spans = table.get("code")
+    if not isinstance(spans, list) or any(not isinstance(span, list) or len(span) != 2 for span in spans):
+        raise UsageError(f"kernel profile {where}: {key}.code: pairs of offset and bytes are needed")
+    code = [tuple(int(_number(where, f"{key}.code", value)) for value in span) for span in spans]
+    runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
+    return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
+
+
+def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:
+    value = data.get(key)
+    if not isinstance(value, Mapping):
+        raise UsageError(f"kernel profile {where}: table [{'.'.join(filter(None, (prefix, key)))}] is missing")
+    return value
+
+
+def _number(where: str, key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise UsageError(f"kernel profile {where}: {key} = {value!r}: a number of at least 0 is needed")
+    return float(value)

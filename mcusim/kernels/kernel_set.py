@@ -1,0 +1,280 @@
+"""Kernel sets: which compiled function runs an operator, with which structure and how much scratch.
+
+A set is a folder with a ``manifest.toml`` (the comment at the head of ``sets/reference/manifest.toml`` explains it) and
+the ELF files built from its C sources, ``<name>-cortex-m4.elf`` and ``<name>-cortex-m7.elf``. Left out: building, which
+``compile.py`` does.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
+from mcusim.kernels.calls.structs import LAYOUT_OF, LAYOUTS
+from mcusim.kernels.scratch_formula import check_formula, evaluate
+from mcusim.model.geometry import Geometry
+from mcusim.model.operators import OPERATORS
+from mcusim.units import quoted
+
+if TYPE_CHECKING:
+    from mcusim.cpu.image.image import Image
+
+__all__ = ["Kernel", "KernelSet", "load_set", "set_names"]
+
+FOLDER = Path(__file__).parent / "sets"
+CORES = ("cortex-m4", "cortex-m7")
+LARGEST_FILE = 1 << 20
+NAMES = (
+    "batch", "in_h", "in_w", "in_c", "out_h", "out_w", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w",
+    "dilation_h", "dilation_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "depth_multiplier", "inputs", "item",
+)  # fmt: skip
+_KEYS: Mapping[str, type] = {
+    "name": str, "title": str, "sources": list, "include": list, "flags": str, "kernels": dict,
+}  # fmt: skip
+_TYPES = re.compile(r"(int8|uint8|float32)(_to_(int8|uint8|float32))?")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One line of a manifest: the function for an operator and its types."""
+
+    operator: str
+    types: str
+    symbol: str
+    layout: str
+    scratch: str = "0"
+
+    def scratch_bytes(self, g: Geometry) -> int:
+        """Bytes of scratch a call for ``g`` needs. Raises InputError when the formula gives no size."""
+        try:
+            return evaluate(self.scratch, {name: getattr(g, name) for name in NAMES})
+        except InputError as error:
+            raise InputError(f"scratch of {self.symbol} for {g}: {error}") from None
+
+
+@dataclass(frozen=True)
+class KernelSet:
+    """``kernels`` is by operator and types (``int8``, ``int8_to_float32``); ``manifest`` is the file it came from."""
+
+    name: str
+    title: str
+    manifest: Path
+    sources: tuple[str, ...]
+    include: tuple[str, ...]
+    flags: str
+    kernels: Mapping[tuple[str, str], Kernel] = field(repr=False)
+
+    def kernel(self, operator: str, types: str = "int8") -> Kernel:
+        """The kernel for an operator. Raises UnsupportedError, with the types there are, when the set has none."""
+        found = self.kernels.get((operator, types))
+        if found is None:
+            have = ", ".join(t for o, t in self.kernels if o == operator) or "nothing"
+            raise UnsupportedError(f"kernel set {self.name!r} has no {operator} for {types}; it has {have}")
+        return found
+
+    def elf(self, isa: str) -> Path:
+        """The set's program for a core. Raises UsageError for an unknown core, InputError when it is not built."""
+        if isa not in CORES:
+            raise UsageError(f"core {isa!r}: kernel sets are built for {' and '.join(CORES)}")
+        path = self.manifest.parent / f"{self.name}-{isa}.elf"
+        if not path.is_file():
+            raise InputError(
+                f"kernel set {self.name!r}: {path} is missing; build it with `mcusim kernels build {self.manifest}"
+                " --out DIR`"
+            )
+        return path
+
+    @cached_property
+    def _images(self) -> dict[str, Image]:
+        return {}
+
+    def image(self, isa: str) -> Image:
+        """The loaded program for a core, every symbol of the manifest in it. Raises InputError naming what is not."""
+        if isa not in self._images:
+            from mcusim.cpu.image.image import load_image
+
+            image = load_image(self.elf(isa))
+            _require_code_only(image)
+            for kernel in self.kernels.values():
+                _require(self.manifest, kernel, image)
+            self._images[isa] = image
+        return self._images[isa]
+
+    @cached_property
+    def _moved(self) -> dict[tuple[str, int, frozenset[str] | None], Image]:
+        return {}
+
+    def image_at(self, isa: str, address: int, symbols: Collection[str] | None = None) -> Image:
+        """:meth:`image` put at ``address``, a multiple of 64 B; segments, symbols and lines are those it has there.
+
+        With ``symbols``, only those functions and what they call or read, packed, where the ELF has relocations.
+        Raises as :meth:`image`, UsageError for no symbols, and InputError when the address is none for it or the ELF
+        cannot be moved or taken apart, which one linked as ``compile.py`` does can.
+        """
+        key = isa, address, None if symbols is None else frozenset(symbols)
+        if key not in self._moved:
+            from mcusim.kernels.link.place import move
+            from mcusim.kernels.link.relocations import tables
+            from mcusim.kernels.link.trim import trim
+
+            image = self.image(isa)
+            whole = symbols is None or not tables(image)
+            self._moved[key] = move(image, address) if whole else trim(image, address, symbols or ())
+        return self._moved[key]
+
+    def loaded_bytes(self, isa: str, symbols: Collection[str] | None = None) -> int:
+        """Bytes of code and constants, from the address of :meth:`image_at` on. Raises as it does."""
+        from mcusim.kernels.link.place import span
+        from mcusim.kernels.link.relocations import tables
+        from mcusim.kernels.link.trim import trimmed_bytes
+
+        image = self.image(isa)
+        return span(image) if symbols is None or not tables(image) else trimmed_bytes(image, symbols)
+
+    def address(self, isa: str, kernel: Kernel) -> int:
+        """Where the kernel's function begins (Thumb bit not set). Raises as :meth:`image`."""
+        return self.image(isa).symbol(kernel.symbol).address
+
+    def code_bytes(self, isa: str, kernel: Kernel) -> int:
+        """Bytes of the function itself, without what it calls. Raises as :meth:`image`."""
+        return self.image(isa).symbol(kernel.symbol).size
+
+
+def _require_code_only(image: Image) -> None:
+    for segment in image.segments:
+        if segment.memory_size > len(segment.data) or segment.load_address != segment.address:
+            raise InputError(
+                f"{image.path}: {segment} holds variables (.data or .bss): a kernel set has none of its own"
+            )
+
+
+def _require(manifest: Path, kernel: Kernel, image: Image) -> None:
+    where = f"{manifest}: kernels.{kernel.operator}.{kernel.types}.symbol = {quoted(kernel.symbol)}"
+    try:
+        symbol = image.symbol(kernel.symbol)
+    except ImageError as error:
+        raise InputError(f"{where}: {error}") from None
+    if symbol.kind == "object" or not symbol.thumb:
+        raise InputError(f"{where}: in {image.path} it is no Thumb function")
+
+
+def set_names() -> list[str]:
+    """Names of the sets that ship with mcusim."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/manifest.toml"))
+
+
+def load_set(name_or_path: str | Path) -> KernelSet:
+    """The kernel set of that name, or the one in a folder or manifest file named by its path.
+
+    Raises UsageError for a name that is neither; InputError naming file, key, value and rule for a manifest that
+    breaks one. The ELF files are not opened yet.
+    """
+    text = str(name_or_path)
+    if text in set_names():
+        return _read(FOLDER / text / "manifest.toml")
+    path = Path(name_or_path)
+    if "\0" not in text and len(text) < 4000 and path.exists():
+        return _read(path / "manifest.toml" if path.is_dir() else path)
+    near = get_close_matches(text[:80], set_names(), n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(
+        f"no kernel set {quoted(text)}: {hint}there are {', '.join(set_names())}; the path of a folder with a"
+        " manifest.toml works too"
+    )
+
+
+def _read(path: Path) -> KernelSet:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: not a regular file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise InputError(f"{path}: larger than {LARGEST_FILE:,} B, no manifest is")
+        raw = tomllib.loads(data.decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return _checked(path, raw)
+
+
+def _checked(path: Path, raw: Mapping[str, Any]) -> KernelSet:
+    _keys(path, "", raw, tuple(_KEYS), ("name", "sources", "kernels"))
+    for key, kind in _KEYS.items():
+        if key in raw and not isinstance(raw[key], kind):
+            raise _wrong(path, key, raw[key], f"must be {_A[kind]}")
+    for key in ("sources", "include"):
+        bad = [value for value in raw.get(key, []) if not isinstance(value, str)]
+        if bad:
+            raise _wrong(path, key, bad[0], "must be a list of texts")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", raw["name"]):
+        raise _wrong(path, "name", raw["name"], "must be 1 to 64 letters, digits, '-', '_' and '.'")
+    found: dict[tuple[str, str], Kernel] = {}
+    for operator, lines in raw["kernels"].items():
+        for kernel in _operator(path, operator, lines):
+            found[operator, kernel.types] = kernel
+    if not found:
+        raise InputError(f"{path}: kernels: names no operator")
+    places = tuple(raw["sources"]), tuple(raw.get("include", ()))
+    return KernelSet(raw["name"], raw.get("title", ""), path, *places, raw.get("flags", ""), found)
+
+
+_A: Mapping[type, str] = {str: "a text", list: "a list of texts", dict: "a table"}
+
+
+def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
+    key = f"kernels.{operator[:80]}"
+    if operator not in OPERATORS:
+        near = get_close_matches(operator[:80], OPERATORS, n=1)
+        raise InputError(f"{path}: {key}: is no operator{f'; did you mean {near[0]}?' if near else ''}")
+    if not isinstance(lines, dict):
+        raise _wrong(path, key, lines, "must be a table")
+    found = []
+    for types, line in lines.items():
+        at = f"{key}.{types[:80]}"
+        if not _TYPES.fullmatch(types):
+            raise InputError(f"{path}: {at}: types are int8, uint8, float32, or two of them as in int8_to_float32")
+        if not isinstance(line, dict):
+            raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')
+        found.append(_line(path, at, operator, types, line))
+    return found
+
+
+def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any]) -> Kernel:
+    _keys(path, at, line, ("symbol", "layout", "scratch"), ("symbol", "layout"))
+    for key, value in line.items():
+        if not isinstance(value, str):
+            raise _wrong(path, f"{at}.{key}", value, "must be a text")
+    if line["layout"] not in LAYOUTS:
+        raise _wrong(path, f"{at}.layout", line["layout"], f"layouts are {', '.join(LAYOUTS)}")
+    if line["layout"] != LAYOUT_OF[operator]:
+        raise _wrong(path, f"{at}.layout", line["layout"], f"{operator} is called with a {LAYOUT_OF[operator]}")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", line["symbol"]):
+        raise _wrong(path, f"{at}.symbol", line["symbol"], "must be a C name")
+    try:
+        check_formula(line.get("scratch", "0"), NAMES)
+    except InputError as error:
+        raise _wrong(path, f"{at}.scratch", line["scratch"], str(error)) from None
+    return Kernel(operator, types, line["symbol"], line["layout"], line.get("scratch", "0"))
+
+
+def _keys(path: Path, at: str, table: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]) -> None:
+    prefix = f"{at}." if at else ""
+    for key in table:
+        if key not in known:
+            raise InputError(f"{path}: {prefix}{key[:80]}: unknown key; known: {', '.join(known)}")
+    for key in needed:
+        if key not in table:
+            raise InputError(f"{path}: {prefix}{key}: is missing")
+
+
+def _wrong(path: Path, key: str, value: object, rule: str) -> InputError:
+    shown = "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else quoted(value)
+    return InputError(f"{path}: {key} = {shown}: {rule}")

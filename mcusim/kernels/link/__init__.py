@@ -1,0 +1,1 @@
+"""Put a set, or part of it, at an address."""

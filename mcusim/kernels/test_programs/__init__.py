@@ -1,0 +1,41 @@
+"""The test programs that ship with mcusim: ELF files built from ``src/*.c`` by ``scripts/profiles/build_kernels``.
+
+Left out: what they do and which functions they offer; ``src/README.md`` says so.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from mcusim.errors import UsageError
+
+__all__ = ["FOLDER", "program_names", "program_path"]
+
+FOLDER = Path(__file__).parent / "elf"
+CORES = ("cortex-m4", "cortex-m7")
+
+
+def program_names(isa: str | None = None) -> tuple[str, ...]:
+    """Names of the programs in alphabetical order; only those built for the core ``isa`` if it is given.
+
+    Raises UsageError for a core that no program is built for.
+    """
+    if isa is not None and isa not in CORES:
+        raise UsageError(f"core {isa!r}: test programs are built for {' and '.join(CORES)}")
+    suffixes = [f"-{core}" for core in CORES if isa in (None, core)]
+    stems = [path.stem for path in FOLDER.glob("*.elf")]
+    return tuple(sorted({stem.removesuffix(end) for stem in stems for end in suffixes if stem.endswith(end)}))
+
+
+def program_path(name: str, isa: str) -> Path:
+    """The ELF file of program ``name`` for the core ``isa``, ``"cortex-m4"`` or ``"cortex-m7"``.
+
+    Raises UsageError for a core or a name that does not exist; the text lists those that do.
+    """
+    names = program_names(isa)
+    if name not in names:
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"test program {name!r} for {isa}: {hint}there are {', '.join(names)}")
+    return FOLDER / f"{name}-{isa}.elf"

@@ -1,0 +1,73 @@
+"""A lab's page for its teacher: aims, the runs, every answer with how it is found, and what students get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcusim.labs.figures import Figures, command
+from mcusim.labs.judge import Judge
+from mcusim.labs.lab import Ask, Choose, Compare, Lab, Predict, Question, Run, Step, Table
+from mcusim.labs.markup import html, terminal
+from mcusim.report.html.page import page
+
+__all__ = ["teacher_html", "teacher_text"]
+
+
+def teacher_text(lab: Lab) -> str:
+    """The page for a terminal; answers are computed from runs made now."""
+    found = []
+    for kind, text in _blocks(lab):
+        found.append(
+            f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
+        )
+    return "\n\n".join(found)
+
+
+def teacher_html(lab: Lab) -> str:
+    """The same as an HTML file that needs no network."""
+    title, *rest = _blocks(lab)
+    return page(title[1], [f"<h2>{text}</h2>" if kind == "h2" else html(text) for kind, text in rest])
+
+
+def _blocks(lab: Lab) -> Iterator[tuple[str, str]]:
+    figures = Figures(lab)
+    yield "h1", f"{lab.title} (for teachers)"
+    yield "text", f"Lab `{lab.name}`, about {lab.minutes} minutes. Students need {lab.needs}. They learn to"
+    yield "text", "\n".join(f"- {aim}" for aim in lab.aims)
+    yield (
+        "text",
+        f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook "
+        f"{lab.name}.ipynb`; `--solved` fills that in. `--save FILE` keeps what a student types, to go on with, and "
+        "`--answers FILE` plays it again; `--json FILE` has how each question was answered.",
+    )
+    yield "h2", "To discuss"
+    yield "text", lab.teacher
+    for number, part in enumerate(lab.parts, 1):
+        yield "h2", f"Part {number}: {part.title}"
+        for step in part.steps:
+            yield from (("text", text) for text in _step(lab, figures, step))
+
+
+def _step(lab: Lab, figures: Figures, step: Step) -> Iterator[str]:
+    match step:
+        case Predict():
+            yield f"Predict `{step.id}`: {step.text}"
+        case Run():
+            yield f"    {step.name}: {command(lab, step)}"
+        case Table():
+            yield "\n".join(f"    {line}" for line in figures.table(step.runs).splitlines())
+        case Compare():
+            yield f"Compare `{step.id}`: {step.value.text} = {figures.value(step.value):.4g}"
+        case Ask() | Choose():
+            yield from _question(figures, step)
+
+
+def _question(figures: Figures, question: Question) -> Iterator[str]:
+    yield f"Ask `{question.id}`: {question.text}"
+    yield Judge(figures).solution(question)
+    if isinstance(question, Choose):
+        wrong = [f"- {choice.text}: {choice.hint}" for choice in question.choices if not choice.right]
+    else:
+        wrong = [f"- {figures.value(one.value):.4g} {question.unit}: {one.hint}" for one in question.mistakes]
+        wrong += [f"- hint {place}: {hint}" for place, hint in enumerate(question.hints, 1)]
+    yield "\n".join(wrong)

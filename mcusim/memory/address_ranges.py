@@ -1,0 +1,123 @@
+"""The address ranges of a running program: where each leads, how it is cached, what is allowed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.memory import state_layout as L
+
+__all__ = ["Bytes", "Range", "guarded", "install", "machine_ranges", "set_range"]
+
+Access = Literal["none", "ro", "rw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Addresses ``low`` to below ``high`` of the machine's region ``region``.
+
+    ``alias``: they are one of the region's aliases. ``attribute``: 0 uncached, 1 write-through, 2 write-back.
+    ``allocate``: a write miss of write-back memory fills a line. ``device``: Device or Strongly-ordered memory.
+    """
+
+    low: int
+    high: int
+    region: str
+    alias: bool = False
+    attribute: int = 0
+    allocate: bool = True
+    device: bool = False
+    executable: bool = True
+    access: Access = "rw"
+
+    @property
+    def flags(self) -> int:
+        """The flags of :mod:`mcusim.memory.state_layout`."""
+        allowed = {"none": 0, "ro": L.READ, "rw": L.READ | L.WRITE}[self.access]
+        return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Where the host has what is at addresses ``base`` to below ``end``: the first byte as the core sees it, in memory;
+    for a sanitizer the writers of both, and those that the program means (0: none is at work)."""
+
+    base: int
+    end: int
+    view: int
+    memory: int
+    seen: int = 0
+    stored: int = 0
+    meant: int = 0
+
+    def words(self) -> tuple[int, ...]:
+        """As a range record has them, for address 0."""
+        writers = (at and at - 2 * self.base for at in (self.seen, self.stored, self.meant))
+        return (self.view - self.base, self.memory - self.base, *writers)
+
+
+def set_range(state: Any, q: int, one: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
+    """Write ``one`` as the range record at ``q``; ``contents``: all bytes that the host has."""
+    kind = state[block + L.KIND]
+    immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
+    uncached = one.attribute == 0 or state[L.DATA_AT] == 0
+    free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
+    held = next((found.words() for found in contents if found.base <= one.low < found.end), (0,) * 5)
+    state[q : q + L.RANGE] = (one.low, one.high, block, one.attribute, one.flags | free, *held)
+
+
+def install(
+    state: Any, ranges: Sequence[Range], blocks: dict[tuple[str, bool], int], contents: Sequence[Bytes] = ()
+) -> None:
+    """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
+
+    Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches hold stays there.
+    """
+    ordered = sorted(ranges, key=lambda one: one.low)
+    if not 0 < len(ordered) <= L.MAX_RANGES:
+        raise UsageError(f"{len(ordered)} address ranges: at least one and at most {L.MAX_RANGES} can be told apart")
+    for below, above in pairwise(ordered):
+        if above.low < below.high:
+            raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")
+    base = int(state[L.ROOM])
+    for k, one in enumerate(ordered):
+        set_range(state, base + k * L.RANGE, one, blocks[one.region, one.alias], contents)
+    state[L.RANGE_BASE], state[L.RANGES] = base, len(ordered)
+    state[L.FOUND : L.FOUND + L.FOUNDS] = base
+    state[L.CODE_LOW] = state[L.CODE_HIGH] = 0
+    state[L.AGAIN] = -1
+
+
+def machine_ranges(machine: Machine) -> list[Range]:
+    """The ranges of a machine as its file sets them up (``attribute``), by address; a TCM is never cached, nor is an
+    alias that is a port of its own."""
+    found = []
+    for region in machine.memory.values():
+        for base in (region.base, *region.aliases):
+            alias = base != region.base
+            fixed = region.kind == "tcm" or (alias and region.alias_port)
+            attribute = 0 if fixed else L.ATTRIBUTES[region.attribute]
+            access: Access = "rw" if region.writable else "ro"
+            device = region.attribute == "device"
+            found.append(Range(base, base + region.size, region.name, alias, attribute, device=device, access=access))
+    return sorted(found, key=lambda one: one.low)
+
+
+def guarded(ranges: Sequence[Range], written: Sequence[tuple[int, int]]) -> list[Range]:
+    """``ranges`` with every byte read-only except ``written``, pairs of first address and end, wherever they lie."""
+    found: list[Range] = []
+    for one in ranges:
+        inside = [(max(one.low, low), min(one.high, high)) for low, high in written]
+        cuts = sorted({one.low, one.high, *(c for low, high in inside if low < high for c in (low, high))})
+        for low, high in pairwise(cuts):
+            open_ = one.access == "rw" and any(a <= low and high <= b for a, b in inside)
+            access: Access = "rw" if open_ else "ro"
+            if found and found[-1].high == low and found[-1].access == access and found[-1].region == one.region:
+                found[-1] = replace(found[-1], high=high)
+            else:
+                found.append(replace(one, low=low, high=high, access=access))
+    return found

@@ -1,0 +1,1 @@
+"""What cache lines hold: tags, bytes, shadow (who wrote what)."""

@@ -1,0 +1,145 @@
+"""The level-1 caches as tags: hit, fill and write-back.
+
+A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
+between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the
+linefill buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer, and the core
+waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new
+one). A dirty victim is written after the fill and keeps the memory busy.
+
+Left out: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory import devices
+from mcusim.memory import range_lookup as lookup
+from mcusim.memory import state_layout as L
+from mcusim.native.compile import inlined, native
+
+State = Any
+
+
+@inlined
+def find(s: State, c: int, tag: int) -> int:
+    """Offset of the record that holds line number ``tag``, or -1."""
+    ways = s[c + L.C_WAYS]
+    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
+    for at in range(base, base + ways * 3, 3):
+        if s[at] == tag:
+            return at
+    return -1
+
+
+@inlined
+def victim(s: State, c: int, tag: int) -> int:
+    """Offset of the record to replace for line number ``tag``: an empty way first."""
+    ways = s[c + L.C_WAYS]
+    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
+    oldest = base
+    for at in range(base, base + ways * 3, 3):
+        if s[at] < 0:
+            return at
+        if s[at + 1] < s[oldest + 1]:
+            oldest = at
+    if s[c + L.C_REPLACE] == L.RANDOM:  # a 16-bit Galois LFSR: random, and the same in every run
+        lfsr = s[L.SEED]
+        s[L.SEED] = (lfsr >> 1) ^ (0xB400 if lfsr & 1 else 0)
+        return base + (s[L.SEED] % ways) * 3
+    return oldest
+
+
+@inlined
+def write_back(s: State, c: int, record: int, start: int) -> int:
+    """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
+    bytes_ = s[c + L.C_LINE]
+    address = s[record] * bytes_
+    q = lookup.find(s, address)
+    r = s[q + L.BLOCK]
+    _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
+    s[r + L.WRITES] += 1
+    s[r + L.WRITE_BYTES] += bytes_
+    s[L.WRITEBACKS] += 1
+    s[record + 2] = 0
+    return ticks
+
+
+@native
+def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
+    """:func:`access` that misses and allocates; returns the core's stall in ticks."""
+    c = s[L.DCACHE]
+    r = s[q + L.BLOCK]
+    bytes_ = s[c + L.C_LINE]
+    tag = address >> s[c + L.C_SHIFT]
+    s[L.MISSES] += 1
+    s[L.HITS] += n - 1
+    record = victim(s, c, tag)
+    dirty = s[record] >= 0 and s[record + 2] == 1
+    now = s[L.NOW]
+    start = max(now, s[r + L.BUSY])
+    first, last = devices.line(s, r, tag * bytes_, bytes_, 0, start)
+    s[r + L.READS] += 1
+    s[r + L.READ_BYTES] += bytes_
+    if dirty:
+        write_back(s, c, record, start + last)
+    s[record] = tag
+    s[record + 1] = s[c + L.C_CLOCK]
+    s[record + 2] = 1 if write else 0
+    wait = start - now
+    if write:
+        return max(0, wait - last)
+    return max(wait + first, wait + last - (n - 1) * gap)
+
+
+@inlined
+def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: int) -> int:
+    """``n`` accesses inside one line of a cached region (range record ``q``); returns the core's stall in ticks."""
+    c = s[L.DCACHE]
+    tag = address >> s[c + L.C_SHIFT]
+    back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
+    record = find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[L.HITS] += n
+        if s[c + L.C_REPLACE] == L.LRU:
+            s[record + 1] = s[c + L.C_CLOCK]
+        if not write:
+            return 0
+        if back:
+            s[record + 2] = 1
+            return 0
+    if write and not back:
+        r = s[q + L.BLOCK]
+        s[r + L.WRITES] += n
+        s[r + L.WRITE_BYTES] += n * size
+        return devices.run(s, r, address, n, size, 1, gap, 0)
+    return fill(s, q, address, n, write, gap)
+
+
+@native
+def fetch_line(s: State, address: int) -> int:
+    """Instruction fetch of one I-cache line; returns the stall in ticks."""
+    c = s[L.ICACHE]
+    tag = address >> s[c + L.C_SHIFT]
+    record = find(s, c, tag)
+    s[c + L.C_CLOCK] += 1
+    if record >= 0:
+        s[record + 1] = s[c + L.C_CLOCK]
+        s[L.IHITS] += 1
+        return 0
+    s[L.IMISSES] += 1
+    q = lookup.find(s, address)
+    if q < 0:
+        return 0
+    record = victim(s, c, tag)
+    s[record] = tag
+    s[record + 1] = s[c + L.C_CLOCK]
+    r = s[q + L.BLOCK]
+    if s[r + L.KIND] == L.TCM:
+        return 0
+    start = max(s[L.NOW], s[r + L.BUSY])
+    first, last = devices.line(s, r, tag * s[c + L.C_LINE], s[c + L.C_LINE], 0, start)
+    s[r + L.READS] += 1
+    s[r + L.READ_BYTES] += s[c + L.C_LINE]
+    return start - s[L.NOW] + (first + last) // 2

@@ -1,0 +1,1 @@
+"""Transfers under way beside the core."""

@@ -1,0 +1,150 @@
+"""ST's flash accelerator (ART) line by line: current line, prefetch of the next one, instruction lines with LRU.
+
+ST RM0090 3.2: a line that is neither the current one, nor prefetched, nor held is read from flash, costs the wait
+states, and is copied into the instruction lines; a prefetched line is not copied. While the core asks for a line the
+next one is read, unless it is held; a core that gets there early waits for the rest of that read. On the STM32F7 the
+lines are unified: data reads through the same port look them up too (ST RM0385, ART accelerator).
+
+A loop of several lines is therefore slower with the prefetch than without it where its code is dense: without it every
+line is held after the first turn, with it those that follow in sequence are read again in every turn. A line that the
+core asks for before its prefetch is through counts as prefetched, not as a miss that is copied: this module's reading.
+It gives the stalls that the F469's published run has beyond the instruction table.
+
+Left out: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
+whether lines that are held start a prefetch; here they do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory import state_layout as L
+from mcusim.native.compile import native
+
+State = Any
+
+
+@native
+def held(s: State, r: int, line: int) -> int:
+    """Offset of the record of flash line number ``line`` among the instruction lines, or -1."""
+    at = s[r + L.I_ACCEL]
+    slot = s[at + (line & (L.BUCKETS - 1))]
+    while slot >= 0 and s[slot + L.I_TAG] != line:
+        slot = s[slot + L.I_NEXT]
+    return slot
+
+
+@native
+def forget(s: State, at: int, slot: int) -> None:
+    """Take the line in record ``slot`` out of its bucket."""
+    here = at + (s[slot + L.I_TAG] & (L.BUCKETS - 1))
+    while s[here] != slot:
+        here = s[here] + L.I_NEXT
+    s[here] = s[slot + L.I_NEXT]
+
+
+@native
+def used(s: State, r: int, slot: int) -> None:
+    """The line in record ``slot`` is the most recently used one."""
+    s[r + L.I_CLOCK] += 1
+    s[slot + L.I_AGE] = s[r + L.I_CLOCK]
+
+
+@native
+def hold(s: State, r: int, line: int) -> None:
+    """Copy ``line`` into the instruction lines in place of the least recently used one."""
+    at = s[r + L.I_ACCEL]
+    slot = at + L.BUCKETS
+    for i in range(1, s[r + L.I_LINES]):
+        other = at + L.BUCKETS + i * L.I_LINE
+        if s[other + L.I_AGE] < s[slot + L.I_AGE]:
+            slot = other
+    if s[slot + L.I_TAG] >= 0:
+        forget(s, at, slot)
+    bucket = at + (line & (L.BUCKETS - 1))
+    s[slot + L.I_TAG], s[slot + L.I_NEXT] = line, s[bucket]
+    s[bucket] = slot
+    used(s, r, slot)
+
+
+@native
+def read_flash(s: State, r: int, line: int) -> int:
+    """Read ``line`` from flash now and keep it; returns the wait in ticks."""
+    wait = s[r + L.WAIT] + s[r + L.LATENCY_R]
+    s[r + L.READS] += 1
+    s[r + L.READ_BYTES] += 1 << s[r + L.LINE]
+    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
+    s[r + L.BUSY] = s[L.NOW] + wait
+    if s[r + L.I_LINES] > 0:
+        hold(s, r, line)
+    return wait
+
+
+@native
+def prefetch(s: State, r: int, line: int, now: int) -> None:
+    """Start to read ``line`` behind the one that the core gets at ``now``, unless it is at hand."""
+    if s[r + L.PREFETCHES] == 0 or line == s[r + L.PREFETCH] or held(s, r, line) >= 0:
+        return
+    access = s[r + L.WAIT] + s[r + L.BEAT]
+    s[r + L.PREFETCH] = line
+    s[r + L.PREFETCHED_AT] = max(now - s[r + L.BEAT], s[r + L.BUSY]) + access
+    s[r + L.BUSY] = s[r + L.PREFETCHED_AT]
+    s[r + L.OCCUPIED] += access
+
+
+@native
+def fetch(s: State, r: int, line: int) -> int:
+    """The core comes to code in flash line number ``line`` at ``s[NOW]``; returns its wait in ticks."""
+    if line == s[r + L.CURRENT]:
+        s[r + L.F_HITS] += 1
+        return 0
+    s[r + L.CURRENT] = line
+    now = s[L.NOW]
+    slot = held(s, r, line)
+    wait = 0
+    if slot >= 0:
+        s[r + L.F_HITS] += 1
+        used(s, r, slot)
+    elif line == s[r + L.PREFETCH]:
+        s[r + L.F_PREFETCHED] += 1
+        wait = max(0, s[r + L.PREFETCHED_AT] - now)
+    else:
+        s[r + L.F_MISSES] += 1
+        wait = read_flash(s, r, line)
+    prefetch(s, r, line + 1, now + wait)
+    return wait
+
+
+@native
+def fetch_lines(s: State, r: int, address: int, end: int, rate: int) -> int:
+    """Code from ``address`` to ``end``, line by line, the core taking ``rate`` / 65,536 ticks a byte; returns the wait.
+
+    ``s[NOW]`` goes on by the wait.
+    """
+    shift = s[r + L.LINE]
+    first = address >> shift
+    begin = s[L.NOW]
+    wait = 0
+    for line in range(first, ((end - 1) >> shift) + 1):
+        if line > first:
+            s[L.NOW] = begin + wait + (((line << shift) - address) * rate >> 16)
+        wait += fetch(s, r, line)
+    s[L.NOW] = begin + wait
+    return wait
+
+
+@native
+def read(s: State, r: int, line: int) -> int:
+    """A data read in flash line number ``line`` through unified lines; returns its wait in ticks."""
+    slot = held(s, r, line)
+    s[L.AGAIN] = -1
+    if slot >= 0:
+        used(s, r, slot)
+    if slot >= 0 or line == s[r + L.CURRENT]:
+        s[r + L.A_HITS] += 1
+        return 0
+    s[r + L.A_MISSES] += 1
+    wait = read_flash(s, r, line)
+    s[r + L.READS] -= 1  # the access itself is counted where it was made
+    s[r + L.READ_BYTES] -= 1 << s[r + L.LINE]
+    return wait

@@ -1,0 +1,234 @@
+"""The one access path: every load, store, fetch and DMA beat of a simulated machine goes through these functions.
+
+They are numba functions over the state array of :mod:`mcusim.memory.state_layout`; kernels' streams call ``walk``
+natively. Each access is counted at the region that answers it (behind the cache), and a stall is charged to that
+region.
+
+Left out: the core's write buffer beyond one memory, exclusive accesses, MPU regions set at run time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.memory import devices
+from mcusim.memory import range_lookup as lookup
+from mcusim.memory import state_layout as L
+from mcusim.memory.cache import tags as cache
+from mcusim.memory.operand_stalls import charge
+from mcusim.native.compile import inlined, native
+
+State = Any
+
+
+@inlined
+def visit_in(s: State, q: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """:func:`visit` of an address in the range record ``q``."""
+    r = s[q + L.BLOCK]
+    if s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0:
+        stall = cache.access(s, q, address, n, size, write, gap)
+    else:
+        if write:
+            s[r + L.WRITES] += n
+            s[r + L.WRITE_BYTES] += n * size
+        else:
+            s[r + L.READS] += n
+            s[r + L.READ_BYTES] += n * size
+        stall = devices.run(s, r, address, n, size, write, gap, inter)
+    s[r + L.STALL] += stall
+    if stall:
+        charge(s, address, stall)
+    s[L.NOW] += n * gap + stall
+    return stall
+
+
+@native
+def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
+    """``n`` accesses of ``size`` bytes ascending from ``address`` in one 32-byte line, ``gap`` ticks of work each.
+
+    Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
+    counts as free: the engine has checked all operands before.
+    """
+    q = lookup.find(s, address)
+    if q < 0:
+        s[L.NOW] += n * gap
+        return 0
+    return visit_in(s, q, address, n, size, write, gap, inter)
+
+
+@inlined
+def _is_plain(s: State, q: int) -> int:
+    """Is the range record ``q`` one of memory that has no state, uncached."""
+    if q < 0 or (s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0):
+        return 0
+    return int(s[s[q + L.BLOCK] + L.KIND] <= L.SRAM)
+
+
+@native
+def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """Accesses of ``size`` bytes over a contiguous range, split into visits."""
+    end = address + bytes_
+    shift = s[L.SHIFT]
+    q = lookup.find(s, address)
+    if _is_plain(s, q) and end <= s[q + L.HIGH]:
+        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
+        return
+    while address < end:
+        stop = min(end, ((address >> shift) + 1) << shift)
+        n = (stop - address + size - 1) // size
+        if q < 0 or address >= s[q + L.HIGH]:
+            q = lookup.find(s, address)
+        if q < 0:
+            s[L.NOW] += n * gap
+        else:
+            visit_in(s, q, address, n, size, write, gap, inter)
+        address = stop
+
+
+@inlined
+def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
+    """:func:`walk` where a loop spends most of its time, compiled into it; ``q`` is the range record of its first
+    address, or of another one."""
+    end = address + bytes_
+    if q < 0 or address < s[q + L.LOW] or end > s[q + L.HIGH]:
+        walk(s, address, bytes_, size, write, gap, inter)
+    elif _is_plain(s, q):
+        visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)
+    else:
+        shift = s[L.SHIFT]
+        while address < end:
+            stop = min(end, ((address >> shift) + 1) << shift)
+            visit_in(s, q, address, (stop - address + size - 1) // size, size, write, gap, inter)
+            address = stop
+
+
+@native
+def uncached_line(s: State, r: int, address: int, line: int, n: int) -> int:
+    """Ticks of one line of code read from its memory, counted ``n`` times."""
+    occupied = s[r + L.OCCUPIED]
+    first, last = devices.line(s, r, address, line, 0, max(s[L.NOW], s[r + L.BUSY]))
+    s[r + L.OCCUPIED] = occupied + n * (s[r + L.OCCUPIED] - occupied)
+    s[r + L.READS] += n
+    s[r + L.READ_BYTES] += n * line
+    return (first + last) // 2
+
+
+@native
+def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, executed: int) -> int:
+    """Instruction fetch through the I-cache; returns the stall in ticks."""
+    c = s[L.ICACHE]
+    line = s[c + L.C_LINE]
+    lines = (bytes_ + line - 1) // line
+    stall = 0
+    before = s[L.NOW]
+    for i in range(lines):
+        ticks = cache.fetch_line(s, address + i * line)
+        stall += ticks
+        s[L.NOW] += ticks
+    if lines > s[c + L.C_SETS] * s[c + L.C_WAYS]:
+        again = max(0, min(lines * (sweeps - 1), executed // line - lines))
+        stall += again * uncached_line(s, r, address, line, again)
+        s[L.IMISSES] += again
+    s[L.NOW] = before
+    return stall
+
+
+@native
+def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int) -> int:
+    """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
+    line = 1 << s[r + L.LINE]
+    if s[r + L.I_LINES] < 0:
+        s[r + L.F_MISSES] += run
+        return run * uncached_line(s, r, address, line, run)
+    lines = (bytes_ + line - 1) >> s[r + L.LINE]
+    missed = min(run, lines * (sweeps if lines > s[r + L.I_LINES] else cold))
+    access = s[r + L.WAIT] + s[r + L.BEAT]
+    s[r + L.F_MISSES] += missed
+    s[r + L.READS] += missed
+    s[r + L.READ_BYTES] += missed * line
+    s[r + L.OCCUPIED] += missed * access
+    held = s[r + L.CHANGE]
+    return missed * max(held, access + s[r + L.LATENCY_R] - s[r + L.HIDES]) + (run - missed) * held
+
+
+@native
+def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int) -> int:
+    """Instruction fetch of a kernel call; returns the stall in ticks.
+
+    ``bytes_`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
+    its operator (the fetches of its tiles then sum to the operator's); ``cold`` says that the operator starts.
+
+    With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
+    sweep (cyclic LRU). A flash accelerator holds lines likewise; the sequential prefetch hides part of a miss, and
+    going on to a line that is held costs ``line_change``. Without either, every line executed comes from flash.
+    """
+    q = lookup.find(s, address)
+    if q < 0:
+        return 0
+    r = s[q + L.BLOCK]
+    if s[r + L.KIND] != L.FLASH:
+        return 0
+    if s[L.ICACHE] > 0:
+        stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
+    else:
+        run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
+        stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run)
+    s[r + L.STALL] += stall
+    s[r + L.FETCH_STALL] += stall
+    s[L.NOW] += stall
+    return stall
+
+
+@native
+def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, own: int, clock: int) -> int:
+    """Ticks of one undisturbed memory-to-memory transfer; ``own`` are the controller's ticks for a beat.
+
+    The two ports alternate (a 16-byte FIFO hides little of single beats): a beat costs the source memory's read, the
+    target memory's write and the controller's own time; a burst shares the source's access and the arbitration, its
+    further beats take a bus ``clock`` each (ST AN4031). Each beat pays the region and the SDRAM row it really hits. A
+    burst that crosses a 32-byte line counts as two.
+    """
+    begin = s[L.NOW]
+    at = 0
+    step = beat * burst
+    while at < bytes_:
+        qs = lookup.find(s, source + at)
+        qt = lookup.find(s, target + at)
+        if qs < 0 or qt < 0:
+            break
+        rs = s[qs + L.BLOCK]
+        rt = s[qt + L.BLOCK]
+        chunk = bytes_ - at
+        for address in (source + at, target + at):
+            chunk = min(chunk, (((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]) - address)
+        n = (chunk + step - 1) // step
+        beats = (chunk + beat - 1) // beat
+        work = n * own + (beats - n) * min(own, clock)
+        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, work // n, 0)
+        stall += devices.run(s, rt, target + at, beats, beat, 1, work // beats, 0)
+        s[L.NOW] += stall + work
+        s[rs + L.READS] += n
+        s[rs + L.READ_BYTES] += chunk
+        s[rt + L.WRITES] += beats
+        s[rt + L.WRITE_BYTES] += chunk
+        at += chunk
+    return s[L.NOW] - begin
+
+
+@native
+def sync(s: State, now: int, first: int, count: int) -> None:
+    """Set the clock to ``now``; what a task simulated ahead of others left in the future is brought back to now.
+
+    Not so in memories that a DMA transfer in flight touches: it plays at its own time, and what it left is under way.
+    """
+    s[L.NOW] = now
+    for i in range(count):
+        r = first + i * L.REGION
+        if s[r + L.SHARED]:
+            continue
+        s[r + L.BUSY] = min(s[r + L.BUSY], now)
+        s[r + L.LAST_WRITE] = min(s[r + L.LAST_WRITE], now)
+        if s[r + L.T_REFI] > 0 and s[r + L.NEXT_REFRESH] > now + s[r + L.T_REFI]:
+            s[r + L.NEXT_REFRESH] = now + s[r + L.T_REFI]
+        for b in range(s[r + L.BANKS]):
+            s[r + L.ACTIVATED + b] = min(s[r + L.ACTIVATED + b], now)

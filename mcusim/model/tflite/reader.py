@@ -1,0 +1,153 @@
+"""Reads a ``.tflite`` file into a :class:`Graph`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import tflite
+
+from mcusim.errors import UnsupportedError
+from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph_check import check_graph
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, Spec
+from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
+from mcusim.model.tflite.tensors import TensorReader
+
+MOST_TENSORS = MOST_OPERATORS = 20_000
+MOST_OPERANDS = 1024
+SHOWN_INDICES = 50
+CUSTOM_CODE_SLOT = 6
+UNKNOWN = "UNKNOWN:"
+BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
+
+
+def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
+    """The graph of the ``.tflite`` file at ``path``, int8 or uint8.
+
+    Constants are read-only views of the file's bytes. With ``allow_unknown`` an operator the reader does not know is
+    kept as ``UNKNOWN:<NAME>`` and the graph carries a warning. ``random_weights`` is set when the file's description
+    says so, as :func:`mcusim.model.tflite.writer.write_tflite` has it for zoo networks.
+
+    Raises ModelError for a file that cannot be read, is damaged, is not quantised or contradicts itself, and
+    UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs, dynamic
+    shapes, sparse, variable or string tensors.
+
+    Leaves out: metadata, signatures, and the min/max fields of the quantisation.
+    """
+    file = File(read_bytes(path), path)
+    with file.reading("the root table"):
+        model = file.table(tflite.Model.GetRootAs(file.data, 0))
+        subgraph = _subgraph(file, model)
+        tensor_count = file.count(subgraph.TensorsLength(), 4, MOST_TENSORS, "tensors")
+        codes = _operator_codes(file, model)
+        reader = TensorReader(file, model, subgraph)
+        random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
+    operators, unknown = _operators(file, subgraph, codes)
+    warnings = _unknown(path, unknown, allow_unknown)
+    tensors = tuple(reader.tensor(i) for i in range(tensor_count))
+    warnings += reader.warnings()
+    with file.reading("the graph's inputs and outputs"):
+        ends = [tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
+    graph = Graph(
+        name=path.stem,
+        tensors=tensors,
+        operators=operators,
+        inputs=ends[0],
+        outputs=ends[1],
+        sha256=hashlib.sha256(file.data).hexdigest(),
+        file_bytes=len(file.data),
+        random_weights=random,
+        warnings=tuple(warnings),
+    )
+    check_graph(graph, str(path))
+    return graph
+
+
+def _subgraph(file: File, model: Any) -> Any:
+    if model.Version() != 3:
+        raise file.error(f"schema version {model.Version()}; version 3 is read")
+    count = file.count(model.SubgraphsLength(), 4, 10_000, "subgraphs")
+    if count == 0:
+        raise file.error("it has no subgraph")
+    if count > 1:
+        raise UnsupportedError(
+            f"{file.source}: has {count} subgraphs (control flow or several entry points); one is read"
+        )
+    return file.table(model.Subgraphs(0))
+
+
+def _operator_codes(file: File, model: Any) -> list[str]:
+    names = []
+    for index in range(file.count(model.OperatorCodesLength(), 4, MOST_OPERATORS, "operator codes")):
+        table = file.table(model.OperatorCodes(index))
+        code = max(table.BuiltinCode(), table.DeprecatedBuiltinCode())
+        name = BUILTIN_NAMES.get(code, f"BUILTIN_{code}")
+        names.append(f"CUSTOM({file.text(table, CUSTOM_CODE_SLOT)})" if name == "CUSTOM" else name)
+    return names
+
+
+def _operators(file: File, subgraph: Any, codes: list[str]) -> tuple[tuple[Operator, ...], dict[str, list[int]]]:
+    operators: list[Operator] = []
+    unknown: dict[str, list[int]] = defaultdict(list)
+    with file.reading("the operators"):
+        count = file.count(subgraph.OperatorsLength(), 4, MOST_OPERATORS, "operators")
+    for index in range(count):
+        with file.reading(f"operator {index}"):
+            table = file.table(subgraph.Operators(index))
+            if table.OpcodeIndex() >= len(codes):
+                raise file.error(f"operator code {table.OpcodeIndex()} does not exist, the file has {len(codes)}")
+            name = codes[table.OpcodeIndex()]
+            file.what = f"operator {index} {name}"
+            ends = [tuple(file.numbers(table, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
+            spec = OPERATORS.get(name)
+            if spec is None:
+                unknown[name].append(index)
+            options = _options(file, table, spec) if spec else {}
+        operators.append(Operator(index, name if spec else UNKNOWN + name, ends[0], ends[1], options))
+    return tuple(operators), unknown
+
+
+def _unknown(path: Path, unknown: dict[str, list[int]], allowed: bool) -> list[str]:
+    """The warning for operators that are not known; UnsupportedError where they are not allowed."""
+    if not unknown:
+        return []
+    listed = "; ".join(f"{name} (operator{'s' * (len(at) > 1)} {_indices(at)})" for name, at in unknown.items())
+    if not allowed:
+        raise UnsupportedError(
+            f"{path}: operators mcusim does not know: {listed}; --allow-unknown costs them as copies"
+        )
+    return [f"unknown operators costed as a copy: {listed}"]
+
+
+def _indices(at: list[int]) -> str:
+    return ", ".join(map(str, at[:SHOWN_INDICES])) + f" and {len(at) - SHOWN_INDICES} more" * (len(at) > SHOWN_INDICES)
+
+
+def _options(file: File, operator: Any, spec: Spec) -> dict[str, Any]:
+    """The options of ``spec`` by our names, with TFLite's defaults where the file has no option table."""
+    if not spec.table:
+        return {}
+    kind = getattr(tflite.BuiltinOptions, spec.table)
+    options = getattr(tflite, spec.table)()
+    union = operator.BuiltinOptions()
+    if union is None or operator.BuiltinOptionsType() != kind:
+        if spec.needs_table or operator.BuiltinOptionsType() not in (0, kind):
+            raise file.error(f"its options are not {spec.table}")
+        return {ours: DEFAULTS[ours] for ours, _ in spec.fields}
+    options.Init(union.Bytes, union.Pos)
+    file.table(options)
+    return {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields}
+
+
+def _option(file: File, name: str, value: Any) -> Any:
+    if name in ("padding", "activation"):
+        names = PADDINGS if name == "padding" else ACTIVATIONS
+        if not 0 <= value < len(names):
+            raise file.error(f"{name} {value} is not one of {', '.join(names)}")
+        return names[value]
+    if name.startswith(("stride_", "dilation_", "filter_")) and not 1 <= value <= LARGEST_WINDOW:
+        raise file.error(f"{name} is {value}, must be within 1 to {LARGEST_WINDOW:,}")
+    return value

@@ -1,0 +1,41 @@
+"""Compiled code on disk is thrown away when any source of native code has changed.
+
+numba looks at the file of a function alone, but native functions of this package are compiled into each other across
+files: after an edit (or an upgrade in place) a caller's stored code would still hold the old callee.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["forget_outdated"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+SOURCES = ("native", "memory", "cpu", "kernels")
+_STAMP = "native.stamp"
+
+
+def _fingerprint() -> str:
+    """Name, time and size of every source below the folders of native code."""
+    digest = hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+            status = path.stat()
+            digest.update(f"{path.relative_to(_PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return digest.hexdigest()
+
+
+def forget_outdated() -> None:
+    """Remove stored code that other sources made. Does nothing where the package's folder cannot be written."""
+    stamp = _PACKAGE / "native" / "__pycache__" / _STAMP
+    with suppress(OSError):
+        now = _fingerprint()
+        if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
+            return
+        for folder in SOURCES:
+            for index in (_PACKAGE / folder).rglob("*.nbi"):
+                index.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(now, encoding="ascii")

@@ -1,0 +1,97 @@
+"""What TensorFlow Lite Micro asks its planner for: the buffers of its arena's head, and how large that becomes.
+
+After TFLM's micro_allocation_info.cc (lifetimes) and kernels/*.cc (scratch buffers of the reference kernels). Three
+things differ from :mod:`mcusim.plan.liveness.lifetimes`: kernels' scratch buffers are in the arena too; a graph input
+that nobody reads lives before the first operator alone; so does, still earlier, a tensor that nobody makes or reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mcusim.model.graph import Graph, Operator
+from mcusim.plan.allocators.greedy import Block, greedy_by_size
+
+__all__ = ["Request", "scratch_bytes", "tflm_head", "tflm_requests"]
+
+ALIGNMENT = 16  # MicroArenaBufferAlignment
+INT = 4  # sizeof(int), sizeof(int32_t)
+_NOBODY, _INPUTS, _FIRST = 0, 1, 2  # steps: of what nobody makes or reads, of the inputs' arrival, of operator 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A buffer TFLM plans. Operator ``i`` runs at step ``i + 2``; ``tensor`` is None for scratch."""
+
+    name: str
+    kind: Literal["activation", "unused", "scratch"]
+    block: Block
+    tensor: int | None = None
+
+
+def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
+    """Name and bytes of each buffer that TFLM's reference kernel of ``op`` has in the arena while it runs.
+
+    MEAN (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and 16-bit
+    types), an int for each dimension of the input (the position in it) and one for each axis (the axes resolved). The
+    reference kernels of all other operators that the reader knows ask for none.
+
+    Leaves out: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
+    convolutions have scratch buffers).
+    """
+    if op.type != "MEAN":
+        return ()
+    source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
+    sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") else ()
+    return (*sums, ("position", INT * len(source.shape)), ("axes", INT * axes.elements))
+
+
+def tflm_requests(graph: Graph) -> tuple[Request, ...]:
+    """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator.
+
+    Constants and tensors without bytes are not planned. Leaves out: what :func:`scratch_bytes` leaves out.
+    """
+    first, last = _lives(graph)
+    found = []
+    for t in graph.tensors:
+        if t.constant or t.bytes == 0:
+            continue
+        kind: Literal["activation", "unused"] = "activation" if t.index in last else "unused"
+        block = Block(t.bytes, first.get(t.index, _NOBODY), last.get(t.index, _NOBODY))
+        found.append(Request(t.name, kind, block, t.index))
+    for step, op in enumerate(graph.operators, _FIRST):
+        for name, size in scratch_bytes(graph, op):
+            found.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", Block(size, step, step)))
+    return tuple(found)
+
+
+def tflm_head(graph: Graph, offsets: Sequence[int] | None = None) -> int:
+    """Bytes of the head of TFLM's arena for ``graph``: what ``print_allocations`` of its interpreter calls so.
+
+    ``offsets``: an offline memory plan, one offset per tensor or -1, as
+    :func:`mcusim.model.tflite.offline_plan.with_offline_plan` writes it; TFLM puts around it what it leaves out,
+    scratch buffers among that. Leaves out: the tail (the interpreter's own data), and what :func:`scratch_bytes` leaves
+    out.
+    """
+    requests = tflm_requests(graph)
+    given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(requests) if r.tensor is not None}
+    fixed = {i: offset for i, offset in given.items() if offset != -1}
+    return greedy_by_size([request.block for request in requests], ALIGNMENT, fixed).bytes
+
+
+def _lives(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:
+    """First and last step of every tensor that has one."""
+    first = dict.fromkeys(graph.inputs, _INPUTS)
+    last = dict(first)
+    for step, op in enumerate(graph.operators, _FIRST):
+        for t in op.outputs:
+            first.setdefault(t, step)
+        for t in (*op.inputs, *op.outputs):
+            last[t] = step
+    end = len(graph.operators) + _FIRST - 1
+    for t in graph.outputs:
+        first.setdefault(t, end)
+        last[t] = end
+    return first, last

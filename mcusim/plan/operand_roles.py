@@ -1,0 +1,57 @@
+"""Which tensor of an operator plays which role in its kernel call."""
+
+from __future__ import annotations
+
+from mcusim.model.graph import Graph, Operator
+from mcusim.model.operators import PARAMETRIC
+from mcusim.plan.placement import Placement
+from mcusim.program.program import Operand, Role
+
+__all__ = ["data_inputs", "tensor_roles", "whole_operands"]
+
+ELEMENTWISE = ("ADD", "MUL", "SUB", "CONCATENATION", "MAXIMUM", "MINIMUM")  # their constants are data, not tables
+INPUTS: tuple[Role, ...] = ("input0", "input1")
+
+
+def tensor_roles(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
+    """Role and tensor index of every tensor the operator reads, in its own order.
+
+    CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read ``input0``, ``filter``, ``bias``. Elsewhere activations (and the
+    constants of element-wise operators) are ``input0``, ``input1``, ``inputN`` ..., other constants (shapes, paddings,
+    axes) ``table``. Omitted and empty tensors are left out.
+    """
+    if op.type in PARAMETRIC:
+        roles: tuple[Role, ...] = ("input0", "filter", "bias")
+        named = list(zip(roles, op.inputs, strict=False))
+    else:
+        named = _data_and_tables(graph, op)
+    return [(role, t) for role, t in named if t >= 0 and graph.tensors[t].bytes]
+
+
+def _data_and_tables(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
+    named: list[tuple[Role, int]] = []
+    data = 0
+    for t in op.inputs:
+        if t >= 0 and graph.tensors[t].constant and op.type not in ELEMENTWISE:
+            named.append(("table", t))
+            continue
+        named.append((INPUTS[data] if data < len(INPUTS) else "inputN", t))
+        data += 1
+    return named
+
+
+def data_inputs(graph: Graph, op: Operator) -> list[int]:
+    """Tensors the operator reads as data (roles ``input0``, ``input1``, ``inputN``)."""
+    return [t for role, t in tensor_roles(graph, op) if role.startswith("input")]
+
+
+def whole_operands(graph: Graph, op: Operator, placed: Placement) -> tuple[Operand, ...]:
+    """Operands of one kernel call that computes the whole operator from where ``placed`` put everything."""
+    operands = [Operand(role, placed.tensors[t], "r") for role, t in tensor_roles(graph, op)]
+    if op.index in placed.multipliers:
+        operands.append(Operand("multiplier", placed.multipliers[op.index], "r"))
+        operands.append(Operand("shift", placed.shifts[op.index], "r"))
+    if op.index in placed.scratch:
+        operands.append(Operand("scratch", placed.scratch[op.index], "rw"))
+    operands += [Operand("output", placed.tensors[t], "w") for t in op.outputs if graph.tensors[t].bytes]
+    return tuple(operands)

@@ -1,0 +1,1 @@
+"""DMA-tiled execution (used by tinyops)."""

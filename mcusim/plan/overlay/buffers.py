@@ -1,0 +1,173 @@
+"""What the ``tinyops`` policy copies, in how many tiles, and how large its SRAM buffers are.
+
+Buffers, as in the TinyOps paper and firmware: two for ping-pong input tiles; two "second" buffers for the second input
+of two-input operators and, for one-input operators, the filters; one array each for biases, multipliers and shifts;
+and the kernels' scratch (im2col). With single buffering there is one of each pair, and by the same rules it is larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mcusim.errors import DoesNotFit
+from mcusim.model.geometry import Geometry, Tile, whole
+from mcusim.model.graph import Graph, Operator
+from mcusim.plan.operand_roles import data_inputs, tensor_roles
+from mcusim.plan.overlay.tiling import PARTITIONED, partition, smallest_factor, tallest
+from mcusim.plan.placement import QUANTIZED, Sizes
+from mcusim.plan.pools import Pool
+
+__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies", "jobs", "transfers"]
+
+TWO_INPUTS = ("ADD", "MUL")
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What of one operator may be overlaid, in bytes; 0 is nothing. ``row`` is one row of ``input0``, ``second_row``
+    one row of ``input1``."""
+
+    row: int = 0
+    second_row: int = 0
+    filter: int = 0
+    bias: int = 0
+    quant: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One operator as it will run: ``copies`` that fit, and its tiles."""
+
+    operator: Operator
+    geometry: Geometry
+    copies: Copies
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaySizes:
+    """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned).
+
+    ``of_a_kind`` is how many buffers there are for tiles, and as many for second inputs and filters."""
+
+    factor: int
+    tile: int
+    second: int
+    bias: int
+    quant: int
+    scratch: int
+    of_a_kind: int = 2
+
+    def buffers(self) -> dict[str, int]:
+        """Size by buffer name, in the order they are laid out; buffers of size 0 are left out."""
+        kinds = {"tile": self.tile, "second": self.second}
+        pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.of_a_kind)}
+        arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}
+        return {name: size for name, size in (pairs | arrays).items() if size}
+
+    def total(self, padded: Callable[[int], int]) -> int:
+        return sum(padded(size) for size in self.buffers().values())
+
+
+def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> Copies:
+    """What ``overlay`` lets the policy copy of ``op``.
+
+    Only the operator types that the firmware partitions, of batch 1, whose rows are contiguous. A second input of
+    another size (broadcast) is read in place; if the first is the smaller one nothing is copied.
+    """
+    if op.type not in PARTITIONED or g.batch != 1 or not _by_rows(graph, op, g):
+        return Copies()
+    constants = {role: graph.tensors[t].bytes for role, t in tensor_roles(graph, op)}
+    second = 0
+    if op.type in TWO_INPUTS:
+        first_bytes, *others = [graph.tensors[t].bytes for t in data_inputs(graph, op)]
+        second = first_bytes // g.in_h if others == [first_bytes] else 0
+    row = graph.tensors[data_inputs(graph, op)[0]].bytes // g.in_h
+    return Copies(
+        row=row if "input" in overlay else 0,
+        second_row=second if "input" in overlay else 0,
+        filter=constants.get("filter", 0) if "filter" in overlay else 0,
+        bias=constants.get("bias", 0) if "bias" in overlay else 0,
+        quant=g.out_c * 4 if "quant" in overlay and op.type in QUANTIZED else 0,
+    )
+
+
+def choose(
+    need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[int], int], of_a_kind: int = 2
+) -> OverlaySizes:
+    """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
+
+    A tile buffer holds the largest tile of any operator at that factor. A second buffer holds every second-input tile
+    and every filter that is no larger than a tile buffer; what is left of the pool lets larger filters in. If no factor
+    fits that way, the filters have to do with what is left. Filters that do not fit are read in place. ``padded`` gives
+    the bytes a buffer takes with its alignment.
+
+    Raises DoesNotFit with the smallest total of any factor.
+    """
+    pairs = list(zip(need.geometries, found, strict=True))
+    highest = max([g.in_h for g, c in pairs if c.row], default=2)
+    totals = []
+    for with_filters in (True, False):
+        for factor in range(2, max(highest, 2) + 1):
+            sizes = replace(_at(need, pairs, factor, with_filters), of_a_kind=of_a_kind)
+            totals.append(sizes.total(padded))
+            if totals[-1] <= pool.size:
+                return _with_rest(sizes, found, pool.size - totals[-1], padded)
+    raise DoesNotFit(pool.name, min(totals), pool.size, "the smallest set of overlay buffers (at any partition factor)")
+
+
+def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[Job]:
+    """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer."""
+    made = []
+    for op, g, c in zip(graph.operators, need.geometries, found, strict=True):
+        tiles = _tiles(g, c, sizes.tile) if c.row else (whole(g),)
+        kept = c if c.filter <= sizes.second else Copies(c.row, c.second_row, 0, c.bias, c.quant)
+        made.append(Job(op, g, kept, tiles))
+    return made
+
+
+def transfers(jobs: Sequence[Job], most: int) -> int:
+    """DMA transfers that all copies of ``jobs`` take when one moves at most ``most`` bytes."""
+    sizes: list[int] = []
+    for job in jobs:
+        c = job.copies
+        sizes += [c.filter, c.bias, c.quant, c.quant]
+        sizes += [tile.in_rows * row for tile in job.tiles for row in (c.row, c.second_row)]
+    return sum(-(-size // most) for size in sizes)
+
+
+def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
+    """Are ``input0`` and the output whole rows of the geometry?"""
+    inputs = data_inputs(graph, op)
+    if not inputs or len(op.outputs) != 1 or (op.type in TWO_INPUTS and len(inputs) != 2):
+        return False
+    source, target = graph.tensors[inputs[0]], graph.tensors[op.outputs[0]]
+    return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c
+
+
+def _tiles(g: Geometry, c: Copies, largest: int) -> tuple[Tile, ...]:
+    factor = smallest_factor(g, c.row, largest)
+    return partition(g, factor or g.in_h)
+
+
+def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int, with_filters: bool) -> OverlaySizes:
+    """Buffer sizes that global ``factor`` asks for."""
+    tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
+    inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
+    filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
+    return OverlaySizes(
+        factor=factor if tile else 1,
+        tile=tile,
+        second=max([*inputs, *filters], default=0),
+        bias=max((c.bias for _, c in pairs), default=0),
+        quant=max((c.quant for _, c in pairs), default=0),
+        scratch=max(need.scratch, default=0),
+    )
+
+
+def _with_rest(s: OverlaySizes, found: Sequence[Copies], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
+    """``s`` with second buffers enlarged to the largest filter that each one's share of the ``rest`` makes room for."""
+    room = (padded(s.second) if s.second else 0) + rest // s.of_a_kind
+    second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
+    return replace(s, second=second)

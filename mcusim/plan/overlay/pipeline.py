@@ -1,0 +1,167 @@
+"""Order of the tasks of an overlaid program: tiles ahead of the kernel calls, filters and arrays ahead of an operator.
+
+While tile ``t`` is computed, tile ``t+1`` is transferred; while operator ``k`` runs, the filter of ``k+1`` goes into
+the other second buffer; biases, multipliers and shifts follow as soon as their arrays are free, ahead of the operator's
+second tile, which would otherwise pre-empt what its first needs. The first tile of an operator waits for the last
+kernel call of the operator that produced it. With one buffer of each kind nothing is transferred ahead: a tile when
+the call before is done, a filter when the operator before is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mcusim.model.graph import Graph
+from mcusim.plan.operand_roles import tensor_roles
+from mcusim.plan.overlay.buffers import Job
+from mcusim.plan.overlay.emitter import Emitter, Held, Kind
+from mcusim.plan.overlay.hazards import Schedule
+from mcusim.plan.placement import Placement
+from mcusim.plan.pools import span_at
+from mcusim.program.program import Compute, Operand, Role, Span
+
+__all__ = ["Pipeline"]
+
+TILES: tuple[tuple[Role, Kind, str], ...] = (("input0", "input", "tile"), ("input1", "input1", "second"))
+
+
+@dataclass
+class Pipeline:
+    """Writes the tasks of ``jobs``; ``buffers`` are the overlay buffers by name (see OverlaySizes.buffers).
+
+    On a machine with a data cache, an input tile that the core wrote (graph inputs count: the application wrote them)
+    is cleaned before its transfer and every copied operand invalidated before the core reads it. Constants count as
+    clean in memory: they were put there before the program starts.
+    """
+
+    graph: Graph
+    emitter: Emitter
+    placed: Placement
+    buffers: Mapping[str, Span]
+    jobs: Sequence[Job]
+    of_a_kind: int = 2
+    _turn: dict[str, int] = field(default_factory=lambda: {"tile": 0, "second": 0})  # buffer to fill next
+    _ready: dict[tuple[int, Role], Held] = field(default_factory=dict)  # constants copied for an operator
+    _producer: dict[int, int] = field(default_factory=dict)  # tensor -> last kernel call that wrote it
+
+    def run(self) -> Schedule:
+        """All tasks, operator by operator."""
+        if self.of_a_kind == 1:
+            return self._in_turn()
+        self._fetch_filter(0)
+        self._fetch_arrays(0)
+        for index, job in enumerate(self.jobs):
+            uses_second = bool(job.copies.second_row)
+            if not uses_second:
+                self._fetch_filter(index + 1)
+            self._operator(job)
+            if uses_second:
+                self._fetch_filter(index + 1)
+            self._fetch_arrays(index + 1)
+        return self.emitter.schedule
+
+    def _in_turn(self) -> Schedule:
+        """All tasks with one buffer of each kind."""
+        for index, job in enumerate(self.jobs):
+            self._fetch_filter(index)
+            self._fetch_arrays(index)
+            for number in range(len(job.tiles)):
+                self._compute(job, number, self._fetch_tile(job, number))
+        return self.emitter.schedule
+
+    def _operator(self, job: Job) -> None:
+        held = self._fetch_tile(job, 0)
+        for number in range(len(job.tiles)):
+            # the second tile is not needed yet, the operator's constants are: tiles pre-empt them, so let them go first
+            first = self._constants(job) if number == 0 else ()
+            ahead = self._fetch_tile(job, number + 1, first) if number + 1 < len(job.tiles) else {}
+            self._compute(job, number, held)
+            held = ahead
+
+    def _fetch_filter(self, index: int) -> None:
+        if index < len(self.jobs) and self.jobs[index].copies.filter:
+            self._constant(index, "filter", "filter", self._next("second"))
+
+    def _fetch_arrays(self, index: int) -> None:
+        if index >= len(self.jobs):
+            return
+        copies = self.jobs[index].copies
+        if copies.bias:
+            self._constant(index, "bias", "bias", "bias")
+        if copies.quant:
+            self._constant(index, "multiplier", "multiplier", "multiplier")
+            self._constant(index, "shift", "shift", "shift")
+
+    def _constant(self, index: int, role: Role, kind: Kind, buffer: str) -> None:
+        source = self._places(self.jobs[index])[role]
+        target = Held(buffer, self._at(self.buffers[buffer], 0, source.bytes), ())
+        self._ready[index, role] = self.emitter.request(index, 0, kind, source, target)
+
+    def _constants(self, job: Job) -> list[int]:
+        """Transfers that bring what the operator's kernel reads besides its tiles."""
+        return [task for (op, _), held in self._ready.items() if op == job.operator.index for task in held.filled]
+
+    def _fetch_tile(self, job: Job, number: int, first: Iterable[int] = ()) -> dict[Role, Held]:
+        """Copy the input rows of tile ``number``, after the tasks ``first``."""
+        held: dict[Role, Held] = {}
+        rows, tensors = job.tiles[number], dict(tensor_roles(self.graph, job.operator))
+        for role, kind, buffer in TILES:
+            row = job.copies.row if kind == "input" else job.copies.second_row
+            if not row:
+                continue
+            tensor, name = tensors[role], self._next(buffer)
+            source = self._at(self.placed.tensors[tensor], rows.in_row * row, rows.in_rows * row)
+            target = Held(name, self._at(self.buffers[name], 0, source.bytes), ())
+            after = [*first, *([self._producer[tensor]] if tensor in self._producer else [])]
+            if not self.graph.tensors[tensor].constant:
+                after += self.emitter.clean(job.operator.index, number, source)
+            held[role] = self.emitter.request(job.operator.index, number, kind, source, target, after)
+        return held
+
+    def _compute(self, job: Job, number: int, tile: Mapping[Role, Held]) -> None:
+        index = job.operator.index
+        constants = {role: held for (op, role), held in self._ready.items() if op == index}
+        for held in [*tile.values(), *(constants.values() if number == 0 else ())]:
+            self.emitter.invalidate(index, number, held)
+        copied = {**tile, **constants}
+        operands = self._operands(job, number, {role: held.span for role, held in copied.items()})
+        call = Compute(0, index, number, len(job.tiles), job.geometry, job.tiles[number], operands)
+        task = self.emitter.compute(call, copied.values())
+        for tensor in job.operator.outputs:
+            self._producer[tensor] = task
+        if number + 1 == len(job.tiles):
+            self._ready = {key: held for key, held in self._ready.items() if key[0] != index}
+
+    def _operands(self, job: Job, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
+        """Copied operands from their buffers, the rest in place; output rows straight to the arena."""
+        found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(job).items() if r != "inputN"]
+        rest = [t for role, t in tensor_roles(self.graph, job.operator) if role == "inputN"]
+        found += [Operand("inputN", self.placed.tensors[t], "r") for t in rest]
+        scratch = self.placed.scratch.get(job.operator.index)
+        if scratch is not None:
+            found.append(Operand("scratch", scratch, "rw"))
+        rows = job.tiles[number]
+        for t in job.operator.outputs:
+            whole = self.placed.tensors[t]
+            row = whole.bytes // job.geometry.out_h if len(job.tiles) > 1 else 0
+            part = self._at(whole, rows.out_row * row, rows.out_rows * row) if row else whole
+            found.append(Operand("output", part, "w"))
+        return tuple(found)
+
+    def _places(self, job: Job) -> dict[Role, Span]:
+        """Where each operand is at home, by role."""
+        index = job.operator.index
+        homes = {role: self.placed.tensors[t] for role, t in tensor_roles(self.graph, job.operator)}
+        if index in self.placed.multipliers:
+            homes |= {"multiplier": self.placed.multipliers[index], "shift": self.placed.shifts[index]}
+        return homes
+
+    def _next(self, pair: str) -> str:
+        """Name of the next buffer of a kind; they take turns."""
+        turn = self._turn[pair]
+        self._turn[pair] = (turn + 1) % self.of_a_kind
+        return f"{pair}{turn}"
+
+    def _at(self, span: Span, offset: int, size: int) -> Span:
+        return span_at(self.emitter.machine, span.address + offset, size)

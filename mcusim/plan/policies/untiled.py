@@ -1,0 +1,68 @@
+"""What policies share: the header; and a program in which every operator is one kernel call and nothing is copied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mcusim.kernels.costs import Costs
+from mcusim.machine.description import Machine
+from mcusim.model.geometry import whole
+from mcusim.model.graph import Graph
+from mcusim.plan.operand_roles import whole_operands
+from mcusim.plan.placement import Placement, Sizes, infos, place, sizes
+from mcusim.plan.pools import Layout, Pool
+from mcusim.plan.pytorch_arena import exported_arena_bytes
+from mcusim.program.program import Compute, Header, Program
+
+__all__ = ["heading", "whole_program"]
+
+
+def whole_program(
+    graph: Graph, machine: Machine, policy: str, kernels: Costs, arena: Pool, weights: Pool, options: dict[str, object]
+) -> Program:
+    """The program with the arena in pool ``arena`` and the constants in pool ``weights``. Raises DoesNotFit."""
+    need, layout = sizes(graph, kernels), Layout(machine)
+    placed = place(graph, need, layout, arena, weights)
+    tasks = tuple(
+        Compute(op.index, op.index, 0, 1, g, whole(g), whole_operands(graph, op, placed))
+        for op, g in zip(graph.operators, need.geometries, strict=True)
+    )
+    return Program(heading(graph, policy, kernels, need, layout, placed, options), tasks)
+
+
+def heading(
+    graph: Graph,
+    policy: str,
+    kernels: Costs,
+    need: Sizes,
+    layout: Layout,
+    placed: Placement,
+    options: dict[str, object],
+    overlay: int = 0,
+) -> Header:
+    """A program's header, once everything has its place; ``overlay`` is the bytes of the overlay buffers."""
+    return Header(
+        machine=layout.machine.name,
+        model=graph.name,
+        model_sha256=graph.sha256,
+        policy=policy,
+        kernels=kernels.name,
+        operators=infos(graph, need.geometries),
+        memory=replace(need.memory(overlay), arena_exported=exported_arena_bytes(graph, kernels, need)),
+        peak_bytes=layout.peak_bytes(),
+        buffers=tuple(placed.buffers),
+        options=options,
+        warnings=(*graph.warnings, *(() if kernels.uint8 else _unsigned(graph))),
+        random_weights=graph.random_weights,
+    )
+
+
+def _unsigned(graph: Graph) -> tuple[str, ...]:
+    """The warning that a uint8 network carries: kernel sets of int8 do not run it."""
+    found = sum(any(graph.tensors[i].dtype == "uint8" for i in operator.outputs) for operator in graph.operators)
+    if not found:
+        return ()
+    return (
+        f"{found} operators are uint8: costed as int8 kernels, where a board without uint8 ones runs an interpreter's"
+        " reference kernels, several times slower",
+    )

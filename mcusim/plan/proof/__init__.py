@@ -1,6 +1,0 @@
-"""Proof that a program is right on a machine, from the program alone: order, data, caches, the DMA's limits."""
-
-from mcusim.plan.proof.findings import RULES, Finding
-from mcusim.plan.proof.prove import prove
-
-__all__ = ["RULES", "Finding", "prove"]

@@ -1,0 +1,129 @@
+"""Does a program make sense on a machine? What the file format cannot tell alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcusim.errors import ProgramError
+from mcusim.machine.description import Dma, Machine, Region
+from mcusim.program.extent import check_extent, steps
+from mcusim.program.field_readers import FieldError
+from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer
+
+__all__ = ["check_ids", "check_lane", "check_program", "regions"]
+
+MOST_STEPS = 10**10  # 20 s at 480 MHz and a MAC a cycle
+
+
+def check_program(program: Program, machine: Machine) -> None:
+    """Raises ProgramError naming the task and the reason unless all of this holds.
+
+    Every span lies in regions the machine has (it may run on into a contiguous one); what is written is writable; lanes
+    are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
+    stream's maximum units; operands hold what a task's geometry and rows say; ids are unique and ``after`` names
+    earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Leaves out: whether the
+    tasks compute the right thing, and races.
+    """
+    for buffer in program.header.buffers:
+        regions(buffer.span, machine, f"buffer '{buffer.name}'")
+    for task in _identified(program):
+        where = f"task {task.id}"
+        if isinstance(task, Transfer):
+            _transfer(task, machine, where)
+        elif isinstance(task, Compute):
+            _compute(task, machine, where)
+        else:
+            _core(task, where)
+            regions(task.span, machine, f"{where}, span")
+    work = sum(steps(task) for task in program.tasks if isinstance(task, Compute))
+    if work > MOST_STEPS:
+        raise ProgramError(f"the kernel calls have {work:.1e} loop steps, more than the {MOST_STEPS:.0e} allowed")
+
+
+def check_ids(program: Program) -> None:
+    """Raises ProgramError unless ids are unique and ``after`` names earlier tasks."""
+    for _ in _identified(program):
+        pass
+
+
+def check_lane(task: Task, machine: Machine) -> Dma | None:
+    """The controller of a transfer's stream. Raises ProgramError unless the machine has the task's lane for it."""
+    if isinstance(task, Transfer):
+        return _controller(task.lane, machine, f"task {task.id}")
+    _core(task, f"task {task.id}")
+    return None
+
+
+def _identified(program: Program) -> Iterator[Task]:
+    """The tasks, each once its id and its edges are known to be right."""
+    seen: set[int] = set()
+    for task in program.tasks:
+        if task.id in seen:
+            raise ProgramError(f"task {task.id}: the id stands twice")
+        if not seen.issuperset(task.after):
+            later = min(set(task.after) - seen)
+            raise ProgramError(f"task {task.id}: after names task {later}, which is not an earlier one")
+        seen.add(task.id)
+        yield task
+
+
+def _compute(task: Compute, machine: Machine, where: str) -> None:
+    _core(task, where)
+    for operand in task.operands:
+        name = f"{where}, operand {operand.role}"
+        for region in regions(operand.span, machine, name):
+            if operand.access != "r":
+                _writable(region, name)
+    try:
+        check_extent(task)
+    except FieldError as error:
+        raise ProgramError(f"{where}: {error}") from None
+
+
+def _transfer(task: Transfer, machine: Machine, where: str) -> None:
+    dma = _controller(task.lane, machine, where)
+    for span, name in ((task.source, f"{where}, from"), (task.destination, f"{where}, to")):
+        for region in regions(span, machine, name):
+            if not region.dma:
+                raise ProgramError(f"{name}: the DMA of {machine.name} does not reach region '{region.name}'")
+            if span is task.destination:
+                _writable(region, name)
+    if task.source.bytes != task.destination.bytes:
+        raise ProgramError(f"{where}: moves {task.source.bytes} B into {task.destination.bytes} B")
+    most = dma.max_units * dma.beat
+    if task.source.bytes > most:
+        raise ProgramError(f"{where}: {task.source.bytes} B in one transfer; {task.lane} takes {most} B at most")
+
+
+def _controller(lane: str, machine: Machine, where: str) -> Dma:
+    name, _, stream = lane.partition(".s")
+    dma = machine.dma.get(name)
+    if dma is None or not stream.isdecimal() or int(stream) >= dma.streams:
+        known = ", ".join(f"{d.name}.s0-s{d.streams - 1}" for d in machine.dma.values()) or "no DMA"
+        raise ProgramError(f"{where}: no stream '{lane}' on {machine.name}, which has {known}")
+    return dma
+
+
+def _core(task: Compute | Maintain, where: str) -> None:
+    if task.lane != "core":
+        raise ProgramError(f"{where}: a {type(task).__name__.lower()} task runs on lane core, not '{task.lane}'")
+
+
+def _writable(region: Region, where: str) -> None:
+    if not region.writable:
+        raise ProgramError(f"{where}: region '{region.name}' cannot be written")
+
+
+def regions(span: Span, machine: Machine, where: str) -> Iterator[Region]:
+    """Regions that ``span`` lies in, first to last. Everything is checked before the first is returned."""
+    if span.region not in machine.memory:
+        raise ProgramError(f"{where}: machine {machine.name} has no region '{span.region}'")
+    found = [machine.memory[span.region]]
+    if span.bytes < 1 or not found[0].base <= span.address < found[0].end:
+        raise ProgramError(f"{where}: {span.address:#010x} ({span.bytes} B) does not start in region '{span.region}'")
+    while found[-1].end < span.end:
+        following = [r for r in machine.memory.values() if r.base == found[-1].end]
+        if not following:
+            raise ProgramError(f"{where}: {span.address:#010x} + {span.bytes} B runs past '{found[-1].name}'")
+        found.append(following[0])
+    return iter(found)

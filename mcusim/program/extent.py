@@ -1,0 +1,75 @@
+"""Do a kernel call's operands hold what its geometry says it reads and writes?"""
+
+from __future__ import annotations
+
+from mcusim.model.geometry import Geometry
+from mcusim.model.operators import PARAMETRIC
+from mcusim.program.field_readers import FieldError
+from mcusim.program.program import Compute, Role
+
+__all__ = ["check_extent", "needed_bytes", "steps"]
+
+BROADCAST = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")  # either input may be the smaller one
+WINDOWED = (*PARAMETRIC, "AVERAGE_POOL_2D", "MAX_POOL_2D")
+LONGEST = 1 << 16  # rows or columns of a tensor
+POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
+
+
+def check_extent(task: Compute) -> None:
+    """Raise FieldError for a window that leaves its input, or for an operand too short for the rows of the task.
+
+    Bytes are checked from below, over all operands of a role (SPLIT has several outputs); types without a kernel window
+    count one byte an element, since their inputs and outputs may differ in type. Leaves out further inputs (``input1``,
+    ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of scratch.
+    """
+    g, rows = task.geometry, task.rows
+    if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:
+        raise FieldError(f"geometry has more than {LONGEST:,} rows or columns")
+    if rows.out_rows < 1:
+        raise FieldError("rows computes no output row")
+    if g.type in WINDOWED:
+        _window("rows", g.in_h, g.out_h, g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, g.pad_bottom)
+        _window("columns", g.in_w, g.out_w, g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, g.pad_right)
+    for role, need in needed_bytes(task).items():
+        spans = [operand.span.bytes for operand in task.operands if operand.role == role]
+        if spans and sum(spans) < need:
+            raise FieldError(f"operand {role} has {sum(spans):,} B, its geometry and rows need {need:,} B")
+
+
+def needed_bytes(task: Compute) -> dict[Role, int]:
+    """The least bytes of the operands of each role that its geometry and rows need, as far as they say."""
+    g, rows = task.geometry, task.rows
+    item = g.item if g.type in WINDOWED else 1
+    needs: dict[Role, int] = {
+        "input0": g.batch * rows.in_rows * g.in_w * g.in_c * item,
+        "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
+        "filter": _filter_bytes(g),
+    }
+    if g.type in BROADCAST:
+        del needs["input0"]
+    return needs
+
+
+def steps(task: Compute) -> int:
+    """Innermost loop steps of a kernel call (MACs, window elements, or elements)."""
+    g, outputs = task.geometry, task.geometry.batch * task.rows.out_rows * task.geometry.out_w * task.geometry.out_c
+    window = g.kernel_h * g.kernel_w if g.type in WINDOWED else 1
+    return outputs * window * (g.in_c if g.type in ("CONV_2D", "FULLY_CONNECTED") else 1)
+
+
+def _filter_bytes(g: Geometry) -> int:
+    """Bytes of an int8 filter."""
+    window = g.kernel_h * g.kernel_w
+    if g.type == "DEPTHWISE_CONV_2D":
+        return window * g.out_c
+    return window * g.in_c * g.out_c if g.type in PARAMETRIC else 0
+
+
+def _window(what: str, size: int, out: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> None:
+    reach = (kernel - 1) * dilation + 1
+    if max(before, after) >= max(reach, 2) or (out - 1) * stride + reach > size + before + after:
+        raise FieldError(
+            f"{out} output {what} of a window over {reach} do not come from {size} input {what} and padding"
+        )
+    if kernel * out > POSITIONS:
+        raise FieldError(f"{out} output {what} of {kernel} kernel {what} each are more than {POSITIONS:,} positions")

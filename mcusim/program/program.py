@@ -1,0 +1,151 @@
+"""A program: tasks on lanes with explicit buffers and ``after`` edges.
+
+Plain data; written by a policy, played by the engine.
+
+Tasks of one lane run in list order; a task starts when its lane is free and every task in ``after`` has finished.
+Addresses are absolute; ``region`` names the region of a span's first byte (a span may run on into the next region when
+the two are contiguous). Sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcusim.model.geometry import Geometry, Tile
+
+FORMAT = "mcusim-program"
+VERSION = 1
+TASKS = 40_000  # the most a program may have
+FILE_BYTES = 16 << 20  # the most a program file may have
+
+Role = Literal[
+    "input0", "input1", "inputN", "filter", "bias", "multiplier", "shift", "scratch", "output", "table",
+]  # fmt: skip
+BufferKind = Literal["activation", "scratch", "overlay", "weights", "runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    region: str
+    address: int
+    bytes: int
+
+    @property
+    def end(self) -> int:
+        return self.address + self.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """``access`` is ``r``, ``w`` or ``rw`` (scratch)."""
+
+    role: Role
+    span: Span
+    access: Literal["r", "w", "rw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named place in memory, alive while operators ``first``..``last`` (inclusive) run."""
+
+    name: str
+    kind: BufferKind
+    span: Span
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """One kernel call on the core: operator ``operator``, tile ``tile`` of ``tiles``."""
+
+    id: int
+    operator: int
+    tile: int
+    tiles: int
+    geometry: Geometry
+    rows: Tile
+    operands: tuple[Operand, ...]
+    after: tuple[int, ...] = ()
+    lane: str = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One DMA transfer of at most the stream's maximum units. A request that had to be split is several transfers
+    with the same ``request`` number, ``part`` of ``parts``. Higher ``priority`` pre-empts lower."""
+
+    id: int
+    lane: str  # "dma2.s0"
+    operator: int
+    tile: int
+    kind: Literal["input", "input1", "filter", "bias", "multiplier", "shift", "output"]
+    source: Span
+    destination: Span
+    request: int
+    part: int
+    parts: int
+    priority: int
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Maintain:
+    """Data-cache maintenance by address, done by the core."""
+
+    id: int
+    operator: int
+    tile: int
+    action: Literal["clean", "invalidate", "clean+invalidate"]
+    span: Span
+    after: tuple[int, ...] = ()
+    lane: str = "core"
+
+
+Task = Compute | Transfer | Maintain
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorInfo:
+    index: int
+    type: str
+    macs: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryParts:
+    """Bytes: peak of planned activations, of scratch, overlay buffers, interpreter data; and ``arena``: the TFLM-style
+    arena (planned activations and scratch together, plus runtime). ``arena_exported`` is that arena with explicit PADs
+    (:mod:`mcusim.plan.pytorch_arena`); None when it is not known."""
+
+    activations: int
+    scratch: int
+    overlay: int
+    runtime: int
+    arena: int
+    weights: int
+    arena_exported: int | None = None
+
+
+@dataclass(frozen=True)
+class Header:
+    machine: str
+    model: str
+    model_sha256: str
+    policy: str
+    kernels: str
+    operators: tuple[OperatorInfo, ...]
+    memory: MemoryParts
+    peak_bytes: Mapping[str, int]  # region -> bytes in use at the peak (weights included where they live)
+    buffers: tuple[Buffer, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    random_weights: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    header: Header
+    tasks: tuple[Task, ...]

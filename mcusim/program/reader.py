@@ -1,0 +1,264 @@
+"""Reader of program files; the format is described in :mod:`mcusim.program.writer`."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, get_args
+
+from mcusim.errors import ProgramError
+from mcusim.model.geometry import Geometry, Tile
+from mcusim.program import field_readers as f
+from mcusim.program.program import (
+    FILE_BYTES,
+    FORMAT,
+    TASKS,
+    VERSION,
+    Buffer,
+    BufferKind,
+    Compute,
+    Header,
+    Maintain,
+    MemoryParts,
+    Operand,
+    OperatorInfo,
+    Program,
+    Role,
+    Task,
+    Transfer,
+)  # fmt: skip
+
+__all__ = ["LINE_BYTES", "read_program"]
+
+Result = TypeVar("Result")
+LINE_BYTES = 4 << 20
+STREAM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}\.s[0-9]{1,2}")
+ROLES = get_args(Role)
+BUFFER_KINDS = get_args(BufferKind)
+TRANSFER_KINDS = ("input", "input1", "filter", "bias", "multiplier", "shift", "output")
+ACTIONS = ("clean", "invalidate", "clean+invalidate")
+TEXTS = ("machine", "model", "model_sha256", "policy", "kernels")
+MEMORY = ("activations", "scratch", "overlay", "runtime", "arena", "weights")
+HEADER = (
+    "format",
+    "version",
+    *TEXTS,
+    "random_weights",
+    "options",
+    "memory",
+    "peak_bytes",
+    "operators",
+    "buffers",
+    "warnings",
+)
+GEOMETRY = ("batch", "kernel", "stride", "dilation", "pad", "depth_multiplier", "inputs", "item", "types")
+TASK = ("id", "do", "lane", "op", "tile")
+OWN_KEYS = {
+    "compute": ("tiles", "geometry", "rows", "operands"),
+    "transfer": ("kind", "from", "to", "request", "part", "parts", "priority"),
+    "maintain": ("action", "span"),
+}
+
+
+def read_program(path: str | Path) -> Program:
+    """The program in the file ``path``. Raises ProgramError with file, line number and reason for whatever is wrong.
+
+    Checked: syntax, keys, types, ranges, ids, ``after``, geometry. Left to :func:`mcusim.program.check.check_program`:
+    what only a machine can tell (regions, streams, who reaches what).
+    """
+    lines = _lines(Path(path))
+    header = _at(path, 1, lambda: _header(_parse(lines[0])))
+    tasks: dict[int, Task] = {}
+
+    def add(line: bytes) -> None:
+        task = _task(_parse(line), len(header.operators))
+        _link(task, tasks)
+        tasks[task.id] = task
+
+    for number, line in enumerate(lines[1:], 2):
+        _at(path, number, partial(add, line))
+    return Program(header, tuple(tasks.values()))
+
+
+def _at(path: str | Path, number: int, build: Callable[[], Result]) -> Result:
+    """``build()``; what it finds wrong is reported with file and line number."""
+    try:
+        return build()
+    except f.FieldError as error:
+        raise ProgramError(f"{path}, line {number}: {error}") from None
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Lines of the file, at least one."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ProgramError(f"{path}: not a regular file")
+        with path.open("rb") as stream:
+            data = stream.read(FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > FILE_BYTES:
+        raise ProgramError(f"{path}: larger than {FILE_BYTES} B, the most a program file may have")
+    lines = data.removesuffix(b"\n").split(b"\n")
+    if not data.strip():
+        raise ProgramError(f"{path}, line 1: empty file; the first line must be the header")
+    if len(lines) - 1 > TASKS:
+        raise ProgramError(f"{path}, line {TASKS + 2}: more than {TASKS} tasks")
+    return lines
+
+
+def _parse(line: bytes) -> Any:
+    if len(line) > LINE_BYTES:
+        raise f.FieldError(f"longer than {LINE_BYTES} B, the most a line may have")
+    if not line.strip():
+        raise f.FieldError("blank line")
+    try:
+        return json.loads(line.decode("utf-8"), parse_constant=_constant, object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        raise f.FieldError(f"not UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise f.FieldError("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise f.FieldError(f"not JSON at column {error.colno}: {error.msg}") from None
+    except f.FieldError:
+        raise
+    except ValueError:
+        raise f.FieldError("a number with too many digits") from None
+
+
+def _constant(word: str) -> NoReturn:
+    raise f.FieldError(f"{word} is not a number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise f.FieldError(f"key {f.quoted(key)} stands twice")
+        found[key] = value
+    return found
+
+
+def _header(value: Any) -> Header:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise f.FieldError(f'not a program: the first line must be the header, with "format": "{FORMAT}"')
+    if value.get("version") != VERSION or isinstance(value["version"], bool):
+        raise f.FieldError(f"version {f.quoted(value.get('version'))} is not supported; this reads version {VERSION}")
+    found = f.keys(value, HEADER)
+    if not isinstance(found["random_weights"], bool):
+        raise f.FieldError(f"random_weights must be true or false, found {f.quoted(found['random_weights'])}")
+    memory = f.keys(found["memory"], MEMORY, ("arena_exported",))
+    peak = found["peak_bytes"]
+    operators = tuple(_operator(v, n) for n, v in enumerate(f.items(found["operators"], "operators")))
+    return Header(
+        **{key: f.text(found[key], key) for key in TEXTS},
+        operators=operators,
+        memory=MemoryParts(**{key: f.whole(size, key, f.ADDRESSES) for key, size in memory.items()}),
+        peak_bytes={f.matching(k, "region"): f.whole(v, k, f.ADDRESSES + 1) for k, v in f.keys(peak, (), peak).items()},
+        buffers=tuple(_buffer(v, len(operators)) for v in f.items(found["buffers"], "buffers")),
+        options=f.options(found["options"]),
+        warnings=f.texts(found["warnings"], "warnings"),
+        random_weights=found["random_weights"],
+    )
+
+
+def _operator(value: Any, position: int) -> OperatorInfo:
+    found = f.items(value, "an operator")
+    if len(found) != 3:
+        raise f.FieldError(f"an operator must be [index, type, macs], found {len(found)} entries")
+    if f.whole(found[0], "operator index") != position:
+        raise f.FieldError(f"operator {found[0]} stands at position {position}")
+    return OperatorInfo(position, f.text(found[1], "operator type"), f.whole(found[2], "macs", 1 << 48))
+
+
+def _buffer(value: Any, operators: int) -> Buffer:
+    found = f.items(value, "a buffer")
+    if len(found) != 7:
+        raise f.FieldError(
+            f"a buffer must be [name, kind, region, address, bytes, first, last], found {len(found)} entries"
+        )
+    name, kind = f.text(found[0], "buffer name"), f.choice(found[1], "buffer kind", BUFFER_KINDS)
+    last = f.whole(found[6], "last operator of a buffer", max(operators, 1))
+    first = f.whole(found[5], "first operator of a buffer", last + 1)
+    return Buffer(name, kind, f.span(found[2:5], f"buffer '{name:.60}'"), first, last)
+
+
+def _task(value: Any, operators: int) -> Task:
+    do = f.choice(value.get("do"), "task", tuple(OWN_KEYS)) if isinstance(value, dict) else "compute"
+    v = f.keys(value, (*TASK, *OWN_KEYS[do]), ("after",))
+    where = (f.whole(v["id"], "id"), f.whole(v["op"], "op", operators), f.whole(v["tile"], "tile"))
+    after = tuple(f.whole(a, "an id in after") for a in f.items(v.get("after", []), "after"))
+    if do == "transfer":
+        return _transfer(v, where, after)
+    f.choice(v["lane"], f"lane of a {do} task", ("core",))
+    if do == "maintain":
+        action = f.choice(v["action"], "action", ACTIONS)
+        return Maintain(*where, action, f.span(v["span"], "span"), after)
+    return _compute(v, where, after)
+
+
+def _transfer(v: dict[str, Any], where: tuple[int, int, int], after: tuple[int, ...]) -> Transfer:
+    lane = f.matching(v["lane"], "lane of a transfer", STREAM)
+    parts = f.whole(v["parts"], "parts", least=1)
+    return Transfer(
+        where[0],
+        lane,
+        *where[1:],
+        kind=f.choice(v["kind"], "kind", TRANSFER_KINDS),
+        source=f.span(v["from"], "from"),
+        destination=f.span(v["to"], "to"),
+        request=f.whole(v["request"], "request"),
+        part=f.whole(v["part"], "part", parts),
+        parts=parts,
+        priority=f.whole(v["priority"], "priority", 256),
+        after=after,
+    )
+
+
+def _compute(v: dict[str, Any], where: tuple[int, int, int], after: tuple[int, ...]) -> Compute:
+    tiles = f.whole(v["tiles"], "tiles", least=1)
+    f.whole(where[2], "tile", tiles)
+    g = _geometry(v["geometry"])
+    rows = Tile(*f.numbers(v["rows"], "rows", 4))
+    if rows.out_row + rows.out_rows > g.out_h or rows.in_row + rows.in_rows > g.in_h:
+        raise f.FieldError(f"rows {v['rows']} reach outside the geometry's {g.out_h} output and {g.in_h} input rows")
+    operands = tuple(_operand(o) for o in f.items(v["operands"], "operands"))
+    return Compute(*where, tiles, g, rows, operands, after)
+
+
+def _operand(value: Any) -> Operand:
+    found = f.items(value, "an operand")
+    if len(found) != 5:
+        raise f.FieldError(f"an operand must be [role, access, region, address, bytes], found {len(found)} entries")
+    role = f.choice(found[0], "role", ROLES)
+    return Operand(role, f.span(found[2:], f"operand {role}"), f.choice(found[1], "access", ("r", "w", "rw")))
+
+
+def _geometry(value: Any) -> Geometry:
+    v = f.keys(value, ("type", "in", "out"), GEOMETRY)
+    ends = f.numbers(v["in"], "in", 3, least=1) + f.numbers(v["out"], "out", 3, least=1)
+    windows = [n for key in ("kernel", "stride", "dilation") for n in f.numbers(v.get(key, [1, 1]), key, 2, least=1)]
+    pads = f.numbers(v.get("pad", [0, 0, 0, 0]), "pad", 4)
+    batch, *rest = (f.whole(v.get(k, 1), k, f.SIZE, 1) for k in ("batch", "depth_multiplier", "inputs", "item"))
+    shape: list[Any] = [batch, *ends, *windows, *pads, *rest]
+    if "types" in v:
+        shape.append(f.matching(v["types"], "types"))
+    g = Geometry(f.text(v["type"], "operator type"), *shape)
+    if max(g.in_bytes, g.out_bytes) >= f.ADDRESSES or g.macs >= 1 << 48:
+        raise f.FieldError("geometry is larger than 32-bit addresses and 2^48 MACs allow")
+    return g
+
+
+def _link(task: Task, earlier: dict[int, Task]) -> None:
+    """Is the id new, and does ``after`` name earlier tasks only?"""
+    if task.id in earlier:
+        raise f.FieldError(f"id {task.id} stands twice")
+    for other in task.after:
+        if other not in earlier:
+            raise f.FieldError(f"after names task {other}, which no earlier line defines")
+    if isinstance(task, Transfer) and task.source.bytes != task.destination.bytes:
+        raise f.FieldError(f"a transfer moves {task.source.bytes} B into {task.destination.bytes} B")

@@ -1,0 +1,125 @@
+"""Which runs of a comparison are explained by which, and what is said of each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcusim.report.html.page import shortened
+from mcusim.results.difference import Difference, energy_sentence, explain, sentence
+from mcusim.results.result import Result
+from mcusim.text import hanging, size
+
+__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "pairs"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Why ``label`` takes longer than ``base``, two short names; ``place`` says where both ran, ``rows`` which of the
+    results they are."""
+
+    base: str
+    label: str
+    place: str
+    rows: tuple[int, int]
+    first: Result
+    second: Result
+    parts: tuple[Difference, ...]
+
+    def said(self, most: int = 5) -> str:
+        """In one sentence, the ``most`` largest parts by name."""
+        return f"{self.place}{sentence(self.parts, self.base, self.label, most)}"
+
+    def energy(self) -> str:
+        """What differs in energy; '' when nothing does."""
+        return energy_sentence(self.first, self.second)
+
+
+def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """The results of each model, in the order given."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.model, []).append(result)
+    return groups
+
+
+def labels(results: Sequence[Result]) -> list[str]:
+    """A name for each result: its policy, and what of machine, kernels, fidelity, budget and changes is not alike."""
+    aspects = [
+        [result.policy for result in results],
+        [result.machine.name for result in results],
+        [result.kernels for result in results],
+        [result.fidelity for result in results],
+        ["" if result.sram_budget is None else f"SRAM budget {size(result.sram_budget)}" for result in results],
+        [_changes(result) for result in results],
+    ]
+    told = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
+    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*told, strict=True)]
+    return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
+
+
+def pairs(results: Sequence[Result]) -> list[Pair]:
+    """Of runs of one model: on each machine every run by the fastest one, and that by the fastest of all."""
+    machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may stand there twice
+    for place, result in enumerate(results):
+        if result.run is not None:
+            machines.setdefault(_machine(result), []).append(place)
+    seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
+    best = [min(found, key=lambda place: seconds[place]) for found in machines.values()]
+    several = len({_machine(result) for result in results}) > 1
+    chosen = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
+    first = min(best, key=lambda place: seconds[place], default=0)
+    chosen += [(first, one) for one in best if one != first]
+    return [_pair(results, base, one, several) for base, one in chosen]
+
+
+def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
+    """The pairs of every model as text of at most 80 columns, ms; no line without any."""
+    groups = by_model(results)
+    lines = []
+    for model, members in groups.items():
+        name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
+        for pair in pairs(members):
+            lines += hanging(f"{name}{pair.said(most)}")
+    return lines
+
+
+def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Each pair as plain data: ``row`` takes ``ms`` longer than ``than_row``, numbers of rows from 0; ``parts`` are
+    milliseconds too and sum to it, largest first, by ``cause``, ``region`` ('' for none) and ``what``, as
+    :class:`~mcusim.results.difference.Difference` has them."""
+    places: dict[str, list[int]] = {}
+    for place, result in enumerate(results):
+        places.setdefault(result.model, []).append(place)
+    return [
+        {
+            "model": model,
+            "row": found[pair.rows[1]],
+            "than_row": found[pair.rows[0]],
+            "ms": float(1000 * sum(part.seconds for part in pair.parts)),
+            "parts": [_part(part) for part in pair.parts],
+        }
+        for model, found in places.items()
+        for pair in pairs([results[place] for place in found])
+    ]
+
+
+def _part(part: Difference) -> Mapping[str, Any]:
+    return {"cause": part.cause, "region": part.region, "what": part.what, "ms": part.ms}
+
+
+def _pair(results: Sequence[Result], base: int, one: int, several: bool) -> Pair:
+    a, b = results[base], results[one]
+    first, second = labels([a, b])
+    where = ", ".join(text for text in (a.machine.name, shortened(_changes(a), 80)) if text)
+    place = f"On {where}: " if several and _machine(a) == _machine(b) else ""
+    return Pair(first, second, place, (base, one), a, b, explain(a, b))
+
+
+def _machine(result: Result) -> tuple[str, str]:
+    return result.machine.name, str(result.machine.changes)
+
+
+def _changes(result: Result) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in result.machine.changes.items())

@@ -1,0 +1,1 @@
+"""Perfetto, VCD, callgrind."""

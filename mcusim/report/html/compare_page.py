@@ -1,0 +1,131 @@
+"""The pictures of ``mcusim compare``: runs of each model side by side, and what makes them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
+from mcusim.report.html.page import Figure, bullets, page, plain, shortened, table
+from mcusim.report.html.run_figures.compare import (
+    RUN_COLOURS,
+    differences_figure,
+    lanes_beside,
+    operators_figure,
+    totals_figure,
+)
+from mcusim.report.html.run_page import rests_on
+from mcusim.results.difference import in_words, rounded_parts
+from mcusim.results.result import Result, sram_bytes
+from mcusim.text import kib, percent, rounded
+
+__all__ = ["compare_page"]
+
+_Part = str | Figure | Sequence[Figure]
+
+
+def compare_page(results: Sequence[Result]) -> str:
+    """A page with a section for each model: its runs on one time scale, totals, operators, and why each takes longer
+    than the fastest one of its machine, and that one than the fastest of all, in parts that sum exactly to it.
+
+    Equal results give equal text. Results without a run are listed with their reason. Leaves out memory and traffic,
+    which the page of one run has.
+    """
+    groups = by_model(results)
+    ran = sum(result.fits for result in results)
+    parts: list[_Part] = [f'<p class="lead">{ran} of {len(results)} rows ran, of {_count(len(groups), "model")}.</p>']
+    for model, members in groups.items():
+        parts += _section(model, members)
+    parts.append(_reading() if ran else "")
+    parts += _believed(results)
+    title = f"{shortened(next(iter(groups)), 80)}: runs side by side" if len(groups) == 1 else "Runs side by side"
+    return page(title, [part for part in parts if part])
+
+
+def _section(model: str, members: Sequence[Result]) -> list[_Part]:
+    named = dict(zip(labels(members), members, strict=True))
+    runs = {label: result.run for label, result in named.items() if result.run is not None}
+    parts: list[_Part] = [f"<h2>{plain(shortened(model or 'a model without a name', 80))}</h2>", _failed(named)]
+    if not runs:
+        return parts
+    colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
+    found = pairs(members)
+    told = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
+    parts.append(f'<ul class="told">{told}</ul>' if told else "")
+    parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
+    figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in found})]
+    parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
+    parts.append(_numbers({label: named[label] for label in runs}))
+    return parts + [_exact(pair) for pair in found]
+
+
+def _said(pair: Pair) -> str:
+    energy = pair.energy()
+    return f"{pair.said()}; {energy}." if energy else f"{pair.said()}."
+
+
+def _numbers(named: Mapping[str, Result]) -> str:
+    """Latency, energy, current and peak memory of each run, beside what was measured where that is published."""
+    head = ["run"]
+    columns: list[list[str]] = [[plain(label) for label in named]]
+    for name, title in (("latency_ms", "ms"), ("energy_mj", "mJ"), ("supply_current_ma", "mA")):
+        head.append(title)
+        columns.append([rounded(result.value(name)) for result in named.values()])
+        measured = [result.measured.figures.get(name) if result.measured else None for result in named.values()]
+        if any(value is not None for value in measured):
+            head += ["measured", "error"]
+            columns += [[rounded(value) for value in measured]]
+            columns.append([percent(result.error_percent(name)) for result in named.values()])
+    head += ["SRAM KiB", "cycles"]
+    columns.append([kib(sram_bytes(result)) for result in named.values()])
+    columns.append([f"{result.run.cycles:,}" if result.run else "-" for result in named.values()])
+    return table(head, list(zip(*columns, strict=True)))
+
+
+def _failed(named: Mapping[str, Result]) -> str:
+    lines = [
+        f"{plain(label)}: {plain(shortened(str(result.negative or result.unusable or 'not run'), 400))}"
+        for label, result in named.items()
+        if result.run is None
+    ]
+    return bullets(lines) if lines else ""
+
+
+def _exact(pair: Pair) -> str:
+    """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
+    if not pair.parts:
+        return ""
+    numbers = rounded_parts([1000 * part.seconds for part in pair.parts], 3)
+    rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(pair.parts, numbers, strict=True)]
+    rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} ms</b>"])
+    head = f"{pair.place}{_count(len(rows) - 1, 'part')} by which {pair.label} differs from {pair.base}"
+    return f"<details><summary>{plain(head)}</summary>{table(['what', 'more'], rows)}</details>"
+
+
+def _reading() -> str:
+    lines = [
+        "A difference is taken apart by what the core's cycles were spent on: computing, by type of operator; waiting, "
+        "by memory and by the operand whose access was delayed. Where clocks differ, the clock's part is what the "
+        "first run's cycles take more or less on the other clock; the other parts are on that clock.",
+        "The parts sum exactly to the difference. They say where the time went: a wait that is gone may be a cache's "
+        "doing, another place of the data, or a copy by DMA, whose own waits are then a part of their own.",
+        "A task's colours are its cycles by cause, laid end to end. Tasks narrower than a pixel are merged until you "
+        "zoom in.",
+    ]
+    return f"<h2>How to read it</h2>{bullets(lines)}"
+
+
+def _believed(results: Sequence[Result]) -> list[str]:
+    """What each machine, policy and kernels' results rest on, once."""
+    found: dict[str, str] = {}
+    for result in results:
+        text = rests_on(result) if result.run is not None else ""
+        if text:
+            name = f"{result.policy} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
+            found.setdefault(text, name)
+    return [
+        f"<details><summary>How far to believe {plain(name)}</summary>{text}</details>" for text, name in found.items()
+    ]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,120 @@
+"""Who lies where, and when: an allocator's offsets as rectangles over the steps, its moves as arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcusim.plan.allocators import Move, Placed
+from mcusim.plan.liveness.timeline import Timeline
+from mcusim.report.html.memory_figures.hover import HATCHED, Told
+from mcusim.report.html.memory_figures.working_set import MOST
+
+__all__ = ["Stay", "address_map", "stays"]
+
+_MOVES = "#7c3aed"
+_ARROWS = ((60, 1.5, 1.0, 8), (300, 1.0, 1.0, 6), (MOST, 0.75, 0.4, 3))  # up to so many: width, opacity, head
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Resident ``resident`` is at ``offset`` from step ``first`` to step ``last``, both inclusive."""
+
+    resident: int
+    first: int
+    last: int
+    offset: int
+    bytes: int
+
+
+def stays(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Stay]:
+    """Where each resident is and when, by resident and step; of more than ``most`` those with the largest areas.
+
+    Residents of 0 bytes are left out.
+    """
+    found = []
+    for i, (r, places) in enumerate(zip(timeline.residents, placed.places, strict=True)):
+        ends = [step - 1 for step, _ in places[1:]] + [r.last]
+        found += [Stay(i, step, end, at, r.bytes) for (step, at), end in zip(places, ends, strict=True) if r.bytes]
+    if len(found) > most:
+        found = sorted(found, key=lambda s: s.bytes * (s.last - s.first + 1), reverse=True)[:most]
+    return sorted(found, key=lambda s: (s.resident, s.first))
+
+
+def address_map(
+    told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str] | None = None
+) -> list[dict[str, Any]]:
+    """Traces of the map, on the lower y axis: activations, weights (hatched), moves, each where there are any.
+
+    ``costs``: what each move costs, as text.
+    """
+    residents = told.timeline.residents
+    pieces: dict[str, list[Stay]] = {"activation": [], "weights": []}
+    for stay in stays(told.timeline, placed):
+        pieces[residents[stay.resident].kind].append(stay)
+    traces = [_rectangles(told, found, per_unit) for found in pieces.values() if found]
+    if pieces["weights"]:
+        traces[-1]["marker"] |= HATCHED
+    return [*traces, _arrows(told, placed, per_unit, costs or {})] if placed.moves else traces
+
+
+def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
+    trace: dict[str, Any] = {
+        "type": "bar",
+        "yaxis": "y2",
+        "x": [(s.first + s.last) / 2 for s in found],
+        "width": [s.last - s.first + 1 for s in found],
+        "base": [s.offset / per_unit for s in found],
+        "y": [s.bytes / per_unit for s in found],
+        "marker": {
+            "color": [told.colours[s.resident] for s in found],
+            "line": {"color": "#ffffff", "width": 1 if len(told.timeline.order) <= 150 else 0},
+        },
+        "meta": told.residents,
+        "hovertemplate": [
+            f"%{{meta[{s.resident}]}}<br><br>offset {s.offset:,} to {s.offset + s.bytes:,}, steps {s.first} to {s.last}"
+            "<extra></extra>"
+            for s in found
+        ],
+        "textposition": "none",
+    }
+    if len(found) <= 300:
+        font = {"size": 11, "color": "#15181c"}
+        trace |= {"text": [told.marks[s.resident] for s in found], "textposition": "inside", "textangle": 0}
+        trace |= {"insidetextanchor": "middle", "insidetextfont": font}
+    return trace
+
+
+def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str]) -> dict[str, Any]:
+    """One line per move, between the steps it happens, from the middle of the old place to that of the new one."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    texts: list[str] = []
+    moves = sorted(placed.moves, key=lambda m: m.bytes, reverse=True)[: MOST // 4]
+    for move in sorted(moves, key=lambda m: (m.step, m.target)):
+        x += [move.step + 0.5, move.step + 0.5, None]
+        y += [(at + move.bytes / 2) / per_unit for at in (move.source, move.target)]
+        y.append(None)
+        text = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
+        text += f"<br>{costs[move]}" if move in costs else ""
+        texts += [f"{text}<br><br>%{{meta[{move.block}]}}<extra></extra>"] * 2 + [""]
+    width, opacity, head = next(look for most, *look in _ARROWS if len(moves) <= most)
+    return {
+        "type": "scatter",
+        "yaxis": "y2",
+        "mode": "lines+markers",
+        "x": x,
+        "y": y,
+        "line": {"color": _MOVES, "width": width},
+        "opacity": opacity,
+        "marker": {
+            "color": _MOVES,
+            "size": [head / 3, head, 0] * len(moves),
+            "symbol": ["circle", "triangle-down", "circle"] * len(moves),
+            "line": {"width": 0},
+            "opacity": 1,
+        },
+        "meta": told.residents,
+        "hovertemplate": texts,
+    }

@@ -1,0 +1,168 @@
+"""The pictures of ``mcusim run``: one offline HTML file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcusim.report.html.page import Figure, bullets, page, plain, shortened, table
+from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
+from mcusim.report.html.run_figures.over_time import time_figure
+from mcusim.report.html.run_figures.traffic import traffic_figure
+from mcusim.report.html.style import CAUSE_COLOURS, chips
+from mcusim.results.difference import WORDS
+from mcusim.results.result import Result
+from mcusim.text import changed, percent, rounded, size
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["lead", "numbers", "rests_on", "run_page", "strip"]
+
+_LISTED = 15  # operators, and waits
+
+
+def run_page(result: Result) -> str:
+    """A page with lanes over time, memory, cycles and energy by operator, traffic, tables, and what it all rests on.
+
+    Equal results give equal text. Without a run the page says why. Leaves out: of a region's map the smallest pieces
+    when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
+    """
+    title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
+    parts: list[str | Figure] = [lead(result)]
+    if result.run is not None:
+        run = result.run
+        parts += [strip(run), time_figure(run, result.machine)] if run.cycles else []
+        parts += [breakdown_figure(run, result.machine)] if run.operators else []
+        parts += [traffic_figure(run)] if run.traffic else []
+        parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
+    parts += [_reading(result), rests_on(result)]
+    return page(title, [part for part in parts if part])
+
+
+def lead(result: Result) -> str:
+    """What came out, in a sentence, and how it was found out."""
+    how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
+    if result.run is None:
+        why = str(result.negative or result.unusable or "not run")
+        return f'<p class="lead">There is no run: {plain(shortened(why, 600))}</p>{notes}'
+    text = (
+        f"<b>{_exact(result.value('latency_ms'))} ms</b>, <b>{_exact(result.value('energy_mj'))} mJ</b>, "
+        f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
+    )
+    return f'<p class="lead">{text}</p>{notes}'
+
+
+def _exact(value: float | None) -> str:
+    """Two decimals, or three significant digits of what is less than 10."""
+    return f"{value:,.2f}" if value is not None and value >= 10 else rounded(value)
+
+
+def strip(run: Run) -> str:
+    """Where the cycles went as one bar; it needs no script."""
+    total = run.cycles or 1
+    causes = causes_of(run)
+    bars = "".join(_segment(cause, run.by_cause[cause] / total) for cause in causes)
+    shares = {f"{cause} {run.by_cause[cause] / total:.1%}": CAUSE_COLOURS[cause] for cause in causes}
+    return f'<div class="strip">{bars}</div><p>{chips("cycles:", shares)}</p>'
+
+
+def _segment(cause: str, share: float) -> str:
+    text = cause if share > 0.06 else ""
+    wide = "" if share > 0.16 else ' class="narrow"'
+    return f'<i style="background:{CAUSE_COLOURS[cause]};flex:{share:.5f}"{wide}>{text}</i>'
+
+
+def numbers(result: Result, run: Run) -> str:
+    """The tables: what came out, memory, waits, the slowest operators."""
+    return "".join([_facts(result), _memory(result, run), _waits(run), _slowest(run)])
+
+
+def _facts(result: Result) -> str:
+    """Latency, energy, current, cycles, beside what was measured where that is published."""
+    rows = []
+    for name, title, unit in (
+        ("latency_ms", "latency", "ms"),
+        ("energy_mj", "energy", "mJ"),
+        ("supply_current_ma", "supply current", "mA"),
+    ):
+        rows.append([title, f"{rounded(result.value(name))} {unit}"])
+        if result.measured is not None and name in result.measured.figures:
+            measured = f"{rounded(result.measured.figures[name])} {unit}, error {percent(result.error_percent(name))}"
+            rows.append([f"{title}, measured", measured])
+    cycles = result.run.cycles if result.run else 0
+    rows += [["cycles", f"{cycles:,}"], ["MACs", f"{result.macs or 0:,}"]]
+    rows += [["cycles per MAC", f"{cycles / result.macs:.2f}"]] if result.macs else []
+    return table(["figure", plain(result.policy)], rows)
+
+
+def _memory(result: Result, run: Run) -> str:
+    rows = []
+    for name in sorted({*run.header.peak_bytes, *run.traffic}):
+        used = run.header.peak_bytes.get(name, 0)
+        region = result.machine.memory.get(name)
+        share = f"{used / region.size:.1%} of {size(region.size)}" if region and region.size else "-"
+        traffic = run.traffic.get(name)
+        rows.append([plain(name), f"{used:,} B", share, f"{traffic.total:,} B" if traffic else "0"])
+    return table(["region", "in use at the peak", "share", "traffic"], rows)
+
+
+def _waits(run: Run) -> str:
+    """What the core waited for, by memory and operand."""
+    found: dict[tuple[str, str], int] = {}
+    for wait in run.waits:
+        where = f"DMA from {wait.region}" if wait.cause == "dma_wait" and wait.region else wait.region or wait.cause
+        key = (where, WORDS.get(wait.role, wait.role))
+        found[key] = found.get(key, 0) + wait.cycles
+    order = sorted(found, key=lambda key: (-found[key], key))[:_LISTED]
+    total = run.cycles or 1
+    rows = [
+        [plain(where), plain(role), _time(run, found[where, role]), f"{found[where, role] / total:.1%}"]
+        for where, role in order
+    ]
+    return table(["the core waits for", "operand", "time", "of all"], rows, left=2) if rows else ""
+
+
+def _time(run: Run, cycles: int) -> str:
+    """In ms; in microseconds where the whole run is less than one."""
+    unit, scale = ("ms", 1e3) if run.cycles >= 1e-3 * run.clock else ("us", 1e6)
+    return f"{cycles * scale / run.clock:,.3f} {unit}"
+
+
+def _slowest(run: Run) -> str:
+    total = run.cycles or 1
+    order = sorted(run.operators, key=lambda o: (-o.cycles, o.index))
+    rows = []
+    for operator in order[:_LISTED]:
+        most = max(operator.by_cause, key=lambda cause: operator.by_cause[cause], default="-")
+        name = f"{operator.index} {plain(shortened(operator.type, 24))}"
+        numbers = [_time(run, operator.cycles), f"{operator.cycles / total:.1%}"]
+        rows.append([name, most, str(operator.tiles), *numbers])
+    count = f"slowest operators, {len(rows)} of {len(order)}"
+    return table([count, "most of it", "tiles", "time", "of all"], rows, left=2)
+
+
+def _reading(result: Result) -> str:
+    lines = [
+        "A task's colours are its cycles by cause, laid end to end: when inside the task each was spent is not known. "
+        "Tasks narrower than a pixel are merged until you zoom in; the pointer tells how many they are.",
+        "A task's bytes are taken to cross the pins evenly over its time. Causes: dma_wait is the core waiting for a "
+        "transfer, bus the two delaying each other at one memory, runtime interpreter and DMA driver.",
+        "Bytes in use are the buffers' own, without padding; a buffer is there from the start of the first operator "
+        "that needs it on the core to the end of the last one, though a transfer may fill it a little earlier.",
+        "Waits are those of the operand whose access was delayed, also where an earlier write or another operand's row "
+        "is to blame; of waits for a DMA each transfer has those up to its own end.",
+    ]
+    return f"<h2>How to read it</h2>{bullets(lines)}" if result.run else ""
+
+
+def rests_on(result: Result) -> str:
+    """Confidence, warnings, and the assumptions folded away."""
+    told = f"<h2>How far to believe it</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
+    warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
+    told += bullets(warnings) if warnings else ""
+    if result.assumptions:
+        count = f"Rests on {len(result.assumptions)} assumptions"
+        texts = bullets([plain(text) for text in result.assumptions])
+        told += f"<details><summary>{count}</summary>{texts}</details>"
+    return told

@@ -1,0 +1,123 @@
+"""Pareto fronts of one model: latency against energy and against peak SRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcusim.report.html.page import Figure, plain, shortened
+from mcusim.report.html.sweep_figures.sweep_style import LAYOUT, axis
+from mcusim.report.html.sweep_figures.table import COLOURS, OUTPUTS, Point, Sweep
+
+__all__ = ["front", "pareto"]
+
+_GREY = "#7d8590"
+_SYMBOLS = ("circle", "diamond", "square", "cross")
+_MOST = 3000  # points of all models together
+_AGAINST = ("energy_mj", "peak_sram_bytes")
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The places of the points that no other one is as good as in both numbers and better in one, by the first.
+
+    Of equal points the first counts.
+    """
+    order = sorted(range(len(points)), key=lambda n: (*points[n], n))
+    found: list[int] = []
+    least = float("inf")
+    for place in order:
+        if points[place][1] < least:
+            found.append(place)
+            least = points[place][1]
+    return found
+
+
+def pareto(sweep: Sweep, model: str) -> Figure:
+    """The points of ``model`` that ran, one colour for each machine and policy, the fronts as lines through them.
+
+    Of more than 3,000 points of all models some on the fronts and some others, evenly taken.
+    """
+    points = _some([point for point in sweep.ran if point["model"] == model], _MOST // len(sweep.models))
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(_group(sweep, point), []).append(point)
+    traces = []
+    for number, (name, group) in enumerate(groups.items()):
+        for row, output in enumerate(_AGAINST):
+            mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
+            traces.append(_marks(sweep, group, output, row, name, mark))
+    best = [_front(points, output, row) for row, output in enumerate(_AGAINST)]
+    found = min(points, key=lambda point: point["latency_ms"])
+    caption = f"<b>{plain(shortened(model))}</b>: least latency {found['latency_ms']:,.4g} ms"
+    least = min(points, key=lambda point: point["energy_mj"])
+    return Figure(
+        f"{caption}, least energy {least['energy_mj']:,.4g} mJ", [*best, *traces], _layout(len(groups)), height=620
+    )
+
+
+def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
+    if len(points) <= most:
+        return points
+    share = max(most // 3, 1)
+    kept = set(range(0, len(points), -(-len(points) // share)))
+    for output in _AGAINST:
+        best = front([(point["latency_ms"], point[output]) for point in points])
+        kept.update(best[:: -(-len(best) // share)])
+    return [points[place] for place in sorted(kept)]
+
+
+def _group(sweep: Sweep, point: Point) -> str:
+    named = [name for name in sweep.varying if name in ("machine", "policy")] or sweep.ranked[:1]
+    return ", ".join(sweep.said(name, point[name]) for name in named) or "all points"
+
+
+def _scaled(point: Point, output: str) -> float:
+    value: float = point[output]
+    return value / 1024 if output == "peak_sram_bytes" else value
+
+
+def _marks(
+    sweep: Sweep, group: Sequence[Point], output: str, row: int, name: str, mark: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "legendgroup": name,
+        "showlegend": row == 0,
+        "x": [point["latency_ms"] for point in group],
+        "y": [_scaled(point, output) for point in group],
+        "yaxis": "y" if row == 0 else "y2",
+        "text": [sweep.told(point) for point in group],
+        "hovertemplate": "%{text}<extra></extra>",
+        "marker": {**mark, "size": 8, "opacity": 0.85},
+    }
+
+
+def _front(points: Sequence[Point], output: str, row: int) -> dict[str, Any]:
+    pairs = [(point["latency_ms"], _scaled(point, output)) for point in points]
+    chosen = [pairs[place] for place in front(pairs)]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "Pareto front",
+        "legendgroup": "Pareto front",
+        "showlegend": row == 0,
+        "x": [x for x, _ in chosen],
+        "y": [y for _, y in chosen],
+        "yaxis": "y" if row == 0 else "y2",
+        "line": {"color": _GREY, "width": 2, "shape": "hv"},
+        "hoverinfo": "skip",
+    }
+
+
+def _layout(groups: int) -> dict[str, Any]:
+    legend = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}}
+    return LAYOUT | {
+        "margin": {"l": 58, "r": 14, "t": 30 + 20 * ((groups + 1) // 2), "b": 44},
+        "showlegend": True,
+        "legend": legend | {"bgcolor": "rgba(0,0,0,0)", "itemsizing": "constant"},
+        "xaxis": axis(OUTPUTS["latency_ms"], anchor="y2", rangemode="tozero"),
+        "yaxis": axis(OUTPUTS["energy_mj"], domain=[0.54, 1], rangemode="tozero"),
+        "yaxis2": axis(OUTPUTS["peak_sram_bytes"], domain=[0, 0.46], rangemode="tozero"),
+    }

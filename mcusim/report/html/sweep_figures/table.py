@@ -1,0 +1,164 @@
+"""A sweep's table as its pictures need it: points, the inputs that vary, their levels, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, isnan, log
+from typing import Any, Protocol
+
+from mcusim.report.html.page import plain, shortened
+from mcusim.text import rounded, size
+from mcusim.units import magnitude
+
+__all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "Sweep"]
+
+# told apart with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d8590", "#a3a500")
+GOOD, BAD = "#009e73", "#d55e00"
+OUTPUTS = {"latency_ms": "latency, ms", "energy_mj": "energy, mJ", "peak_sram_bytes": "peak SRAM, KiB"}
+_LEVELS, _BINS = 12, 6  # more levels than these are put into so many bins
+Point = Mapping[str, Any]
+
+
+class StudyLike(Protocol):
+    """What a page needs of a study."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One value of an input, or a range of values; ``has`` says which points have it."""
+
+    label: str
+    has: Callable[[Any], bool]
+
+
+class Sweep:
+    """``points`` are the rows of the table, ``ran`` those with a latency; missing values are None."""
+
+    def __init__(self, rows: Sequence[Point], study: StudyLike) -> None:
+        self.study = study
+        self.points = [{name: _known(value) for name, value in row.items()} for row in rows]
+        self.ran = [point for point in self.points if point["status"] == "ok"]
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """Inputs of more than one value, the model left out."""
+        return [name for name in self.study.inputs if name != "model" and len(self.values(name)) > 1]
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models, in the order of the table."""
+        return [str(value) for value in self.values("model")]
+
+    def values(self, name: str) -> list[Any]:
+        """The values of an input: quantities from small to large, others as they come in the table."""
+        found = list(dict.fromkeys(point[name] for point in self.points))
+        numbers = [_quantity(value) for value in found]
+        known = [number for number in numbers if number is not None]
+        if len(known) < len(found):
+            return found
+        return [value for _, value in sorted(zip(known, found, strict=True), key=lambda pair: pair[0])]
+
+    def levels(self, name: str) -> list[Level]:
+        """Its values, or ranges of about as many points each where there are many."""
+        found = self.values(name)
+        if len(found) <= _LEVELS:
+            return [Level(self.said(name, value), _is(value)) for value in found]
+        cuts = [found[len(found) * n // _BINS : len(found) * (n + 1) // _BINS] for n in range(_BINS)]
+        return [Level(f"{self.said(name, cut[0])} – {self.said(name, cut[-1])}", _among(cut)) for cut in cuts]
+
+    def said(self, name: str, value: Any) -> str:
+        """A value as a reader knows it; plotly's markup."""
+        if value is None:
+            return "default"
+        if name == "sram_budget" and isinstance(value, int | float):
+            return size(int(value))
+        return plain(shortened(f"{value:g}" if isinstance(value, float) else str(value), 40))
+
+    def told(self, point: Point) -> str:
+        """All of a point, for its hover text."""
+        lines = [f"<b>{self.said('model', point['model'])}</b>"]
+        lines += [f"{plain(name)}: {self.said(name, point[name])}" for name in self.varying]
+        lines += [
+            f"{label}: {shown(name, point[name])}" for name, label in OUTPUTS.items() if point.get(name) is not None
+        ]
+        return "<br>".join(lines)
+
+    def effects(self, name: str, output: str) -> list[tuple[str, float]]:
+        """By how much each level of an input changes an output, everything else the same: factors of the mean.
+
+        Means are geometric, over lines of points that differ in this input alone; where no two points do, over the
+        points of each model.
+        """
+        others = [other for other in self.study.inputs if other != name]
+        groups = _groups(self.ran, others, output)
+        if all(len({point[name] for point in group}) < 2 for group in groups):
+            groups = _groups(self.ran, ["model"], output)
+        logs: list[tuple[Any, float]] = []
+        for group in groups:
+            if len({point[name] for point in group}) > 1:
+                mean = sum(log(point[output]) for point in group) / len(group)
+                logs += [(point[name], log(point[output]) - mean) for point in group]
+        found = []
+        for level in self.levels(name):
+            each = [value for at, value in logs if level.has(at)]
+            if each:
+                found.append((level.label, exp(sum(each) / len(each))))
+        return found
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """The inputs that vary, the one with the largest effect on the latency first."""
+
+        def spread(name: str) -> float:
+            factors = [factor for _, factor in self.effects(name, "latency_ms")] or [1.0]
+            return max(factors) / min(factors)
+
+        return sorted(self.varying, key=lambda name: (-spread(name), self.varying.index(name)))
+
+
+def shown(output: str, value: float) -> str:
+    """An output in the unit of its label."""
+    return rounded(value / 1024 if output.endswith("_bytes") else value)
+
+
+def _known(value: Any) -> Any:
+    """None for what pandas has for a missing value; plain Python numbers."""
+    plain_value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(plain_value, float) and isnan(plain_value) else plain_value
+
+
+def _quantity(value: Any) -> float | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    found = magnitude(str(value))
+    return None if found is None else float(found[0])
+
+
+def _is(value: Any) -> Callable[[Any], bool]:
+    return lambda other: type(other) is type(value) and other == value
+
+
+def _among(values: Sequence[Any]) -> Callable[[Any], bool]:
+    return set(values).__contains__
+
+
+def _groups(points: Sequence[Point], names: Sequence[str], output: str) -> list[list[Point]]:
+    found: dict[tuple[Any, ...], list[Point]] = {}
+    for point in points:
+        if (point.get(output) or 0) > 0:
+            found.setdefault(tuple(point[name] for name in names), []).append(point)
+    return list(found.values())

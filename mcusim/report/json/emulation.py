@@ -1,0 +1,132 @@
+"""An emulated program as plain data for ``json.dumps``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from mcusim.memory.state_layout import TICK
+from mcusim.report.text.emulation import hint
+from mcusim.report.text.emulation_memory import rates
+from mcusim.results.emulation import EmulationResult, place
+from mcusim.results.hot_spots import Cost, functions, lines
+
+__all__ = ["emulation_json"]
+
+
+def emulation_json(result: EmulationResult) -> dict[str, Any]:
+    """Cycles are those of the core, with the fraction that memories on other clocks bring; sizes and addresses plain.
+
+    ``program machine clock_hz set`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind, status,
+    exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the command's,
+    exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line, registers{},
+    branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
+    ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
+    come by falling cycles too. ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
+    ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
+    ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is r0
+    of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came in
+    another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    """
+    return {
+        "program": result.image.path,
+        "machine": result.machine.name,
+        "clock_hz": result.machine.core.clock,
+        "set": dict(result.machine.changes),
+        "start": _start(result),
+        "stop": _stop(result),
+        **_figures(result),
+        "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
+        "result": result.result,
+        "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
+        "unforeseen": result.profile.unforeseen,
+        "assumptions": list(result.assumptions),
+        "warnings": list(result.image.warnings),
+    }
+
+
+def _start(result: EmulationResult) -> dict[str, Any]:
+    return {
+        "kind": result.started,
+        "address": result.pc,
+        "function": place(result.image, result.pc),
+        "arguments": list(result.arguments),
+        "caches": result.caches,
+    }
+
+
+def _figures(result: EmulationResult) -> dict[str, Any]:
+    profile = result.profile
+    return {
+        "cycles": profile.cycles,
+        "instructions": profile.issued,
+        "ipc": result.ipc,
+        "seconds": result.seconds,
+        "causes": dict(profile.causes),
+        "regions": {name: _region(counters) for name, counters in profile.regions.items()},
+        "caches": {name: {"hits": hits, "total": total} for name, hits, total, _ in rates(result)},
+        "counters": dict(profile.counters),
+        "branches": dict(profile.branches),
+        "functions": [_function(row) for row in functions(profile, result.image)],
+        "lines": [{"file": file, "line": line, **_cost(cost)} for (file, line), cost in lines(profile, result.image)],
+        "hottest": _hottest(result),
+    }
+
+
+def _stop(result: EmulationResult) -> dict[str, Any]:
+    stop = result.stop
+    return {
+        "kind": stop.kind,
+        "status": result.exit_status,
+        "exit_status": stop.status if stop.kind == "exit" else None,
+        "fault": _fault(result),
+    }
+
+
+def _fault(result: EmulationResult) -> dict[str, Any] | None:
+    fault = result.stop.fault
+    if fault is None:
+        return None
+    line = result.image.line_at(fault.pc)
+    return {
+        "kind": fault.kind,
+        "text": fault.text,
+        "pc": fault.pc,
+        "address": fault.address,
+        "function": place(result.image, fault.pc),
+        "file": line[0] if line else None,
+        "line": line[1] if line else None,
+        "registers": dict(fault.registers),
+        "branches": [
+            {"from": a, "to": b, "text": f"{place(result.image, a)} -> {place(result.image, b)}"}
+            for a, b in fault.branches
+        ],
+        "hint": hint(fault.kind),
+    }
+
+
+def _region(counters: dict[str, int]) -> dict[str, Any]:
+    row: dict[str, Any] = {name: counters[name] for name in ("reads", "writes", "read_bytes", "write_bytes")}
+    row["data_stall"] = (counters["stall"] - counters["fetch_stall"]) / TICK
+    row["fetch_stall"] = counters["fetch_stall"] / TICK
+    return row
+
+
+def _function(row: Any) -> dict[str, Any]:
+    return {"name": row.name, "address": row.address, "calls": row.calls, "inclusive": row.inclusive, **_cost(row)}
+
+
+def _cost(cost: Any) -> dict[str, Any]:
+    names = {"issued": "instructions", "data": "data_stall", "fetch": "fetch_stall", "pipeline": "pipeline_stall"}
+    values = asdict(cost)
+    return {names.get(name, name): values[name] for name in Cost.__slots__}
+
+
+def _hottest(result: EmulationResult, count: int = 50) -> list[dict[str, Any]]:
+    profile = result.profile
+    rows = sorted(profile.instructions.items(), key=lambda row: (-row[1].cycles, row[0]))
+    return [
+        {"address": at, "function": place(result.image, at), "text": profile.text.get(at, ""), **_cost(cost)}
+        for at, cost in rows[:count]
+        if cost.cycles or cost.issued
+    ]

@@ -1,0 +1,108 @@
+"""``mcusim memory`` as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcusim.plan.allocators import Move, Placed
+from mcusim.results.defragmentation import Defragmentation
+from mcusim.results.memory_plan import MemoryPlan
+
+__all__ = ["memory_json"]
+
+
+def memory_json(plan: MemoryPlan) -> dict[str, Any]:
+    """``model sha256 order in_place weights allocator align`` say what was asked for, ``order`` as operator indices;
+    ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without a
+    search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
+    ``tflm_head_bytes`` null where TFLM has no such plan.
+
+    ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
+    offset}}``, ``allocators[]{allocator bytes lower_bound gap seconds moved_bytes moves[]{step resident source target
+    bytes}}``. Of a machine ``machine set memory{name bytes fits}``, null, empty and null without one; of moves that are
+    made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and
+    ``assumptions``; then ``warnings``.
+    """
+    found, ordering = plan.after.timeline, plan.ordering
+    return {
+        "model": plan.graph.name,
+        "sha256": plan.graph.sha256,
+        "order": list(found.order),
+        "in_place": plan.after.accounting.in_place,
+        "weights": plan.after.accounting.weights,
+        "allocator": plan.allocator,
+        "align": plan.placed.align,
+        "peak_before": plan.before.timeline.peak,
+        "peak_after": found.peak,
+        "lower_bound": None if ordering is None else ordering.bound,
+        "optimal": None if ordering is None else ordering.optimal,
+        "seconds": None if ordering is None else round(ordering.seconds, 3),
+        "bottleneck": found.bottleneck,
+        "arena_bytes": plan.placed.bytes,
+        "tflm_head_bytes": plan.tflm_head,
+        "steps": _steps(plan),
+        "residents": _residents(plan),
+        "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
+        "machine": None if plan.machine is None else plan.machine.name,
+        "set": {} if plan.machine is None else dict(plan.machine.changes),
+        "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
+        "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
+        "assumptions": list(plan.assumptions),
+        "warnings": list(plan.graph.warnings),
+    }
+
+
+def _steps(plan: MemoryPlan) -> list[dict[str, Any]]:
+    found = plan.after.timeline
+    tops = plan.placed.tops(found.blocks, len(found.order))
+    rows = zip(found.order, found.usage, tops, strict=True)
+    return [{"operator": i, "type": plan.graph.operators[i].type, "bytes": used, "top": top} for i, used, top in rows]
+
+
+def _residents(plan: MemoryPlan) -> list[dict[str, Any]]:
+    rows = zip(plan.after.timeline.residents, plan.placed.places, strict=True)
+    return [
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "tensors": list(one.tensors),
+            "operator": one.operator,
+            "bytes": one.bytes,
+            "first": one.first,
+            "last": one.last,
+            "places": [{"step": step, "offset": offset} for step, offset in places],
+        }
+        for one, places in rows
+    ]
+
+
+def _allocator(placed: Placed) -> dict[str, Any]:
+    return {
+        "allocator": placed.allocator,
+        "bytes": placed.bytes,
+        "lower_bound": placed.bound,
+        "gap": placed.gap,
+        "seconds": round(placed.seconds, 3),
+        "moved_bytes": placed.moved_bytes,
+        "moves": [_move(move) for move in placed.moves],
+    }
+
+
+def _defragmentation(one: Defragmentation) -> dict[str, Any]:
+    return {
+        "copy": one.copy,
+        "memory": one.memory,
+        "moves": len(one.moves),
+        "bytes": one.bytes,
+        "cycles": one.cycles,
+        "by_cause": dict(one.by_cause),
+        "ms": 1e3 * one.seconds,
+        "energy_mj": one.energy_mj,
+        "cycles_by_move": list(one.cycles_by_move),
+    }
+
+
+def _move(move: Move) -> dict[str, int]:
+    return {
+        "step": move.step, "resident": move.block, "source": move.source, "target": move.target, "bytes": move.bytes,
+    }  # fmt: skip

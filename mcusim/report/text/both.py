@@ -1,0 +1,103 @@
+"""A replayed and an emulated run of one program beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from mcusim.results.outputs import output_text
+from mcusim.results.result import Result
+from mcusim.text import changed, columns, hanging, percent, wrapped
+
+__all__ = ["Difference", "both_table", "differences", "summary"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One operator under both fidelities, in core cycles; waiting for its data is part of both."""
+
+    index: int
+    type: str
+    replay: int
+    emulate: int
+
+    @property
+    def percent(self) -> float:
+        """By how much the replay differs from the emulation."""
+        return 100 * (self.replay - self.emulate) / max(1, self.emulate)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"difference_percent": self.percent}
+
+
+def differences(replay: Result, emulate: Result) -> list[Difference]:
+    """Operator by operator; empty when one of the two did not run."""
+    if replay.run is None or emulate.run is None:
+        return []
+    pairs = zip(replay.run.operators, emulate.run.operators, strict=True)
+    return [Difference(a.index, a.type, a.cycles, b.cycles) for a, b in pairs]
+
+
+def summary(found: Sequence[Difference]) -> dict[str, float] | None:
+    """Of the operators' absolute differences the median and the largest, and the signed one of the whole run."""
+    if not found:
+        return None
+    sizes = [abs(one.percent) for one in found]
+    whole = Difference(0, "", sum(one.replay for one in found), sum(one.emulate for one in found))
+    return {"median": median(sizes), "worst": max(sizes), "run": whole.percent}
+
+
+def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
+    """The text that ``mcusim run --fidelity both`` prints."""
+    settings = f"policy {replay.policy}: replay of {replay.kernels} beside emulated {emulate.kernels}"
+    lines = [f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
+    lines += [*(f"  {line}" for line in changed(emulate.machine.changes)), ""]
+    negative = replay.negative or emulate.negative
+    if negative is not None or replay.run is None or emulate.run is None:
+        return "\n".join([*lines, *wrapped(str(negative))])
+    lines += _figures(replay, emulate)
+    lines += ["", "Cycles by cause", *_causes(replay, emulate)]
+    found = differences(replay, emulate)
+    shown = sorted(found, key=lambda one: (-one.emulate, one.index))[:slowest]
+    lines += ["", f"Slowest operators ({len(shown)} of {len(found)})", *_operators(shown)]
+    total = summary(found) or {}
+    lines += ["", f"Operators differ by {total['median']:.1f} % in the median, {total['worst']:.1f} % at most."]
+    lines += ["", "Output", *(f"  {output_text(output)}" for output in emulate.outputs), ""]
+    for result in (replay, emulate):
+        lines += hanging(f"Confidence, {result.fidelity}: {result.confidence}" if result.confidence else "")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _figures(replay: Result, emulate: Result) -> list[str]:
+    rows = [["", "replay", "emulate", "difference"]]
+    for label, name, unit, digits in (
+        ("latency", "latency_ms", "ms", 2),
+        ("energy", "energy_mj", "mJ", 2),
+        ("supply current", "supply_current_ma", "mA", 1),
+    ):
+        a, b = replay.value(name) or 0.0, emulate.value(name) or 0.0
+        rows.append([label, f"{a:,.{digits}f} {unit}", f"{b:,.{digits}f} {unit}", _change(a, b)])
+    return columns(rows)
+
+
+def _causes(replay: Result, emulate: Result) -> list[str]:
+    assert replay.run is not None and emulate.run is not None
+    rows = [["", "replay", "emulate", "difference"]]
+    for cause, cycles in replay.run.by_cause.items():
+        other = emulate.run.by_cause[cause]
+        if cycles or other:
+            rows.append([cause, f"{cycles:,}", f"{other:,}", _change(cycles, other)])
+    a, b = replay.run.cycles, emulate.run.cycles
+    return columns([*rows, ["total", f"{a:,}", f"{b:,}", _change(a, b)]])
+
+
+def _operators(found: Sequence[Difference]) -> list[str]:
+    rows = [["operator", "type", "replay", "emulate", "difference"]]
+    rows += [[str(o.index), o.type, f"{o.replay:,}", f"{o.emulate:,}", percent(o.percent)] for o in found]
+    return columns(rows, left=2)
+
+
+def _change(a: float, b: float) -> str:
+    return percent(100 * (a - b) / b) if b else "-"

@@ -1,0 +1,165 @@
+"""Several results as one table, simulated beside measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from mcusim.report.compare_pairs import differences_lines
+from mcusim.results.measured import error_percent, reference
+from mcusim.results.result import Result, sram_bytes
+from mcusim.text import changed, hanging, kib, percent, rounded, size, wrapped
+
+__all__ = ["Ratio", "compare_table", "ratio"]
+
+# groups of columns: title, then one heading a column; one blank inside a group and two between groups keep 80 columns
+_GROUPS = (
+    ("", ("policy",)),
+    ("latency, ms", ("sim.", "meas", "error")),
+    ("current, mA", ("sim.", "meas")),
+    ("energy, mJ", ("sim.", "meas", "error")),
+    ("SRAM", ("KiB",)),
+    ("arena, KB", ("sim.", "meas", "error")),
+)
+
+Ratio = tuple[float, float | None]
+
+
+def compare_table(results: Sequence[Result]) -> str:
+    """One line per result, grouped by model and machine, at most 80 columns wide.
+
+    SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
+    policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
+    column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
+    :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups stands why runs of
+    a model differ in time (:mod:`mcusim.report.compare_pairs`). Machine keys that were set stand at the end, or in each
+    group when machines differ in them.
+    """
+    exported = {_group(result) for result in results if result.arena_published}
+    lines = _layout([_cells(result, _group(result) in exported) for result in results])
+    table, body = lines[:2], iter(lines[2:])
+    alike = all(result.machine.changes == results[0].machine.changes for result in results)
+    for _, group in groupby(results, key=_group):
+        members = list(group)
+        table += ["", _title(members[0]), *([] if alike else changed(members[0].machine.changes))]
+        table += [_line(result, next(body)) for result in members]
+        table += _ratio_line(members) + _planned_line(members)
+    why = differences_lines(results)
+    table += ["", *why] if why else []
+    return "\n".join([*table, *_footer(results, changed(results[0].machine.changes) if alike and results else [])])
+
+
+def ratio(results: Sequence[Result]) -> Ratio | None:
+    """Latency of ``external`` over that of ``tinyops`` in one group: simulated and, where both were, measured."""
+    by_policy = {result.policy: result for result in results}
+    pair = [by_policy.get(policy) for policy in ("external", "tinyops")]
+    if any(result is None or result.energy is None for result in pair):
+        return None
+    simulated = [result.value("latency_ms") or 0.0 for result in pair if result]
+    published = [result.measured.figures.get("latency_ms") for result in pair if result and result.measured]
+    if not simulated[1]:
+        return None
+    known = [value for value in published if value]
+    return simulated[0] / simulated[1], known[0] / known[1] if len(known) == 2 else None
+
+
+def _group(result: Result) -> tuple[str, str, int | None, tuple[tuple[str, str], ...]]:
+    return result.model, result.machine.name, result.sram_budget, tuple(result.machine.changes.items())
+
+
+def _title(result: Result) -> str:
+    budget = f", SRAM budget {size(result.sram_budget)}" if result.sram_budget else ""
+    return f"{result.model} on {result.machine.name}{budget}"
+
+
+def _cells(result: Result, exported: bool) -> list[str]:
+    measured = result.measured.figures if result.measured else {}
+    arena, published_arena = result.arena(exported), measured.get("arena_bytes")
+    return [
+        result.policy,
+        rounded(result.value("latency_ms")),
+        rounded(measured.get("latency_ms")),
+        percent(result.error_percent("latency_ms"), short=True),
+        rounded(result.value("supply_current_ma")),
+        rounded(measured.get("supply_current_ma")),
+        rounded(result.value("energy_mj")),
+        rounded(measured.get("energy_mj")),
+        percent(result.error_percent("energy_mj"), short=True),
+        kib(sram_bytes(result)),
+        rounded(arena / 1000 if arena else None),
+        rounded(published_arena / 1000 if published_arena else None),
+        percent(result.error_percent("arena_bytes"), short=True),
+    ]
+
+
+def _layout(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Group titles, headings, rows."""
+    headings = [heading for _, group in _GROUPS for heading in group]
+    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
+    titles, lines, start = [], [""] * (1 + len(rows)), 0
+    for title, group in _GROUPS:
+        stop = start + len(group)
+        blank = "  " if start else ""
+        room = max(sum(widths[start:stop]) + len(group) - 1, len(title))
+        titles.append(blank + title.rjust(room))
+        for number, row in enumerate((headings, *rows)):
+            cells = [
+                c.rjust(w) if start else c.ljust(w) for c, w in zip(row[start:stop], widths[start:stop], strict=True)
+            ]
+            lines[number] += blank + " ".join(cells).rjust(room)
+        start = stop
+    return ["".join(titles).rstrip(), *(line.rstrip() for line in lines)]
+
+
+def _line(result: Result, line: str) -> str:
+    if result.fits:
+        return line
+    return "\n".join([line, *wrapped(str(result.negative or result.unusable))])
+
+
+def _ratio_line(members: Sequence[Result]) -> list[str]:
+    found = ratio(members)
+    if found is None:
+        return []
+    simulated, published = found
+    line = f"external/tinyops latency: {simulated:.2f} simulated"
+    if published is not None:
+        line += f", {published:.2f} measured, error {percent(error_percent(simulated, published))}"
+    return [line]
+
+
+def _planned_line(members: Sequence[Result]) -> list[str]:
+    for result in members:
+        arena, error = result.arena(exported=False), result.planned_arena_error
+        if arena is not None and error is not None and arena != result.arena(exported=True):
+            return [f"arena as planned, without PADs: {rounded(arena / 1000)} KB, error {percent(error)}"]
+    return []
+
+
+def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
+    tables: dict[str, list[str]] = {}
+    for published in (result.measured for result in results if result.measured):
+        tables.setdefault(published.source, []).extend(published.tables)
+    sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
+    warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
+    lines = [*changes, *sources, *warnings]
+    if any(result.arena_published and result.fits for result in results):
+        lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
+        lines.append("  that the published networks had these PADs is inferred, not published")
+    if any("random weights" in text for result in results for text in result.assumptions):
+        lines.append("random weights: zoo networks have the published architecture and seeded random weights")
+    lines += _confidence(results)
+    return ["", *lines] if lines else []
+
+
+def _confidence(results: Sequence[Result]) -> list[str]:
+    """How far each machine's rows can be believed, by kernels and policy; ``run`` says why."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for result in results:
+        if result.fits and result.confidence:
+            short = result.confidence.partition(":")[0]
+            found.setdefault((result.machine.name, result.kernels), {})[f"{result.policy} {short}"] = None
+    lines = []
+    for (machine, kernels), texts in found.items():
+        lines += hanging(f"confidence, {machine} with {kernels}: {'; '.join(texts)}")
+    return lines

@@ -1,0 +1,151 @@
+"""``mcusim memory`` as text: the orders, the allocators, what is in use at each step, and where everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.text import changed, columns, rounded, wrapped
+
+__all__ = ["memory_table"]
+
+LONGEST_NAME = 44
+BAR = 24  # characters of the peak
+
+
+def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False) -> str:
+    """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, ``assumptions`` lists
+    what the price of moving tensors rests on."""
+    lines = [_title(plan), ""]
+    lines += columns(_orders(plan), left=3)
+    lines += ["", *columns(_allocators(plan), left=1)]
+    lines += [
+        "",
+        *_verdict(plan),
+        *_tflm(plan),
+        *_price(plan),
+        f"in use at each step, and the first byte behind it ({plan.allocator})",
+        "",
+    ]
+    lines += columns(_steps(plan), left=3)
+    lines += ["", f"who lives when, and where ({plan.allocator}: offsets in the arena)", ""]
+    lines += columns(_residents(plan), left=2)
+    lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
+    lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]
+    lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
+    lines += [f"warning: {warning}" for warning in plan.graph.warnings]
+    return "\n".join(lines)
+
+
+def _title(plan: MemoryPlan) -> str:
+    counted = plan.after.accounting
+    words = ["in the order as stored" if plan.ordering is None else "in the order of least peak"]
+    words += ["in place"] * counted.in_place
+    words += [f"weights {counted.weights}"] * (counted.weights != "flash")
+    return f"{plan.graph.name}, {', '.join(words)}"
+
+
+def _orders(plan: MemoryPlan) -> list[list[str]]:
+    rows = []
+    if plan.changed:
+        rows.append(["peak as stored", _where(plan, plan.before), "", f"{plan.before.timeline.peak:,} B"])
+    rows.append(["peak", _where(plan, plan.after), _proof(plan), f"{plan.after.timeline.peak:,} B"])
+    return rows
+
+
+def _proof(plan: MemoryPlan) -> str:
+    found = plan.ordering
+    if found is None:
+        return ""
+    took = f" ({found.seconds:.1f} s)" if found.seconds > 0.5 else ""
+    gap = f" than {found.bound:,} B: a gap of {(found.peak - found.bound) / max(found.peak, 1):.1%}"
+    return f"no order needs less{'' if found.optimal else gap}{took}"
+
+
+def _where(plan: MemoryPlan, planned: Planned) -> str:
+    step = planned.timeline.bottleneck
+    return "" if step is None else f"at operator {_operator(plan, planned.timeline.order[step])}"
+
+
+def _operator(plan: MemoryPlan, index: int) -> str:
+    return f"{index} {plan.graph.operators[index].type}"
+
+
+def _allocators(plan: MemoryPlan) -> list[list[str]]:
+    rows = [["allocator", "arena B", "above bound", "moves", "moved B"]]
+    for name, placed in plan.after.placed.items():
+        moves = [f"{len(placed.moves):,}", f"{placed.moved_bytes:,}"] if placed.moves else ["", ""]
+        mark = " *" if name == plan.allocator else ""
+        rows.append([f"{name}{mark}", f"{placed.bytes:,}", f"{placed.gap:,}", *moves])
+    return rows
+
+
+def _steps(plan: MemoryPlan) -> list[list[str]]:
+    found, placed = plan.after.timeline, plan.placed
+    rows = [["step", "operator", "", "in use B", "up to B", ""]]
+    tops = placed.tops(found.blocks, len(found.order))
+    for step, (index, used) in enumerate(zip(found.order, found.usage, strict=True)):
+        mark = "bottleneck" if step == found.bottleneck else ""
+        bar = "#" * round(BAR * used / found.peak) if found.peak else ""
+        rows.append([f"{step}", _operator(plan, index), bar, f"{used:,}", f"{tops[step]:,}", mark])
+    return rows
+
+
+def _residents(plan: MemoryPlan) -> list[list[str]]:
+    rows = [["tensors", "name", "bytes", "steps", "offset"]]
+    order = plan.after.timeline.order
+    listed = sorted(enumerate(plan.after.timeline.residents), key=lambda item: (item[1].first, item[0]))
+    for i, one in listed:
+        steps = f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
+        places = _offsets(plan.placed.places[i])
+        rows.append([_tensors(one.tensors), _name(one.name), f"{one.bytes:,}", steps if order else "", places])
+    return rows
+
+
+def _tensors(tensors: Sequence[int]) -> str:
+    return "=".join(map(str, tensors)) if len(tensors) < 5 else f"{tensors[0]}={tensors[1]}=...={tensors[-1]}"
+
+
+def _offsets(places: Sequence[tuple[int, int]]) -> str:
+    shown = [f"{offset:,}" for _, offset in places]
+    return " > ".join(shown if len(shown) < 5 else [*shown[:3], "...", shown[-1]])
+
+
+def _name(name: str) -> str:
+    plain = "".join(c if c.isprintable() else "?" for c in name)
+    return plain if len(plain) <= LONGEST_NAME else f"...{plain[3 - LONGEST_NAME :]}"
+
+
+def _tflm(plan: MemoryPlan) -> list[str]:
+    """What TFLM makes of it, which is more where its kernels ask for scratch buffers."""
+    if plan.tflm_head is None:
+        return []
+    scratch = plan.tflm_head - plan.placed.bytes
+    why = f", {scratch:,} more for its reference kernels' scratch buffers and unused tensors" if scratch > 0 else ""
+    return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}"), ""]
+
+
+def _price(plan: MemoryPlan) -> list[str]:
+    if not plan.defragmentation:
+        return []
+    rows = [["moving tensors together", "cycles", "ms", "mJ", "most of it"]]
+    for one in plan.defragmentation:
+        cause = max(one.by_cause, key=lambda name: one.by_cause[name], default="")
+        rows.append([f"by {one.copy}", f"{one.cycles:,}", rounded(1e3 * one.seconds), rounded(one.energy_mj), cause])
+    return [*columns(rows), ""]
+
+
+def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
+    if not listed:
+        return [f"Moving rests on {len(plan.assumptions)} assumptions; --assumptions lists them, --json too."]
+    return ["Assumptions (moving)", *(line for text in plan.assumptions for line in wrapped(text))]
+
+
+def _verdict(plan: MemoryPlan) -> list[str]:
+    if plan.machine is None or plan.room is None:
+        return []
+    verb = "fits into" if plan.fits else "does not fit into"
+    room = f"{plan.room.name} of {plan.machine.name}: {plan.placed.bytes:,} of {plan.room.size:,} B"
+    told = wrapped(f"the arena of the {plan.allocator} allocator {verb} {room}")
+    return [*told, *(f"  {line}" for line in changed(plan.machine.changes)), ""]

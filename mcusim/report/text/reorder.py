@@ -1,0 +1,88 @@
+"""What ``mcusim reorder`` says, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcusim.model.graph import Graph
+from mcusim.plan.ordering import Ordering
+from mcusim.text import columns
+
+__all__ = ["Reordered", "reorder_json", "reorder_table"]
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """``graph`` as stored, ``found`` its best order, ``data`` the bytes of the file in that order.
+
+    ``before``, ``after``: bytes alive at each step of both orders.
+    """
+
+    graph: Graph
+    found: Ordering
+    data: bytes
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def peak_before(self) -> int:
+        return max(self.before, default=0)
+
+
+def reorder_json(result: Reordered, file: str) -> dict[str, Any]:
+    """``model file peak_before peak_after lower_bound optimal seconds order`` and the bytes alive at each step."""
+    found = result.found
+    return {
+        "model": result.graph.name,
+        "file": file,
+        "file_bytes": len(result.data),
+        "peak_before": result.peak_before,
+        "peak_after": found.peak,
+        "lower_bound": found.bound,
+        "optimal": found.optimal,
+        "seconds": round(found.seconds, 3),
+        "order": list(found.order),
+        "usage_before": list(result.before),
+        "usage_after": list(result.after),
+        "warnings": list(result.graph.warnings),
+    }
+
+
+def reorder_table(result: Reordered, file: str, operators: bool) -> str:
+    """The text that ``mcusim reorder`` prints; ``operators``: with the bytes alive at every step of both orders."""
+    found, graph = result.found, result.graph
+    before, after = result.peak_before, found.peak
+    less = f"{(after - before) / before:+.1%}" if before else "-"
+    gap = f"no order needs less than {found.bound:,} B: a gap of {(after - found.bound) / max(after, 1):.1%}"
+    proof = "no order needs less" if found.optimal else gap
+    lines = [f"{graph.name} -> {file}", ""]
+    lines += columns(
+        [
+            ["peak as stored", _where(graph, range(len(result.before)), result.before), f"{before:,} B"],
+            ["peak reordered", _where(graph, found.order, result.after), f"{after:,} B"],
+        ],
+        left=2,
+    )
+    lines += ["", f"  {less}; {proof} ({found.seconds:.2f} s)"]
+    if after == before:
+        lines.append("  the order as stored is kept")
+    if operators:
+        rows = [["step", "as stored", "B", "reordered", "B"]]
+        for step, (own, new) in enumerate(zip(result.before, result.after, strict=True)):
+            old = found.order[step]
+            mark = [" *" if own == before else "", " *" if new == after else ""]
+            rows.append([f"{step}", _name(graph, step), f"{own:,}{mark[0]}", _name(graph, old), f"{new:,}{mark[1]}"])
+        lines += ["", *columns(rows, left=2)]
+    lines += [f"warning: {warning}" for warning in graph.warnings]
+    return "\n".join(lines)
+
+
+def _where(graph: Graph, order: Sequence[int], usage: Sequence[int]) -> str:
+    step = max(range(len(usage)), key=lambda s: usage[s], default=None)
+    return "" if step is None else f"at operator {_name(graph, order[step])}"
+
+
+def _name(graph: Graph, index: int) -> str:
+    return f"{index} {graph.operators[index].type}"

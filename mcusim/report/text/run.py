@@ -1,0 +1,121 @@
+"""One result as text: summary, memory, cycles by cause, slowest operators, what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcusim.results.measured import Measured
+from mcusim.results.outputs import output_text
+from mcusim.results.result import Result
+from mcusim.text import changed, columns, hanging, percent, rounded, size, wrapped
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["run_table"]
+
+
+def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
+    """The text that ``mcusim run`` prints, at most 80 columns wide except for long names and assumptions.
+
+    ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
+    """
+    settings = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    if result.run is not None and "buffering" in result.run.header.options:
+        settings += f", {result.run.header.options['buffering']} buffering"
+    lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
+    lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
+    if result.run is None:
+        return "\n".join([*lines, *wrapped(str(result.negative or result.unusable))])
+    lines += _summary(result, result.run)
+    lines += ["", "Peak memory", *_memory(result, result.run)]
+    lines += ["", "Cycles by cause", *_causes(result.run)]
+    lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
+    lines += _slowest(result.run, slowest)
+    if result.outputs:
+        lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
+    lines += ["", *_rests_on(result, assumptions)]
+    return "\n".join(lines)
+
+
+def _summary(result: Result, run: Run) -> list[str]:
+    measured = result.measured
+    rows = [["latency", f"{result.value('latency_ms'):,.2f} ms", _beside(result, "latency_ms")]]
+    rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
+    rows.append(["energy", f"{result.value('energy_mj'):,.2f} mJ", _beside(result, "energy_mj")])
+    rows.append(["supply current", f"{result.value('supply_current_ma'):.1f} mA", _beside(result, "supply_current_ma")])
+    per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
+    rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
+    issued = run.counters.get("instructions")
+    if issued:
+        each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
+        rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
+    return _with_remark(rows) + _source(measured)
+
+
+def _with_remark(rows: list[list[str]]) -> list[str]:
+    """Label, number, remark: the number to the right, the remark to the left."""
+    plain = columns([row[:2] for row in rows])
+    return [f"{line}  {row[2]}".rstrip() for line, row in zip(plain, rows, strict=True)]
+
+
+def _beside(result: Result, name: str) -> str:
+    if result.measured is None or name not in result.measured.figures:
+        return ""
+    return f"measured {rounded(result.measured.figures[name])}, error {percent(result.error_percent(name))}"
+
+
+def _source(measured: Measured | None) -> list[str]:
+    return [f"  measured: {measured.reference}"] if measured else []
+
+
+def _memory(result: Result, run: Run) -> list[str]:
+    rows = []
+    for name, used in sorted(run.header.peak_bytes.items()):
+        region = result.machine.memory.get(name)
+        share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
+        rows.append([name, size(used), share])
+    memory = run.header.memory
+    parts = ("activations", "scratch", "overlay", "runtime", "weights")
+    text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
+    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *_arena(result, memory.arena)]
+
+
+def _arena(result: Result, planned: int) -> list[str]:
+    if result.measured is None or "arena_bytes" not in result.measured.figures:
+        return [f"  TFLM-style arena {planned / 1000:,.1f} KB (KB = 1000)"]
+    exported, measured = (result.value("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
+    error = percent(result.error_percent("arena_bytes"))
+    if planned == result.arena(exported=True):  # the PADs are in the network
+        return [f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}"]
+    return [
+        f"  TFLM-style arena {exported:,.1f} KB (KB = 1000) measured {measured:.0f}, error {error}",
+        "    with explicit PADs, which the published network is inferred to have had",
+        f"    as planned, without PADs: {planned / 1000:,.1f} KB, error {percent(result.planned_arena_error)}",
+    ]
+
+
+def _causes(run: Run) -> list[str]:
+    total = run.cycles or 1
+    shown = {cause: cycles for cause, cycles in run.by_cause.items() if cycles}
+    return columns([[cause, f"{cycles:,}", f"{100 * cycles / total:.1f} %"] for cause, cycles in shown.items()])
+
+
+def _slowest(run: Run, count: int) -> list[str]:
+    total = run.cycles or 1
+    rows = [["operator", "type", "tiles", "cycles", "share", "most of it"]]
+    for operator in sorted(run.operators, key=lambda o: (-o.cycles, o.index))[:count]:
+        cause = max(operator.by_cause, key=lambda c: operator.by_cause[c], default="-")
+        share = f"{100 * operator.cycles / total:.1f} %"
+        rows.append([str(operator.index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
+    return columns(rows, left=2)
+
+
+def _rests_on(result: Result, listed: bool) -> list[str]:
+    lines = [f"warning: {warning}" for warning in result.warnings]
+    count = len(result.assumptions)
+    if not listed:
+        lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")
+    else:
+        lines += [f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
+    return lines + hanging(f"Confidence: {result.confidence}" if result.confidence else "")

@@ -1,0 +1,81 @@
+"""A sweep as text: how its points ended, and the best of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcusim.text import columns, rounded, wrapped
+
+__all__ = ["estimate_text", "sweep_table"]
+
+_BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
+_MODELS = 5  # that are told
+_REASONS = 3  # of failed points that are told
+_SHOWN = 34  # columns of an input's value
+Rows = Sequence[Mapping[str, Any]]
+
+
+def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
+    """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, with those of
+    ``inputs`` that differ; and why points failed. Of equals the first is named."""
+    counts = Counter(str(row["status"]) for row in rows)
+    ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    lines = [f"{name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
+    varied = [key for key in inputs if key != "model" and len({repr(row[key]) for row in rows}) > 1]
+    models = list(dict.fromkeys(row["model"] for row in rows if row["status"] == "ok"))
+    for model in models[:_MODELS]:
+        ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
+        lines += ["", f"  {_short(model)}", *_best(ran, varied)]
+    if len(models) > _MODELS:
+        lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
+    reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
+    for reason, count in reasons.most_common(_REASONS):
+        lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]
+    if len(reasons) > _REASONS:
+        more = len(reasons) - _REASONS
+        lines += ["", f"  and {more:,} other {_plural('reason', more)}: the column error has them"]
+    return "\n".join(lines)
+
+
+def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
+    table = [["", *(_tail(key) for key in varied), "ms", "mJ", "SRAM KiB"]]
+    for title, column in _BEST:
+        best = min(ran, key=lambda row: row[column])
+        figures = [rounded(best["latency_ms"]), rounded(best["energy_mj"]), f"{best['peak_sram_bytes'] / 1024:.0f}"]
+        table.append([title, *(_short(best[key]) for key in varied), *figures])
+    return columns(table, left=1 + len(varied), indent=4)
+
+
+def _tail(key: str) -> str:
+    """The end of a long machine key: ``timing.tRCD``."""
+    return ".".join(key.split(".")[-2:])
+
+
+def _short(value: object) -> str:
+    text = "-" if value is None else str(value)
+    return text if len(text) <= _SHOWN else f"…{text[1 - _SHOWN :]}"
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def estimate_text(name: str, found: Mapping[str, Any]) -> str:
+    """What a dry run found: points, runs and seconds."""
+    points, drawn, seconds = found["points"], found["points_before_filters"], found["seconds"]
+    kept = f" of {drawn:,} before the filters" if drawn != points else ""
+    shared = f", {found['runs']:,} different runs" if found["runs"] != points else ""
+    lines = [f"{name}: {points:,} {_plural('point', points)}{kept}{shared}"]
+    if seconds is None:
+        return "\n".join([*lines, "  no point that was tried ran, so that the time is not known"])
+    share = "in one process" if found["jobs"] == 1 else f"in {found['jobs']} processes"
+    timed = "1 point that was timed" if found["timed"] == 1 else f"{found['timed']} points that were timed"
+    return "\n".join([*lines, f"  about {_duration(seconds)} {share}, by {timed}"])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,170 @@
+"""What a row is computed with besides model and machine, and the check of arguments that come from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.plan import OVERLAYS, PlanOptions, require_effect
+from mcusim.request.kernel_choice import DEFAULT_KERNELS, FIDELITIES, default_kernels
+from mcusim.request.tensors import Input
+from mcusim.units import parse_size
+
+__all__ = [
+    "DEFAULT_KERNELS",
+    "MACHINE",
+    "MODEL",
+    "NAME",
+    "Execution",
+    "Kinds",
+    "Settings",
+    "base_settings",
+    "expect",
+    "expect_overrides",
+    "many",
+    "settings",
+]
+
+Kinds = tuple[tuple[type, ...], str]
+MODEL: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
+MACHINE: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
+NAME: Kinds = (str,), "a text"
+MOST = 10**12  # cycles or instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How kernels are executed: their ``code``'s region, an interpreter's cycles an operator (None: the defaults).
+
+    Of fidelity ``emulate`` alone: ``inputs``, ``.npy`` files or arrays; ``most_instructions`` of a kernel call;
+    ``progress``, called with the MACs done and all there are; ``observe``, called with an operator's index and outputs.
+    """
+
+    code: str | None = None
+    overhead: int | None = None
+    inputs: Input | Sequence[Input] | None = None
+    most_instructions: int | None = None
+    progress: Callable[[int, int], object] | None = None
+    observe: Callable[[int, list[Any]], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a row is computed with, besides model and machine."""
+
+    policy: str = "internal"
+    kernels: str = DEFAULT_KERNELS
+    options: PlanOptions = field(default_factory=PlanOptions)
+    fidelity: str = "replay"
+    execution: Execution = field(default_factory=Execution)
+
+
+def expect(argument: str, value: object, kinds: Kinds) -> None:
+    """Raise UsageError naming ``argument`` when ``value`` is none of ``kinds``."""
+    types, wanted = kinds
+    if not isinstance(value, types):
+        raise UsageError(f"{argument} = {repr(value)[:80]}: must be {wanted}, not {type(value).__name__}")
+
+
+def many(argument: str, value: Any, kinds: Kinds) -> list[Any]:
+    """``value`` as a list: one item of ``kinds`` alone, or an iterable of such. Raises UsageError."""
+    if isinstance(value, kinds[0]):
+        return [value]
+    if not isinstance(value, Iterable):
+        expect(argument, value, (kinds[0], f"{kinds[1]}, or several"))
+    items = list(value)
+    for item in items:
+        expect(argument, item, kinds)
+    return items
+
+
+def expect_overrides(overrides: object) -> None:
+    """Raise UsageError unless ``overrides`` is None or a mapping from machine keys."""
+    if overrides is not None:
+        expect("overrides", overrides, ((Mapping,), "a mapping of machine keys to values"))
+        many("overrides", overrides, ((str,), "a mapping whose keys are machine keys"))
+
+
+def settings(
+    policy: str,
+    kernels: str | None,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+    execution: Execution | None = None,
+    buffering: str | None = None,
+) -> Settings:
+    """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
+    option without effect."""
+    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering)
+    require_effect([policy], sram_budget, overlay, buffering)
+    return found
+
+
+def base_settings(
+    kernels: str | None,
+    sram_budget: int | str | None,
+    weights: str | None,
+    overlay: Iterable[str] | None,
+    fidelity: str,
+    policy: str = "internal",
+    execution: Execution | None = None,
+    buffering: str | None = None,
+) -> Settings:
+    """:func:`settings` for several policies, which may each take other options."""
+    for argument, value in (("policy", policy), ("fidelity", fidelity)):
+        expect(argument, value, NAME)
+    if fidelity not in FIDELITIES:
+        raise UsageError(
+            f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}; for `mcusim run` also both"
+        )
+    expect("kernels", kernels, ((str, type(None)), "a text"))
+    if weights is not None:
+        expect("weights", weights, ((str,), "the name of a region or None"))
+    if isinstance(overlay, str):
+        overlay = overlay.split(",")
+    copied = OVERLAYS if overlay is None else many("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
+    if buffering is not None:
+        expect("buffering", buffering, NAME)
+    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double")
+    chosen = kernels if kernels is not None else default_kernels(fidelity)
+    return Settings(policy, chosen, options, fidelity, _execution(execution or Execution(), fidelity))
+
+
+def _execution(asked: Execution, fidelity: str) -> Execution:
+    """``asked``, checked: whole numbers, and nothing that has no effect."""
+    if asked.code is not None:
+        expect("code", asked.code, ((str,), "the name of a region or None"))
+    _whole("operator_overhead", asked.overhead, 0)
+    _whole("max_instructions", asked.most_instructions, 1)
+    if fidelity == "replay":
+        for option, given in (("input", asked.inputs), ("max-instructions", asked.most_instructions)):
+            if given is not None:
+                raise UsageError(f"--{option} has no effect with --fidelity replay; it is for emulate")
+    return asked
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST:
+        raise UsageError(f"{name} = {repr(value)[:80]}: must be a whole number from {least} to {MOST:,}, or None")
+
+
+def _budget(sram_budget: object) -> int | None:
+    if sram_budget is None:
+        return None
+    if isinstance(sram_budget, str):
+        return parse_size(sram_budget)
+    wanted = 'whole bytes, text with a unit ("256 KiB") or None'
+    if isinstance(sram_budget, bool):
+        raise UsageError(f"sram_budget = {sram_budget}: must be {wanted}, not bool")
+    expect("sram_budget", sram_budget, ((Integral,), wanted))
+    return int(sram_budget)  # type: ignore[call-overload,no-any-return]

@@ -1,0 +1,116 @@
+"""What a result rests on beyond data sheets and measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from mcusim.machine.description import DeviceKind, Figure, Machine
+from mcusim.results.energy import uses, waiting
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import Run
+
+__all__ = ["assumptions", "machine_assumptions"]
+
+_EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
+
+
+def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
+    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run rests on, then which external memory's
+    energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
+    warnings), without repetitions.
+
+    A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
+    any, a power figure when :func:`~mcusim.results.energy.energy` uses it, cache maintenance when there was some. Core,
+    bus and the other cache figures always count.
+
+    Leaves out figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
+    """
+    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
+    lines += _no_energy(set(_regions(run)), machine)
+    lines += run.assumptions
+    if run.header.random_weights:
+        lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
+    lines += run.header.warnings
+    return tuple(dict.fromkeys(lines))
+
+
+def machine_assumptions(
+    machine: Machine, regions: Collection[str], maintained: bool, energy: bool = False
+) -> tuple[str, ...]:
+    """Every figure with basis ``assumed`` or ``calibrated`` that the cycles of a program on the core rest on.
+
+    ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. ``energy`` adds what
+    its :func:`~mcusim.results.energy.delivered` energy rests on, and the external memories whose energy is not in it.
+    Leaves out DMA, which such a run does not have, and the words that peripherals read, which cost nothing.
+    """
+    kinds = {machine.memory[name].kind for name in regions}
+
+    def counts(figure: Figure) -> bool:
+        table, _, rest = figure.key.partition(".")
+        if figure.basis not in ("assumed", "calibrated") or table in ("dma", "peripherals"):
+            return False
+        if table == "memory":
+            return rest.partition(".")[0] in regions
+        if table == "power":
+            return energy and _power_counts(rest, regions, kinds, dma=False)
+        return maintained or not figure.key.endswith(".maintenance")
+
+    lines = [_line(figure) for figure in machine.figures.values() if counts(figure)]
+    return (*lines, *(_no_energy(regions, machine) if energy else ()))
+
+
+def _line(figure: Figure) -> str:
+    source = f": {figure.source}" if figure.source else ""
+    return f"{figure.key} = {figure.text} ({figure.basis}{source})"
+
+
+def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
+    if figure.basis not in ("assumed", "calibrated"):
+        return False
+    table, _, rest = figure.key.partition(".")
+    name = rest.partition(".")[0]
+    if table == "memory":
+        unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
+        return name in set(_regions(run)) and not unused
+    if table == "peripherals":
+        return False  # only a program that runs instruction by instruction reads them
+    if table == "dma":
+        return any(lane.partition(".")[0] == name for lane in run.busy)
+    if table == "power":
+        if rest == "stalled":
+            return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
+        kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}
+        return _power_counts(rest, set(_regions(run)), kinds, any(event.kind == "transfer" for event in run.events))
+    return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
+
+
+def _power_counts(key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:
+    """Whether ``power.<key>`` is in the energy of what uses ``regions`` and memories of these ``kinds``."""
+    name, _, region = key.partition(".")
+    if name == "energy_per_byte":
+        return region in regions
+    if name in ("sdram_active", "qspi_active"):
+        return name.removesuffix("_active") in kinds
+    return name != "dma_active" or dma
+
+
+def _no_energy(regions: Collection[str], machine: Machine) -> Iterator[str]:
+    """External memories among ``regions`` whose current or energy of accesses the power table leaves at nothing."""
+    power = machine.power
+    currents = {"sdram": power.sdram_active, "qspi": power.qspi_active}
+    used = [region for name, region in machine.memory.items() if name in regions and region.kind in currents]
+    for kind in dict.fromkeys(region.kind for region in used):
+        if not currents[kind]:
+            yield f"power.{kind}_active = 0 A: the memory's current is not in the energy"
+    for region in used:
+        if region.name not in power.energy_per_byte:
+            yield f"power.energy_per_byte has no {region.name}: its accesses are not in the energy"
+        elif not power.energy_per_byte[region.name]:
+            yield f"power.energy_per_byte.{region.name} = 0 J: its accesses are not in the energy"
+
+
+def _regions(run: Run) -> Iterator[str]:
+    yield from (name for name, traffic in run.traffic.items() if traffic.total)
+    yield from (name for name, bytes in run.header.peak_bytes.items() if bytes)

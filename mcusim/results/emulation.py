@@ -1,0 +1,94 @@
+"""What one emulated program left behind, as data for the tables, JSON and callgrind files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mcusim.cpu.faults import Stop
+    from mcusim.cpu.image.image import Image
+    from mcusim.cpu.profile import Profile
+    from mcusim.machine.description import Machine
+
+__all__ = ["Dump", "EmulationResult", "StackUse", "place"]
+
+
+@dataclass(frozen=True, slots=True)
+class StackUse:
+    """``top`` is where it began; ``limit`` the lowest address it may reach, 0 when unknown; ``used`` bytes at most."""
+
+    top: int
+    limit: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """``data`` as it stood at ``address`` after the run; ``name`` is the symbol asked for, if it was one."""
+
+    address: int
+    data: bytes
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class EmulationResult:
+    """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
+
+    ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
+    from the first instruction. ``dumps`` in the order asked for.
+    """
+
+    machine: Machine = field(repr=False)
+    image: Image = field(repr=False)
+    started: Literal["reset", "entry", "call"]
+    pc: int
+    caches: bool
+    stop: Stop
+    profile: Profile = field(repr=False)
+    stack: StackUse
+    registers: dict[str, int]
+    arguments: tuple[int, ...] = ()
+    result: int | None = None
+    dumps: tuple[Dump, ...] = field(default=(), repr=False)
+    assumptions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The table that ``mcusim emulate`` prints."""
+        from mcusim.report.text.emulation_table import emulation_table
+
+        return emulation_table(self)
+
+    @property
+    def name(self) -> str:
+        """The program's file name."""
+        return PurePath(self.image.path).name
+
+    @property
+    def seconds(self) -> float:
+        """Simulated time at the core's clock."""
+        return self.profile.cycles / self.machine.core.clock
+
+    @property
+    def ipc(self) -> float:
+        """Instructions per cycle; 0 when nothing ran."""
+        return self.profile.issued / self.profile.cycles if self.profile.cycles else 0.0
+
+    @property
+    def exit_status(self) -> int:
+        """What the command line returns: 0 for a program that ended well, 130 when interrupted, else 1."""
+        if self.stop.kind == "interrupted":
+            return 130
+        ended = self.stop.kind in ("returned", "idle", "loop") or (self.stop.kind == "exit" and self.stop.status == 0)
+        return 0 if ended else 1
+
+
+def place(image: Image, address: int) -> str:
+    """``function+0x1c``, or the bare address where no function is known."""
+    found = image.function_at(address)
+    if found is None:
+        return f"{address:#010x}"
+    name, offset = found
+    return f"{name}+{offset:#x}" if offset else name

@@ -1,0 +1,203 @@
+"""The outcome of one simulation, and its JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import DoesNotFit, KernelFault
+from mcusim.machine.description import Machine
+from mcusim.results.energy import Energy
+from mcusim.results.measured import Measured, error_percent
+from mcusim.results.outputs import Output, output_json
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from mcusim.engine.run import Run
+
+__all__ = ["Result", "sram_bytes", "to_json"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row: a model on a machine under a policy.
+
+    Exactly one of ``run``, ``does_not_fit``, ``fault`` and ``unusable`` is set. ``outputs`` are what an emulated
+    network computed.
+
+    ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
+    memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
+    asked for, in bytes; None when there was none. ``confidence`` says what the published results of this machine, these
+    kernels and this policy make of a run.
+    """
+
+    model: str
+    machine: Machine
+    policy: str
+    kernels: str
+    fidelity: str
+    macs: int | None
+    run: Run | None = None
+    energy: Energy | None = None
+    does_not_fit: DoesNotFit | None = None
+    unusable: str | None = None
+    sram_budget: int | None = None
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    measured: Measured | None = None
+    fault: KernelFault | None = None
+    outputs: tuple[Output, ...] = ()
+    confidence: str | None = None
+
+    @property
+    def negative(self) -> DoesNotFit | KernelFault | None:
+        """The verdict that there is no run."""
+        return self.does_not_fit or self.fault
+
+    def table(self) -> str:
+        """The text that ``mcusim run`` prints."""
+        from mcusim.report.text.run import run_table
+
+        return run_table(self)
+
+    def figure(self) -> Figure:
+        """Lanes over time and cycles by operator as a plotly figure
+        (:func:`mcusim.report.html.notebook.result_figure`).
+        """
+        from mcusim.report.html.notebook import result_figure
+
+        return result_figure(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: :func:`mcusim.report.html.notebook.result_html`."""
+        from mcusim.report.html.notebook import result_html
+
+        return result_html(self)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model ran."""
+        return self.run is not None
+
+    def value(self, name: str) -> float | None:
+        """A simulated figure by the name of its measured counterpart; None when there is no run.
+
+        Where an arena is published, ``arena_bytes`` is that of the network with explicit PADs before padded strided
+        windows: the published networks are inferred to have had them (:mod:`mcusim.plan.pytorch_arena`). Elsewhere it
+        is the arena as planned.
+        """
+        if self.run is None or self.energy is None:
+            return None
+        if name == "arena_bytes":
+            return self.arena(self.arena_published)
+        value: float = getattr(self.energy, name)
+        return value
+
+    def arena(self, exported: bool) -> int | None:
+        """Bytes of the arena as planned, or as ``exported``, with explicit PADs; None when there is no run."""
+        if self.run is None:
+            return None
+        memory = self.run.header.memory
+        return memory.arena if not exported or memory.arena_exported is None else memory.arena_exported
+
+    @property
+    def arena_published(self) -> bool:
+        """Whether there is a published arena to compare with."""
+        return self.measured is not None and "arena_bytes" in self.measured.figures
+
+    @property
+    def planned_arena_error(self) -> float | None:
+        """Error of the arena as planned against the published one, in percent; None when one of the two is missing."""
+        planned, measured = self.arena(False), self.measured.figures.get("arena_bytes") if self.measured else None
+        return None if planned is None or measured is None else error_percent(planned, measured)
+
+    def error_percent(self, name: str) -> float | None:
+        """Error of a figure against its published measurement; None when one of the two is missing."""
+        simulated = self.value(name)
+        measured = self.measured.figures.get(name) if self.measured else None
+        return None if simulated is None or measured is None else error_percent(simulated, measured)
+
+
+def sram_bytes(result: Result) -> int | None:
+    """Peak bytes in on-chip RAM (SRAM and TCM regions together); None when there is no run."""
+    if result.run is None:
+        return None
+    kinds = {name: region.kind for name, region in result.machine.memory.items()}
+    return sum(n for name, n in result.run.header.peak_bytes.items() if kinds.get(name) in ("sram", "tcm"))
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
+
+    Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
+    ``fault`` or ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
+    ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
+    ``confidence`` begins with ``latency validated to x %``, ``calibrated`` or ``extrapolated``; null without a run.
+    """
+    row: dict[str, Any] = {
+        "model": result.model,
+        "machine": result.machine.name,
+        "policy": result.policy,
+        "kernels": result.kernels,
+        "fidelity": result.fidelity,
+        "fits": result.fits,
+        "sram_budget": result.sram_budget,
+        "set": dict(result.machine.changes),
+        **_figures(result),
+        "confidence": result.confidence,
+        "assumptions": list(result.assumptions),
+        "warnings": list(result.warnings),
+    }
+    if result.does_not_fit is not None:
+        reason = result.does_not_fit
+        row["does_not_fit"] = {name: getattr(reason, name) for name in ("region", "needed", "available", "what")}
+    if result.fault is not None:
+        fault = ("operator", "type", "tile", "tiles", "symbol", "kind", "text", "pc", "address", "line")
+        row["fault"] = {name: getattr(result.fault, name) for name in fault}
+    if result.outputs:
+        row["outputs"] = [output_json(output) for output in result.outputs]
+    if result.unusable is not None:
+        row["unusable"] = result.unusable
+    if result.measured is not None:
+        row["measured"] = _measured(result, result.measured)
+    return row
+
+
+def _figures(result: Result) -> dict[str, Any]:
+    run, energy = result.run, result.energy
+    memory = asdict(run.header.memory) if run else None
+    return {
+        "cycles": run.cycles if run else None,
+        "clock_hz": result.machine.core.clock,
+        "latency_ms": energy.latency_ms if energy else None,
+        "energy_mj": energy.energy_mj if energy else None,
+        "supply_current_ma": energy.supply_current_ma if energy else None,
+        "macs": result.macs,
+        "peak_bytes": dict(sorted(run.header.peak_bytes.items())) if run else None,
+        "peak_sram_bytes": sram_bytes(result),
+        "memory": memory,
+        "cycles_by_cause": dict(run.by_cause) if run else None,
+        "operators": [_operator(o) for o in run.operators] if run else None,
+        "traffic": {name: asdict(t) for name, t in run.traffic.items()} if run else None,
+        "busy": dict(run.busy) if run else None,
+        "counters": dict(run.counters) if run else None,
+    }
+
+
+def _operator(operator: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {name: getattr(operator, name) for name in ("index", "type", "cycles", "tiles")}
+    row["cycles_by_cause"] = dict(operator.by_cause)
+    return row
+
+
+def _measured(result: Result, measured: Measured) -> dict[str, Any]:
+    errors = {name: result.error_percent(name) for name in measured.figures}
+    known: Mapping[str, float] = {name: error for name, error in errors.items() if error is not None}
+    return {
+        **measured.figures,
+        "source": measured.reference,
+        "use": dict(measured.use),
+        "error_percent": dict(known),
+    }

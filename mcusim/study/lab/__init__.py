@@ -1,7 +1,0 @@
-"""Labs: guided exercises in which a student predicts, runs, compares and explains."""
-
-from mcusim.study.lab.book import Book, open_lab
-from mcusim.study.lab.lab_file import lab_names, read_lab
-from mcusim.study.lab.session import LEAVE, Session
-
-__all__ = ["LEAVE", "Book", "Session", "lab_names", "open_lab", "read_lab"]

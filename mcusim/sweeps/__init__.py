@@ -1,0 +1,9 @@
+"""Studies of many points: :func:`sweep` runs what :func:`read_study` reads."""
+
+from mcusim.sweeps.estimate import estimate
+from mcusim.sweeps.shipped import study_names
+from mcusim.sweeps.study import Axis, Sampling, Study
+from mcusim.sweeps.study_file import read_study
+from mcusim.sweeps.sweep import sweep, sweep_table
+
+__all__ = ["Axis", "Sampling", "Study", "estimate", "read_study", "study_names", "sweep", "sweep_table"]

@@ -1,0 +1,101 @@
+"""What the files of a study hold, told by a hash: a row rests on it, and every computer has to have the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+
+from mcusim.errors import InputError
+from mcusim.evidence.published.stored import stored_rows
+from mcusim.evidence.validate.cache import code_sha256
+from mcusim.kernels import load_profile, profile_names
+from mcusim.kernels.kernel_set import set_names
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+
+__all__ = [
+    "check_kernels",
+    "graph_of",
+    "kernels_sha256",
+    "machine_of",
+    "machine_sha256",
+    "mcusim_sha256",
+    "model_sha256",
+]
+
+
+@cache
+def mcusim_sha256() -> str:
+    """Of mcusim's code with the kernels that ship, and of the validated rows that ``confidence`` is told by."""
+    return hashlib.sha256(f"{code_sha256()}{stored_rows()}".encode()).hexdigest()
+
+
+def model_sha256(path: str) -> str:
+    """Of a model. Raises ModelError."""
+    from mcusim.model import load_model
+
+    return load_model(path).sha256
+
+
+def machine_sha256(path: str) -> str:
+    """Of a machine as it is read, with what it extends. Raises MachineError."""
+    return _machine_sha256(load_machine(path))
+
+
+def _machine_sha256(machine: Machine) -> str:
+    return hashlib.sha256(repr(replace(machine, path="")).encode()).hexdigest()
+
+
+def kernels_sha256(path: str) -> str:
+    """Of kernels given by path; empty for those that ship."""
+    if path in (*profile_names(), *set_names()):
+        return ""
+    digest = hashlib.sha256()
+    if path.endswith(".toml") and Path(path).name != "manifest.toml":
+        digest.update(repr(load_profile(path)).encode())  # as this process has read it
+    for file in _files(Path(path)):
+        digest.update(f"{file.name}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A profile, or what is in the folder of a kernel set."""
+    folder = path.parent if path.name == "manifest.toml" else path
+    if folder.is_dir():
+        yield from sorted(file for file in folder.iterdir() if file.suffix in (".toml", ".elf") and file.is_file())
+    elif path.is_file():
+        yield path
+
+
+@lru_cache(maxsize=4)
+def graph_of(path: str, sha256: str) -> Graph:
+    """The model at ``path``. Raises ModelError, and InputError when it is another one."""
+    from mcusim.model import load_model
+
+    graph = load_model(path)
+    _require("model", path, graph.sha256, sha256)
+    return graph
+
+
+@lru_cache(maxsize=32)
+def machine_of(path: str, sha256: str) -> Machine:
+    """The machine at ``path``. Raises MachineError, and InputError when it is another one."""
+    machine = load_machine(path)
+    _require("machine", path, _machine_sha256(machine), sha256)
+    return machine
+
+
+@lru_cache(maxsize=32)
+def check_kernels(path: str, sha256: str) -> None:
+    """Raise InputError when the kernels at ``path`` are others."""
+    _require("kernels", path, kernels_sha256(path), sha256)
+
+
+def _require(what: str, path: str, found: str, wanted: str) -> None:
+    if found != wanted:
+        raise InputError(f"{what} {path[:200]}: not the same as where the sweep was started")

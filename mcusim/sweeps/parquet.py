@@ -1,0 +1,140 @@
+"""The rows of a sweep as a table: one Parquet file that pandas opens, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import UsageError
+from mcusim.sweeps.axis_values import REGIONS
+from mcusim.sweeps.expressions import Value
+from mcusim.sweeps.points import Point
+from mcusim.sweeps.study import OUTPUTS, TAIL, Study
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["check_derived", "table", "write_table"]
+
+_TEXTS = ("status", "error", "confidence", "version", "key", *REGIONS)
+_FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
+Row = Mapping[str, Any]
+
+
+def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row]) -> pyarrow.Table:
+    """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, then
+    ``confidence version key``. Missing values are null. ``study``'s text is in the metadata.
+
+    Raises StudyError when a derived column cannot be computed.
+    """
+    import pyarrow as pa
+
+    from mcusim._version import __version__
+
+    columns: dict[str, list[Value]] = {name: [p[n] for p in points] for n, name in enumerate(study.inputs)}
+    peaks = sorted({name for row in rows for name in row if name.startswith("peak_")} - set(OUTPUTS))
+    at = OUTPUTS.index("peak_sram_bytes") + 1
+    for name in (*OUTPUTS[:at], *peaks, *OUTPUTS[at:]):
+        columns[name] = [row.get(name) for row in rows]
+    columns |= _derived(study, columns, len(rows))
+    columns |= {"confidence": [row.get("confidence") for row in rows]}
+    columns |= {"version": [__version__] * len(rows), "key": list(keys)}
+    assert tuple(columns)[-len(TAIL) :] == TAIL
+    arrays = {name: _array(name, values, name in study.derived) for name, values in columns.items()}
+    about = {"version": __version__, "study": study.name, "title": study.title, "question": study.question}
+    return pa.table(arrays).replace_schema_metadata({"mcusim": json.dumps(about, sort_keys=True)})
+
+
+def _derived(study: Study, columns: Mapping[str, list[Value]], count: int) -> dict[str, list[Value]]:
+    from mcusim.errors import StudyError
+
+    found: dict[str, list[Value]] = {}
+    for name, expression in study.derived.items():
+        read = {one: found.get(one) or columns.get(one) or [None] * count for one in expression.names}
+        try:
+            found[name] = [expression({one: read[one][n] for one in read}) for n in range(count)]
+        except UsageError as error:
+            raise StudyError(f"{expression.place or study.name}: {error}") from None
+    return found
+
+
+def check_derived(study: Study, points: Sequence[Point]) -> None:
+    """Compute the derived columns with numbers in place of outputs, for a point with each value of each axis: what they
+    cannot be computed of shows before the work. Raises StudyError."""
+    if not study.derived:
+        return
+    firsts = {(n, repr(value)): point for point in reversed(points) for n, value in enumerate(point)}
+    some = list(dict.fromkeys(firsts.values()))
+    columns: dict[str, list[Value]] = {name: [p[n] for p in some] for n, name in enumerate(study.inputs)}
+    read = {name for expression in study.derived.values() for name in expression.names}
+    for name in read - {*columns, *study.derived}:
+        columns[name] = [{"status": "ok", "error": None}.get(name, 1.0)] * len(some)
+    _derived(study, columns, len(some))
+
+
+def _array(name: str, values: list[Value], derived: bool) -> Any:
+    """One column of one type: whole numbers, numbers, true and false, else texts."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    if name in _TEXTS:
+        return pa.array([_text(value) for value in values], pa.string())
+    if kinds == {bool}:
+        return pa.array(values, pa.bool_())
+    if kinds <= {int, float, bool} and (derived or name in _FLOATS or float in kinds):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    if kinds <= {int}:
+        return pa.array(values, pa.int64())
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _text(value: Value) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()  # the name of a file need not be text
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _settle(folder: Path) -> None:
+    """Wait until the disk knows the names in ``folder``: the journal goes only when the table is there to stay."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_table(found: pyarrow.Table, path: Path) -> None:
+    """Write ``path`` through a temporary file beside it: a reader sees the old file or the whole new one.
+
+    Raises UsageError when the disk does not take it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    data = pa.BufferOutputStream()
+    pa.parquet.write_table(found, data)
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+        _settle(path.parent)
+    except BaseException as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            rule = "make room, and the same command goes on from its journal"
+            raise UsageError(f"cannot write {path}: {error.strerror or error}; {rule}") from None
+        raise

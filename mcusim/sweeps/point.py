@@ -1,0 +1,194 @@
+"""One point of a study to one row: what every process of a sweep does.
+
+Points of one process share what they can: the model, the plan of machines that differ in timing alone, and the run of
+machines that differ in nothing that it depends on (:mod:`mcusim.sweeps.run_cache`); energy is computed from the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from mcusim.api.play import play
+from mcusim.engine.execute import code_address
+from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
+from mcusim.evidence.published.confidence import confidence, unmeasured
+from mcusim.machine import replace_all
+from mcusim.machine.description import Machine
+from mcusim.plan import TAKEN_BY, plan
+from mcusim.program.program import Program
+from mcusim.request.kernel_choice import profile_for, set_for, shipped_name
+from mcusim.request.settings import Execution, Settings, settings
+from mcusim.results.energy import delivered, usage
+from mcusim.results.result import sram_bytes
+from mcusim.sweeps.axis_values import OPTIONS
+from mcusim.sweeps.input_hashes import check_kernels, graph_of, machine_of, mcusim_sha256
+from mcusim.sweeps.points import Point
+from mcusim.sweeps.run_cache import Layout, Memo, Played, everything, touched
+from mcusim.sweeps.study import BASE, CAUSES
+
+__all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
+
+Row = dict[str, Any]
+Batch = tuple[tuple[str, Point], ...]  # points, each with its key
+Done = tuple[str, Row]
+Content = tuple[str, str]  # a path, and a hash of what is there
+
+_memo = Memo()
+_one_at_a_time = Lock()  # a Dask worker may have several threads
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
+    hash of what is there; the hash of mcusim itself. Another computer may have others."""
+
+    inputs: tuple[str, ...]
+    models: Mapping[str, Content]
+    machines: Mapping[str, Content]
+    kernels: Mapping[str, Content]
+    code: str
+
+
+def perform(work: Work, batch: Batch) -> list[Done]:
+    """The rows of ``batch``: outputs alone, each with its ``status`` and ``error``. Never raises for a point.
+
+    Raises UsageError when this process has another mcusim than the one that asks, or has not the same files.
+    """
+    if work.code != mcusim_sha256():
+        raise UsageError("a worker has another mcusim than this one: install the same version there, and start it anew")
+    with _one_at_a_time:
+        return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
+
+
+def failed(error: str) -> Row:
+    """The row of a point that could not be computed."""
+    return {"status": "error", "error": error[:1000]}
+
+
+def forget() -> None:
+    """Make this process compute again what it did before."""
+    _memo.forget()
+    _planned.cache_clear()
+
+
+def shares(work: Work, point: Point) -> tuple[Any, ...]:
+    """Points for which this is equal have one run, which the process that has one of them keeps."""
+    inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
+    keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
+    options = [repr(value) for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])]
+    return (*(inputs[name] for name in BASE), *options, *keys)
+
+
+def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
+    _require_files(work, inputs)
+    try:
+        return _outputs(work, inputs)
+    except McusimError as error:
+        path, _ = work.machines[inputs["machine"]]
+        return failed(str(error).replace(path, inputs["machine"]))  # the same wherever the study lies
+    except Exception as error:  # a defect of mcusim costs one row, not the sweep
+        return failed(f"mcusim failed: {type(error).__name__}: {error}")
+
+
+def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
+    """They were read where the sweep was started: that they cannot be here is not the point's fault."""
+    try:
+        graph_of(*work.models[inputs["model"]])
+        machine_of(*work.machines[inputs["machine"]])
+        check_kernels(*work.kernels[inputs["kernels"]])
+    except InputError as error:
+        raise UsageError(f"a process of the sweep does not have its files: {error}") from None
+
+
+def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
+    machine, chosen = _machine(work, inputs), _settings(work, inputs)
+    model, kernels = work.models[inputs["model"]], work.kernels[inputs["kernels"]]
+    kind = (model, kernels, chosen, Layout(machine))
+    played = _memo.find(kind, machine)
+    if played is None:
+        names, played = _played(model, kernels, machine, chosen)
+        _memo.keep(kind, machine, names, played)
+    if played.usage is None:
+        return dict(played.row)
+    energy = delivered(machine, played.usage)
+    of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
+    believed = confidence(machine, played.kernels, chosen.policy, played.otherwise)
+    return {**played.row, **of_run, "confidence": believed}
+
+
+def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
+    """What the run of a point depends on, and the run."""
+    graph = graph_of(*model)
+    row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
+    try:
+        program = _planned(model, kernels, chosen, Layout(machine))
+        result = play(program, machine, chosen, graph)
+    except (DoesNotFit, KernelFault) as reason:
+        status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
+        return everything(machine), Played(row | {"status": status, "error": str(reason)})
+    run = result.run
+    assert run is not None
+    row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
+    row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
+    row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
+    otherwise = unmeasured(run.header, machine, chosen.execution)
+    played = Played(row, shipped_name(chosen.kernels, result.kernels), usage(run, machine), otherwise)
+    if chosen.fidelity == "emulate":
+        return everything(machine), played
+    return touched(run, machine, code_address(machine, chosen.execution.code)), played
+
+
+@lru_cache(maxsize=64)
+def _macs(model: Content) -> int:
+    from mcusim.model import graph_macs
+
+    return graph_macs(graph_of(*model))
+
+
+@lru_cache(maxsize=8)
+def _planned(model: Content, kernels: Content, chosen: Settings, layout: Layout) -> Program:
+    path, _ = kernels
+    found = profile_for(path) if chosen.fidelity == "replay" else set_for(path)
+    return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
+
+
+def _machine(work: Work, inputs: Mapping[str, Any]) -> Machine:
+    """The machine with all its keys set, also those that it has so: what the file leaves to a default follows others.
+
+    When nothing else comes of it, it is the one that was measured.
+    """
+    machine, keys = machine_of(*work.machines[inputs["machine"]]), _machine_keys(inputs)
+    if not keys:
+        return machine
+    changed = replace_all(machine, keys)
+    return machine if replace(changed, figures=machine.figures, changes=machine.changes) == machine else changed
+
+
+def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
+
+
+def _has_effect(option: str, policy: str) -> bool:
+    """Whether the policy takes the option; rows of one that does not are the same for all its values."""
+    takers = TAKEN_BY.get(option)
+    return takers is None or policy in takers
+
+
+def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
+    path, _ = work.kernels[inputs["kernels"]]
+    given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
+    overlay = given.get("overlay")
+    return settings(
+        inputs["policy"],
+        path,
+        given.get("sram_budget"),
+        given.get("weights"),
+        None if overlay is None else [] if overlay == "none" else overlay.split(","),
+        inputs["fidelity"],
+        Execution(given.get("code"), given.get("operator_overhead")),
+        given.get("buffering"),
+    )

@@ -1,0 +1,102 @@
+"""A study as checked data: which points it has and what is computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcusim.kernels import profile_names
+from mcusim.kernels.kernel_set import set_names
+from mcusim.machine import machine_names
+from mcusim.sweeps.expressions import Expression, Value
+
+__all__ = ["BASE", "CAUSES", "METHODS", "OUTPUTS", "TAIL", "Axis", "Sampling", "Study", "exists"]
+
+BASE = ("model", "machine", "policy", "kernels", "fidelity")
+METHODS = ("grid", "list", "latin-hypercube")
+CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
+OUTPUTS = (
+    "status",
+    "error",
+    "cycles",
+    "latency_ms",
+    "energy_mj",
+    "supply_current_ma",
+    "macs",
+    "peak_sram_bytes",
+    *(f"cycles_{cause}" for cause in CAUSES),
+)
+TAIL = ("confidence", "version", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column of inputs: a machine key or an option of ``mcusim run``, and the values it takes."""
+
+    key: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How points are taken from the axes: ``grid`` all combinations, ``list`` one value of each axis at a time,
+    ``latin-hypercube`` ``points`` of them drawn with ``seed``."""
+
+    method: str = "grid"
+    points: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """``models``, ``machines``, ``policies``, ``kernels`` and ``fidelities`` are crossed with the sampled ``axes``.
+
+    Models and machines are as the file names them; ``folder`` is what their paths are relative to. ``where`` keeps the
+    points for which all hold; ``derived`` are columns, each over inputs, outputs and the derived ones before it.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    machines: tuple[str, ...]
+    policies: tuple[str, ...]
+    kernels: tuple[str, ...]
+    fidelities: tuple[str, ...]
+    axes: tuple[Axis, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+    where: tuple[Expression, ...] = ()
+    derived: Mapping[str, Expression] = field(default_factory=dict)
+    title: str = ""
+    question: str = ""
+    folder: Path | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of inputs, in order."""
+        return (*BASE, *(axis.key for axis in self.axes))
+
+    def model_path(self, name: str) -> str:
+        """A model as it is opened: a file beside the study goes before a network of the zoo."""
+        return self._path(name, ())
+
+    def machine_path(self, name: str) -> str:
+        """A machine as it is opened: a shipped one goes before a file beside the study."""
+        return self._path(name, machine_names())
+
+    def kernels_path(self, name: str) -> str:
+        """Kernels as they are opened: shipped ones go before a file or folder beside the study."""
+        return self._path(name, (*profile_names(), *set_names()))
+
+    def _path(self, name: str, shipped: Collection[str]) -> str:
+        if self.folder is None or name in shipped:
+            return name
+        beside = self.folder / name
+        return str(beside) if exists(beside) else name
+
+
+def exists(path: Path) -> bool:
+    """Is there anything of that name?"""
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no text for a file name
+        return False

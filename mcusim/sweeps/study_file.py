@@ -1,0 +1,286 @@
+"""Study files: TOML that names models, machines and policies, and what to vary.
+
+::
+
+    title = "SDRAM against QSPI"
+    question = "..."
+    models = ["ds-cnn"]                  # names of `mcusim models`, or paths relative to this file
+    machines = ["stm32f746g-disco"]      # names of `mcusim machines`, or paths relative to this file
+    policies = ["internal", "external"]
+    kernels = ["cmsis-2021-gcc9"]        # may be left out, as in `mcusim run`
+    fidelity = "replay"                  # may be left out; or "emulate", or both in a list
+
+    [axes]                               # machine keys, or options of `mcusim run`: sram_budget, weights, overlay ...
+    "memory.sdram.timing.tRCD" = ["2 sdclk", "3 sdclk"]
+    sram_budget = { low = "64 KiB", high = "320 KiB", step = "32 KiB" }
+
+    [sampling]                           # may be left out: a grid
+    method = "latin-hypercube"           # or "grid"; or "list", which takes one value of each axis at a time
+    points = 100                         # the same 100 for each model, machine, policy and kernels
+    seed = 1
+    where = ["sram_budget <= 262144"]
+
+    [derived]
+    edp = "energy_mj * latency_ms"
+
+Every key is checked before the first point is run. Left out: axes that belong to some of the models, machines or
+policies alone; ``where`` drops what does not apply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import InputError, StudyError
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.machine.loader import require_value
+from mcusim.machine.toml_file import read_toml
+from mcusim.machine.tree import show
+from mcusim.plan import TAKEN_BY, policy_names
+from mcusim.request.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
+from mcusim.sweeps.axis_values import OPTIONS, REGIONS, axis_values, distinct
+from mcusim.sweeps.expressions import Expression, Value, parse
+from mcusim.sweeps.shipped import study_folder, study_names
+from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists
+from mcusim.units import quoted
+
+__all__ = ["read_study", "study_of"]
+
+MOST_NAMES = 1000
+MOST_POINTS = 100_000
+KEYS = ("title", "question", "models", "machines", "policies", "kernels", "fidelity", "axes", "sampling", "derived")
+SAMPLING = ("method", "points", "seed", "where")
+_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+def read_study(path_or_name: str | Path) -> Study:
+    """The study of a file, or the shipped one of that name. Raises StudyError naming file, line, key and value."""
+    text = str(path_or_name)
+    if isinstance(path_or_name, str) and text in study_names():
+        path = study_folder() / f"{text}.toml"
+        return study_of(read_toml(path, path.name, "study", StudyError), path.name, None, path.stem)
+    path = Path(path_or_name)
+    if not text.endswith(".toml") and "/" not in text and not exists(path):
+        close = get_close_matches(text[:80], study_names(), n=1)
+        hint = f', did you mean "{close[0]}"' if close else ""
+        raise StudyError(f"no study {quoted(text)}{hint}: neither a file nor one that ships ({_listed()})")
+    shown = path.name or str(path)
+    shown = shown if shown.isprintable() else quoted(shown)
+    return study_of(read_toml(path, shown, "study", StudyError), shown, path.parent, path.stem)
+
+
+def _listed() -> str:
+    return ", ".join(study_names()) or "none does"
+
+
+def study_of(found: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
+    """The study of a parsed TOML document and the lines of its keys. Raises StudyError."""
+    return _Reader(*found, shown).study(folder, name)
+
+
+class _Reader:
+    """One reading of one document."""
+
+    def __init__(self, raw: Mapping[str, Any], lines: Mapping[str, int], shown: str) -> None:
+        self.raw, self.lines, self.shown = raw, lines, shown
+
+    def problem(self, key: str, rule: str, value: object = None) -> StudyError:
+        return StudyError(f"{self._place(key, value)}: {rule}")
+
+    def _place(self, key: str, value: object = None) -> str:
+        line = self.lines.get(key)
+        where = f"{self.shown}:{line}" if line else self.shown
+        what = key if value is None else f"{key} = {show(value)}"
+        plain = what if what.isprintable() else what.encode("unicode_escape").decode("ascii")
+        return f"{where}: {plain[:300]}"
+
+    def study(self, folder: Path | None, name: str) -> Study:
+        self._known("", self.raw, KEYS)
+        fidelities = self._names("fidelity", FIDELITIES, ["replay"])
+        study = Study(
+            name=name,
+            models=self._names("models"),
+            machines=self._names("machines"),
+            policies=self._names("policies", policy_names()),
+            kernels=self._names("kernels", None, [default_kernels("both" if len(fidelities) > 1 else fidelities[0])]),
+            fidelities=fidelities,
+            title=self._plain("title"),
+            question=self._plain("question"),
+            folder=folder,
+        )
+        self._models(study)
+        machines = self._machines(study)
+        self._kernels(study)
+        axes = tuple(self._axis(key, value, study, machines) for key, value in self._flat(self._table("axes")).items())
+        study = replace(study, axes=axes, sampling=self._sampling(axes))
+        study = replace(study, where=self._where(study))
+        return replace(study, derived=self._derived(study, machines))
+
+    def _known(self, table: str, raw: Mapping[str, Any], keys: Iterable[str]) -> None:
+        for key in raw:
+            if key not in keys:
+                close = get_close_matches(key[:80], list(keys), n=1)
+                hint = f', did you mean "{close[0]}"' if close else ""
+                where = f"[{table}]" if table else "a study"
+                full = f"{table}.{key}" if table else key
+                raise self.problem(full, f"unknown key{hint}: {where} has {', '.join(keys)}")
+
+    def _table(self, key: str) -> Mapping[str, Any]:
+        found = self.raw.get(key, {})
+        if not isinstance(found, dict):
+            raise self.problem(key, "must be a table", found)
+        return found
+
+    def _plain(self, key: str) -> str:
+        found = self.raw.get(key, "")
+        if not isinstance(found, str) or len(found) > 2000:
+            raise self.problem(key, "must be a text of at most 2,000 characters", found)
+        return found
+
+    def _names(self, key: str, known: Iterable[str] | None = None, default: list[str] | None = None) -> tuple[str, ...]:
+        """A text or a list of texts, each once, of ``known`` ones."""
+        if key not in self.raw and default is None:
+            raise self.problem(key, f"is missing: a study names its {key}")
+        found = self.raw.get(key, default)
+        names = [found] if isinstance(found, str) else found
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+            raise self.problem(key, "must be a list of names in quotes", found)
+        if len(names) > MOST_NAMES:
+            raise self.problem(key, f"names {len(names):,}; there can be {MOST_NAMES:,}")
+        if len(set(names)) < len(names):
+            raise self.problem(key, "names one of them twice", found)
+        for name in names:
+            if known is not None and name not in known:
+                raise self.problem(key, f"there is no {quoted(name)}; there are {', '.join(known)}", found)
+        return tuple(names)
+
+    def _models(self, study: Study) -> None:
+        from mcusim.model.zoo import parse_name
+
+        for name in study.models:
+            if parse_name(name) is None and not exists(Path(study.model_path(name))):
+                rule = f"no model {quoted(name)}: neither a file beside the study nor a name of `mcusim models`"
+                raise self.problem("models", rule, list(study.models))
+
+    def _machines(self, study: Study) -> list[Machine]:
+        named = list(study.machines)
+        return [self._try("machines", named, load_machine, study.machine_path(name)) for name in named]
+
+    def _kernels(self, study: Study) -> None:
+        named = list(study.kernels)
+        for fidelity in study.fidelities:
+            find: Callable[[str], object] = profile_for if fidelity == "replay" else set_for
+            for name in named:
+                self._try("kernels", named, find, study.kernels_path(name))
+
+    def _try(self, key: str, value: object, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except InputError as error:
+            raise self.problem(key, str(error), value) from None
+
+    def _flat(self, table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+        """Axes by their dotted keys, quoted or not."""
+        found: dict[str, Any] = {}
+        for key, value in table.items():
+            full = f"{path}.{key}" if path else key
+            if isinstance(value, dict) and not {"low", "high", "step"} & value.keys():
+                if not value:
+                    raise self.problem(f"axes.{full}", "is an empty table")
+                inner = self._flat(value, full)
+            else:
+                inner = {full: value}
+            for one in inner:
+                if one in found:
+                    raise self.problem(f"axes.{one}", "is there twice")
+            found |= inner
+        return found
+
+    def _axis(self, key: str, raw: Any, study: Study, machines: list[Machine]) -> Axis:
+        where = f"axes.{key}"
+        if key in KEYS or key in ("model", "machine", "policy"):
+            raise self.problem(where, f"{key} is no axis; name several in the list at the top of the study")
+        takers = TAKEN_BY.get(key, study.policies)
+        if not set(takers) & set(study.policies):
+            raise self.problem(where, f"has no effect under {', '.join(study.policies)}; it is for {', '.join(takers)}")
+        values = self._try(where, raw, axis_values, key, raw)
+        if key in REGIONS:
+            self._regions(where, raw, values, machines)
+        if key not in OPTIONS:
+            having = [machine for machine in machines if key in machine.figures]
+            if not having:
+                close = get_close_matches(key[:80], [*OPTIONS, *machines[0].figures], n=1)
+                hint = f', did you mean "{close[0]}"' if close else ""
+                rule = f"unknown key{hint}: an axis is a key of a machine, or one of {', '.join(OPTIONS)}"
+                raise self.problem(where, rule)
+            # of a range the ends: what is between them differs in the number alone
+            for value in (values[0], values[-1]) if isinstance(raw, dict) else values:
+                self._try(where, raw, require_value, having[0], key, value)
+        return Axis(key, values)
+
+    def _regions(self, where: str, raw: Any, values: Iterable[Value], machines: list[Machine]) -> None:
+        known = sorted({region for machine in machines for region in machine.memory})
+        for value in values:
+            if value is not None and value not in known:
+                raise self.problem(where, f"there is no region {quoted(value)}; there are {', '.join(known)}", raw)
+
+    def _sampling(self, axes: tuple[Axis, ...]) -> Sampling:
+        raw = self._table("sampling")
+        self._known("sampling", raw, SAMPLING)
+        method = raw.get("method", "grid")
+        if method not in METHODS:
+            raise self.problem("sampling.method", f"must be one of {', '.join(METHODS)}", method)
+        if method != "grid" and not axes:
+            raise self.problem("sampling.method", "needs axes; the study has none", method)
+        if method == "latin-hypercube":
+            points = self._whole("points", raw.get("points"), 1, MOST_POINTS)
+            return Sampling(method, points, self._whole("seed", raw.get("seed", 0), 0, 1 << 63))
+        for key in ("points", "seed"):
+            if key in raw:
+                raise self.problem(f"sampling.{key}", f"has no effect with {method}; it is for latin-hypercube")
+        if method == "list" and len({len(axis.values) for axis in axes}) > 1:
+            lengths = ", ".join(f"{axis.key} {len(axis.values)}" for axis in axes)
+            raise self.problem("sampling.method", f"a list takes one value of each axis at a time, but has {lengths}")
+        for axis in axes:
+            if method == "grid" and not distinct(axis.values):
+                raise self.problem(f"axes.{axis.key}", "has a value twice")
+        return Sampling(method)
+
+    def _whole(self, key: str, value: object, least: int, most: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            rule = f"latin-hypercube needs a whole number from {least} to {most:,}"
+            raise self.problem(f"sampling.{key}", rule, value)
+        return value
+
+    def _where(self, study: Study) -> tuple[Expression, ...]:
+        raw = self._table("sampling").get("where", [])
+        texts = [raw] if isinstance(raw, str) else raw
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise self.problem("sampling.where", "must be a list of expressions in quotes", raw)
+        return tuple(self._expression("sampling.where", text, study.inputs) for text in texts)
+
+    def _expression(self, key: str, text: str, known: Collection[str]) -> Expression:
+        found: Expression = self._try(key, text, parse, text, known)
+        return replace(found, place=self._place(key, text))
+
+    def _derived(self, study: Study, machines: list[Machine]) -> dict[str, Expression]:
+        regions = {f"peak_{region}" for machine in machines for region in machine.memory}
+        known = [*study.inputs, *OUTPUTS, *sorted(regions)]
+        found: dict[str, Expression] = {}
+        for name, text in self._table("derived").items():
+            where = f"derived.{name}"
+            if not _COLUMN.fullmatch(name):
+                raise self.problem(where, "a column's name has 1 to 64 letters, digits and _")
+            if name in known or name in TAIL or name in ("true", "false", "none", "column"):
+                raise self.problem(where, "is the name of another column, or means something else")
+            if not isinstance(text, str):
+                raise self.problem(where, "must be an expression in quotes", text)
+            found[name] = self._expression(where, text, known)
+            known.append(name)
+        return found

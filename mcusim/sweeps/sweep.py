@@ -1,0 +1,181 @@
+"""Sweeps: every point of a study to a row of one table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import UsageError
+from mcusim.evidence.validate.cache import package_versions
+from mcusim.processes import processes
+from mcusim.request.settings import expect
+from mcusim.sweeps.executors import Runner, local
+from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_sha256
+from mcusim.sweeps.journal import Journal, journal_path
+from mcusim.sweeps.parquet import check_derived, table, write_table
+from mcusim.sweeps.point import Batch, Content, Row, Work, shares
+from mcusim.sweeps.points import Point, points
+from mcusim.sweeps.study import Study
+from mcusim.sweeps.study_file import read_study, study_of
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["batches", "prepared", "sweep", "sweep_table"]
+
+BATCH = 4  # points that a process gets at once, or more that share a run
+MOST_SHARED = 200  # of those
+Contents = dict[str, Content]
+Progress = Callable[[int, int], object]
+
+
+def sweep(
+    study: str | Path | Study | Mapping[str, Any],
+    output: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> pandas.DataFrame:
+    """Run every point of ``study`` and return the table, one row a point, in the order of the points.
+
+    ``study`` is a file (see :mod:`mcusim.sweeps.study_file`), the name of a shipped study, a :class:`Study`, or a
+    mapping with what the file would have. ``output`` is a Parquet file with the same table; while the sweep runs, a
+    journal beside it keeps what is done, so that the same call goes on where a killed one ended. ``jobs`` processes
+    share the points (default: one a core; they are started anew, so a script that calls this has to be importable),
+    or the workers of the Dask cluster at address ``dask``. ``progress`` is called with the points done and all.
+
+    Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
+    ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
+    peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, the derived columns, ``confidence``, ``version``
+    (of mcusim) and ``key`` (of all that the row rests on). A point that fails is a row with its error.
+
+    Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
+    (unless ``force``) or cannot be written.
+    """
+    return sweep_table(_study(study), output, jobs=jobs, dask=dask, progress=progress, force=force).to_pandas()
+
+
+def sweep_table(
+    study: Study,
+    output: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> pyarrow.Table:
+    """:func:`sweep` as a pyarrow table, whole numbers with nulls included."""
+    runner, path = _runner(jobs, dask), _output(output, force)
+    chosen = points(study)
+    check_derived(study, chosen)
+    work = prepared(study)
+    keys = _keys(study, work, chosen)
+    with nullcontext() if path is None else Journal(journal_path(path), set(keys)) as journal:
+        _output(output, force)  # another sweep may have ended since
+        rows = _rows(runner, work, dict(zip(keys, chosen, strict=True)), journal, progress)
+        found = table(study, chosen, keys, [rows[key] for key in keys])
+        if path is not None and journal is not None:
+            journal.sync()
+            write_table(found, path)
+            journal.remove()
+    return found
+
+
+def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
+    if isinstance(study, Study):
+        return study
+    if isinstance(study, Mapping):
+        return study_of((study, {}), "the study", Path(), "study")
+    expect("study", study, ((str, Path), "a file, a name, a Study or a mapping"))
+    return read_study(study)
+
+
+def _runner(jobs: int | None, dask: str | None) -> Runner:
+    if dask is not None:
+        expect("dask", dask, ((str,), "the address of a Dask scheduler or None"))
+        if jobs is not None:
+            raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
+        from mcusim.sweeps.cluster import cluster
+
+        return cluster(dask)
+    return local(processes(jobs))
+
+
+def _output(output: str | Path | None, force: bool) -> Path | None:
+    if output is None:
+        return None
+    expect("output", output, ((str, Path), "a path or None"))
+    path = Path(output)
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")
+    if path.exists() and (not force or not path.is_file()):
+        raise UsageError(f"{path} exists" + ("; --force overwrites it" if path.is_file() else ", and is no file"))
+    return path
+
+
+def prepared(study: Study) -> Work:
+    """What the processes are told. Raises InputError for a model, machine or kernels that cannot be read."""
+
+    def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
+        return {name: (path(name), sha256(path(name))) for name in names}
+
+    if study.folder is not None:  # a process elsewhere has another current folder
+        study = replace(study, folder=study.folder.absolute())
+    models = contents(study.models, study.model_path, model_sha256)
+    machines = contents(study.machines, study.machine_path, machine_sha256)
+    kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
+    return Work(study.inputs, models, machines, kernels, mcusim_sha256())
+
+
+def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
+    """Of each point a hash of all that its row rests on: inputs, model, machine, kernels, mcusim and its packages."""
+    shared = hashlib.sha256(json.dumps([work.code, package_versions()]).encode())
+    files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
+    found = []
+    for point in chosen:
+        digest, inputs = shared.copy(), dict(zip(study.inputs, point, strict=True))
+        digest.update(json.dumps([inputs, [known[str(inputs[name])][1] for name, known in files]]).encode())
+        found.append(digest.hexdigest()[:32])
+    return found
+
+
+def _rows(
+    runner: Runner, work: Work, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
+) -> dict[str, Row]:
+    """The row of every key; those of the journal are not computed again."""
+    rows: dict[str, Row] = {} if journal is None else journal.rows
+    missing = [(key, point) for key, point in asked.items() if key not in rows]
+    count = len(asked)
+    if progress is not None:
+        progress(count - len(missing), count)
+    with closing(runner(work, batches(work, missing))) as done:
+        for found in done:
+            if journal is not None:
+                journal.add(found)
+            else:
+                rows |= found
+            if progress is not None:
+                progress(len(rows), count)
+    return rows
+
+
+def batches(work: Work, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
+    """What a process gets at once: points that share a run stay together, else in their order."""
+    groups: dict[object, list[tuple[str, Point]]] = {}
+    for one in missing:
+        groups.setdefault(shares(work, one[1]), []).append(one)
+    found: list[list[tuple[str, Point]]] = [[]]
+    for group in groups.values():
+        for at in range(0, len(group), MOST_SHARED):
+            found[-1] += group[at : at + MOST_SHARED]
+            if len(found[-1]) >= BATCH or len(group) >= MOST_SHARED:
+                found.append([])
+    return [tuple(batch) for batch in found if batch]

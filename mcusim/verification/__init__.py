@@ -1,0 +1,1 @@
+"""Is a program right: proof, sanitizer, equivalence, fuzzing."""

@@ -1,0 +1,50 @@
+"""Where the header says that tensors and arrays are at home."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from mcusim.program.program import Buffer, Program
+from mcusim.verification.proof.accesses import steps_of
+
+__all__ = ["Homes"]
+
+
+class Homes:
+    """Buffers with a content of their own (not overlays, not scratch) by address; ``producer`` by buffer name."""
+
+    def __init__(self, program: Program) -> None:
+        kept = [b for b in program.header.buffers if b.kind not in ("overlay", "scratch")]
+        self._buffers = sorted(kept, key=lambda b: b.span.address)
+        self._lows = [b.span.address for b in self._buffers]
+        self._longest = max((b.span.bytes for b in kept), default=0)
+        self._named = {b.name: b for b in kept}
+        self._steps = steps_of(program)
+        self._operators = {step: operator for operator, step in self._steps.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._buffers)
+
+    def named(self, name: str) -> Buffer | None:
+        return self._named.get(name)
+
+    def weights(self) -> list[Buffer]:
+        return [b for b in self._buffers if b.kind == "weights"]
+
+    def at(self, address: int, operator: int) -> Buffer | None:
+        """The buffer alive while ``operator`` runs that holds ``address``; None when there is none."""
+        return next(self._around(address, operator), None)
+
+    def producer(self, buffer: Buffer) -> int | None:
+        """The operator that computes an activation, by its lifetime."""
+        return self._operators.get(buffer.first)
+
+    def _around(self, address: int, operator: int) -> Iterator[Buffer]:
+        step = self._steps.get(operator, operator)
+        for place in range(bisect_right(self._lows, address) - 1, -1, -1):
+            buffer = self._buffers[place]
+            if buffer.span.address + self._longest <= address:
+                return
+            if address < buffer.span.end and buffer.first <= step <= buffer.last:
+                yield buffer

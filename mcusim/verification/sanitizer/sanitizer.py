@@ -1,0 +1,165 @@
+"""The sanitizer: every byte that the core or the DMA reads was written by whom the program means, or it is a finding.
+
+What a program means is its tasks one after the other, as they are listed. The native side
+(:mod:`mcusim.memory.cache.shadow`) keeps for every byte who wrote it, as the core sees it and in memory, and notes
+reads of others' bytes; :mod:`mcusim.verification.sanitizer.diagnosis` says what a note means.
+
+Left out: bytes that nobody has written (the static proof finds them), data that is wrong in list order too, and the
+stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.emulator import Emulator
+from mcusim.memory import state_layout as L
+from mcusim.memory.address_ranges import Bytes
+from mcusim.memory.cache import shadow as N
+from mcusim.program.program import Compute, Program, Span, Transfer
+from mcusim.verification.proof.byte_map import ByteMap
+
+__all__ = ["APPLICATION", "Note", "Sanitizer"]
+
+APPLICATION = 65_535  # who wrote the inputs; tasks have their position and one
+Run = tuple[int, int, int]  # first byte, end, writer
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note of the native side; writers by number, ``now`` in cycles."""
+
+    kind: int
+    code: int
+    low: int
+    high: int
+    wanted: int
+    seen: int
+    stored: int
+    held: int
+    pc: int
+    now: int
+    other: int
+    times: int
+
+
+class Sanitizer:
+    """Watches ``program`` run on ``emulator``; ``inputs`` are where the application wrote the graph's inputs."""
+
+    def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: list[Span], halt: bool) -> None:
+        self._emulator, self._tasks = emulator, program.tasks
+        self._notes = np.zeros(N.FIRST + N.MOST * N.NOTE, np.int64)
+        self._place = {task.id: place for place, task in enumerate(program.tasks)}
+        self._passed = 0  # tasks that the core has come past
+        self._meant = _meant(program, inputs)
+        self._kept: dict[int, Any] = {}  # what transfers in flight point at
+        self.began: dict[int, int] = {}  # cycles, by position
+        self.ended: dict[int, int] = {}
+        self._writers: dict[int, tuple[Any, Any, Any]] = {}  # by a region's first address: seen, stored, meant
+        self._share(stack, halt)
+        for span in inputs:
+            self.mark(span.address, span.bytes, APPLICATION)
+
+    def _share(self, stack: Span, halt: bool) -> None:
+        """Tell the native side where everything is."""
+        memory, machine = self._emulator.memory, self._emulator.machine
+        for region in machine.memory.values():
+            if region.writable:
+                seen, meant = np.zeros(region.size, np.uint16), np.zeros(region.size, np.uint16)
+                view = next(one for one in memory.contents if one.base == region.base)
+                stored = seen if view.view == view.memory else np.zeros(region.size, np.uint16)
+                self._writers |= dict.fromkeys((region.base, *region.aliases), (seen, stored, meant))
+        memory.contents = [self._with_writers(one) for one in memory.contents]
+        s = memory.state
+        s[L.NOTES], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
+        self._emulator.state[C.NOTES_HALT] = halt
+
+    def _with_writers(self, one: Bytes) -> Bytes:
+        if one.base not in self._writers:
+            return one
+        seen, stored, meant = (int(array.ctypes.data) for array in self._writers[one.base])
+        return replace(one, seen=seen, stored=stored, meant=meant)
+
+    def mark(self, address: int, size: int, writer: int) -> None:
+        """``writer`` wrote these bytes: the core sees that, memory has it, the program means it."""
+        for views in self._views(address, size):
+            for writers in views:
+                writers[:] = writer
+
+    def unstored(self, address: int, size: int) -> None:
+        """What was written to these bytes is in the data cache alone."""
+        for _, stored, _ in self._views(address, size):
+            stored[:] = 0
+
+    def _views(self, address: int, size: int) -> list[tuple[Any, Any, Any]]:
+        found = []
+        for base, arrays in self._writers.items():
+            low, high = max(address, base), min(address + size, base + len(arrays[0]))
+            if low < high:
+                seen, stored, meant = (array[low - base : high - base] for array in arrays)
+                found.append((seen, stored, meant))
+        return found
+
+    # as the run goes
+
+    def starts(self, task: Compute, cycle: int) -> None:
+        """The core comes to ``task``: the transfers listed before it have, as the program means, moved their bytes."""
+        place = self._place[task.id]
+        for passed in range(self._passed, place):
+            other = self._tasks[passed]
+            if isinstance(other, Transfer):
+                target = other.destination
+                for _, _, meant in self._views(target.address, target.bytes):
+                    meant[:] = passed + 1
+        self._passed = place
+        self._emulator.memory.state[L.TASK] = place + 1
+        self.began.setdefault(place, cycle)
+
+    def begins(self, task: Transfer, cycle: int) -> tuple[int, int]:
+        """A transfer's first beat comes: its number, and where the writers are that its source should have."""
+        place, source = self._place[task.id], task.source
+        wanted = np.zeros(max(1, source.bytes), np.uint16)
+        for low, high, writer in self._meant[place]:
+            wanted[low - source.address : high - source.address] = writer
+        self._kept[place] = wanted
+        self.began[place] = cycle
+        return place + 1, int(wanted.ctypes.data)
+
+    def ends(self, task: Compute | Transfer, cycle: int) -> None:
+        """``task`` is done."""
+        place = self._place[task.id]
+        self.ended[place] = cycle
+        self._kept.pop(place, None)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What was noted so far."""
+        count = int(self._notes[N.COUNT])
+        rows = self._notes[N.FIRST : N.FIRST + count * N.NOTE].reshape(count, N.NOTE).tolist()
+        return [replace(Note(*row), now=-(-row[N.NOW] // L.TICK)) for row in rows]
+
+    @property
+    def lost(self) -> int:
+        """How many notes found no room."""
+        return int(self._notes[N.LOST])
+
+
+def _meant(program: Program, inputs: list[Span]) -> dict[int, list[Run]]:
+    """By a transfer's position: who, in list order, has written its source last."""
+    writers: ByteMap[int] = ByteMap(int, int)
+    for span in inputs:
+        writers.put(span.address, span.end, APPLICATION)
+    found: dict[int, list[Run]] = {}
+    for place, task in enumerate(program.tasks):
+        if isinstance(task, Transfer):
+            found[place] = list(writers.known(task.source.address, task.source.end))
+            writers.put(task.destination.address, task.destination.end, place + 1)
+        elif isinstance(task, Compute):
+            for operand in task.operands:
+                if operand.access == "w":
+                    writers.put(operand.span.address, operand.span.end, place + 1)
+    return found

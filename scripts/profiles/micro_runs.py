@@ -1,0 +1,187 @@
+"""Small runs of single kernels on the emulated cores, every operand in a memory of its own that answers at once."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.pipeline import branch_predictor as branch
+from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.cost.fitted import kinds as fitted
+from mcusim.kernels.cost.fitted import nest as nests
+from mcusim.kernels.kernel_set import load_set
+from mcusim.machine import load_machine
+from mcusim.memory import state_layout as L
+from mcusim.model import Graph, Operator, geometry
+from mcusim.model.geometry import whole
+
+BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
+ROOM = 1 << 21
+AREAS = ("input0", "input1", "filter", "bias", "output", "scratch", "call", "stack")
+# where they are in a network: activations, scratch and parameters in one memory, weights in another
+TOGETHER = {"input1": "input0", "output": "input0", "scratch": "input0", "arrays": "input0", "bias": "filter"}
+APART = {"arrays": "bias"}
+OWN_CODE, EACH = 0x4_0000, 0x2000  # from here on in the flash: functions alone
+FIRST = 0x3000_0000
+
+
+def machine_of(core: str) -> Any:
+    """A board whose flash and core are as shipped, and whose operands lie in memories without wait states."""
+    text = f'extends = "{BOARDS[core]}"\n'
+    for i, name in enumerate(AREAS):
+        text += f'[memory.{name}]\nbasis = "assumed"\nsource = "a micro-run"\ndevice = "tcm"\n'
+        text += f'base = {FIRST + i * ROOM:#x}\nsize = "{ROOM >> 10} KiB"\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "micro.toml"
+        path.write_text(text)
+        return load_machine(path)
+
+
+RUNS = 2  # calls of a kernel, the last of which is measured
+
+
+class Measured(NamedTuple):
+    kind: str
+    counts: Any  # of every level
+    cycles: float  # without the wait for code
+    fetch: float  # cycles waited for code
+    words: int  # read of the call structure
+    accesses: dict[str, tuple[int, int, int, int]]  # by area: reads, writes, bytes of them
+    played: dict[str, tuple[int, int]]
+    code: int
+
+
+class Bench:
+    """One core with one kernel set in its flash.
+
+    ``apart``: every operand in a memory of its own. ``alone``: each function runs as it lies when a network needs no
+    other, not where the whole set has it.
+    """
+
+    def __init__(self, core: str, folder: str, apart: bool = False, alone: bool = False) -> None:
+        self.areas, self.alone = APART if apart else TOGETHER, alone
+        self.core, self.machine = core, machine_of(core)
+        self.emulator, self.kernels = Emulator(self.machine), load_set(folder)
+        self.image = self.kernels.image(core)
+        self.emulator.load(self.image, as_started=True)
+        self.at: dict[str, int] = {}
+        self._entries: dict[str, int] = {}
+        self.executed: dict[str, set[tuple[int, int]]] = {}
+
+    def put(self, area: str, data: bytes) -> int:
+        area = self.areas.get(area, area)
+        address = self.at.setdefault(area, FIRST + AREAS.index(area) * ROOM)
+        self.at[area] = address + (len(data) + 15 & ~15)
+        self.emulator.write(address, data)
+        return address
+
+    def entry(self, symbol: str) -> int:
+        """Where the function begins that the bench runs."""
+        if symbol not in self._entries:
+            image = self.image
+            if self.alone:
+                at = self.machine.memory["flash"].base + OWN_CODE + EACH * len(self._entries)
+                image = self.kernels.image_at(self.core, at, {symbol})
+                self.emulator.load(image, as_started=True)
+            self._entries[symbol] = image.symbol(symbol).address & ~1
+        return self._entries[symbol]
+
+    def run(self, graph: Graph, op: Operator, seed: int = 0) -> Measured:
+        self.at = {}
+        rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
+        kernel = self.kernels.kernel(op.type, P.types(graph, op))
+        g = geometry(graph, op)
+        inputs = []
+        for n, i in enumerate(P.data_inputs(op)):
+            data = tensors[i].data
+            data = rng.integers(0, 256, tensors[i].bytes, np.uint8) if data is None else data
+            inputs.append(self.put(f"input{min(n, 1)}", data.tobytes()))
+        more: dict[str, int] = {}
+        arrays = P.channel_arrays(graph, op)
+        if arrays is not None:
+            more["filter"] = self.put("filter", tensors[op.inputs[1]].data.tobytes())
+            if len(op.inputs) > 2 and op.inputs[2] >= 0:
+                more["bias"] = self.put("bias", tensors[op.inputs[2]].data.tobytes())
+            more["multiplier"], more["shift"] = (self.put("arrays", part) for part in arrays)
+        room = kernel.scratch_bytes(g)
+        more["scratch"] = self.put("scratch", bytes(room)) if room else 0
+        outputs = [self.put("output", bytes(tensors[i].bytes)) for i in op.outputs]
+        call = self.put("call", bytes(P.call_size(graph, op, kernel.layout)))
+        places = P.Places(call, inputs, outputs, **more)
+        self.emulator.write(call, P.call_bytes(graph, op, places))
+        sizes = {f"input{n}": tensors[i].bytes for n, i in enumerate(P.data_inputs(op))}
+        sizes |= {"output": tensors[op.outputs[0]].bytes}
+        kind = fitted.kind_of(kernel.symbol, g, sizes)
+        return self._call(kind, kernel.symbol, places, g, sizes)
+
+    def _call(self, kind: str, symbol: str, places: Any, g: Any, sizes: dict[str, int]) -> Measured:
+        emulator = self.emulator
+        top = FIRST + (AREAS.index("stack") + 1) * ROOM
+        entry = self.entry(symbol)
+        for _ in range(RUNS):
+            self._forget()
+            emulator.set_stack(top, top - 0x4000)
+            before, regions = int(emulator.memory.state[L.NOW]), emulator.memory.by_region()
+            runs = self._runs()
+            emulator.call(entry, [places.call])
+            stop = emulator.run()
+            assert stop.kind == "returned" and emulator.registers()["r0"] == 0, (kind, stop)
+        after = emulator.memory.by_region()
+        change = {r: {k: v - regions[r][k] for k, v in row.items()} for r, row in after.items()}
+        spent = self._runs()
+        spent[: runs.size] -= runs
+        touched = {(b.address, b.instructions[-1].end) for b in emulator.tables.known if spent[b.index]}
+        self.executed.setdefault(kind, set()).update(touched)
+        code = sum(int(spent[b.index]) * (b.instructions[-1].end - b.address) for b in emulator.tables.known)
+        fetch = change["flash"]["fetch_stall"] / L.TICK
+        cycles = (int(emulator.memory.state[L.NOW]) - before) / L.TICK - fetch
+        accesses = {a: tuple(change[a][k] for k in ("reads", "writes", "read_bytes", "write_bytes")) for a in AREAS}
+        counts, played = self._count(kind, places, g, sizes)
+        return Measured(kind, counts, cycles, fetch, change["call"]["reads"], accesses, played, code)
+
+    def _forget(self) -> None:
+        """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""
+        branch.reset(self.emulator._branches)
+        s, r = self.emulator.memory.state, self.emulator.memory.blocks["flash", False]
+        if s[r + L.I_LINES] <= 0:
+            return
+        at = int(s[r + L.I_ACCEL])
+        s[at : at + L.BUCKETS] = -1
+        s[at + L.BUCKETS : at + L.BUCKETS + int(s[r + L.I_LINES]) * L.I_LINE].reshape(-1, L.I_LINE)[:] = (-1, 0, -1)
+        s[r + L.CURRENT] = s[r + L.PREFETCH] = s[L.AGAIN] = -1
+        s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
+
+    def _runs(self) -> Any:
+        blocks = self.emulator.tables.blocks[: len(self.emulator.tables.known) * C.BLOCK]
+        return blocks.reshape(-1, C.BLOCK)[:, C.RUNS].copy()
+
+    def _count(self, kind: str, places: Any, g: Any, sizes: dict[str, int]) -> Any:
+        from mcusim.memory.system import MemorySystem
+
+        p = np.zeros(nests.SLOTS + 2 * len(places.inputs), np.int64)
+        for slot, value in fitted.slots(g, whole(g), sizes).items():
+            p[slot] = value
+        p[nests.IN], p[nests.IN2] = places.inputs[0], places.inputs[-1]
+        p[nests.W], p[nests.OUT], p[nests.BIAS] = places.filter, places.outputs[0], places.bias
+        p[nests.MUL], p[nests.SHIFT], p[nests.SCR], p[nests.CALL] = (
+            places.multiplier,
+            places.shift,
+            places.scratch,
+            places.call,
+        )
+        p[nests.PLAY] = self.areas is APART
+        p[nests.SPLITS], p[nests.MORE] = self.core == "cortex-m4", len(places.inputs)
+        p[nests.SLOTS :: 2] = places.inputs
+        p[nests.SLOTS + 1 :: 2] = [sizes[f"input{n}"] for n in range(len(places.inputs))]
+        p[nests.BYTES] = self.kernels.name == "cmsis-nano"
+        memory = MemorySystem(self.machine)
+        fitted.nest(kind)(memory.state, p)
+        played = {
+            n: (r["reads"], r["writes"], r["read_bytes"], r["write_bytes"]) for n, r in memory.by_region().items()
+        }
+        return p[nests.COUNT : nests.COUNT + nests.LEVELS].copy(), played

@@ -1,0 +1,242 @@
+"""Register blocks: their names, what a machine file may say of them, and what start-up code reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcusim.cpu.system.register_names import answers, block_at, family_of, name_of, register_at
+from mcusim.cpu.system.register_tables import BLOCKS
+from mcusim.errors import MachineError
+from mcusim.machine import Machine, load_machine
+from mcusim.machine.catalog import config_directory
+from mcusim.machine.description import Mirror, Peripheral
+
+DISCOVERY = ("stm32f469i-disco", "stm32f746g-disco")
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "name"),
+    [
+        ("f4", 0x4002_3800, "RCC + 0x00"),
+        ("f4", 0x4002_3BFF, "RCC + 0x3ff"),
+        ("f4", 0x4002_3C00, "FLASH + 0x00"),
+        ("f4", 0x4002_4FFF, "BKPSRAM + 0xfff"),
+        ("f4", 0x4002_5000, None),
+        ("f7", 0x4001_101C, "USART1 + 0x1c"),
+        ("f7", 0x4002_0014, "GPIOA + 0x14"),
+        ("f7", 0xA000_1008, "QUADSPI + 0x08"),
+        ("h7", 0x5802_4400, "RCC + 0x00"),
+        ("h7", 0x4002_3800, None),
+        ("l4", 0x4002_1008, "RCC + 0x08"),
+        ("l4", 0x4800_0400, "GPIOB + 0x00"),
+        ("f4", 0x3FFF_FFFF, None),
+        ("", 0x4002_3800, None),
+    ],
+)
+def test_block_at(family: str, address: int, name: str | None) -> None:
+    assert block_at(family, address) == name
+
+
+@pytest.mark.parametrize("family", BLOCKS)
+def test_blocks_do_not_overlap(family: str) -> None:
+    """Each first address is in its own block: no block of the tables runs into the next."""
+    words = BLOCKS[family].split()
+    for name, place in zip(words[::2], words[1::2], strict=True):
+        assert block_at(family, int(place.partition("/")[0], 16)) == f"{name} + 0x00"
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        (0xE000_ED08, "VTOR"),
+        (0xE000_ED8A, "CPACR + 2"),
+        (0xE000_1004, "DWT_CYCCNT"),
+        (0xE000_0000, "ITM_STIM0"),
+        (0xE000_007C, "ITM_STIM31"),
+        (0xE000_0080, "ITM + 0x080"),
+        (0xE000_E018, "SYST_CVR"),
+        (0xE000_E104, "NVIC_ISER1"),
+        (0xE000_E5EC, "NVIC_IPR123"),
+        (0xE000_EF74, "DCCISW"),
+        (0xE000_ED94, "MPU_CTRL"),
+        (0xE000_EDFC, "DEMCR"),
+        (0xE000_EFFC, "SCS + 0xffc"),
+        (0xE000_3000, None),
+        (0xDFFF_FFFF, None),
+        (0xE010_0000, None),
+    ],
+)
+def test_register_at(address: int, name: str | None) -> None:
+    assert register_at(address) == name
+
+
+def test_family_by_name_or_title() -> None:
+    families = {name: family_of(load_machine(name)) for name in ("stm32f469i-disco", "nucleo-f767zi", "nucleo-h743zi")}
+    assert families == {"stm32f469i-disco": "f4", "nucleo-f767zi": "f7", "nucleo-h743zi": "h7"}
+    board = load_machine("nucleo-l4r5zi")
+    assert family_of(board) == "l4"
+    assert family_of(replace(board, name="mine", title="an STM32L4R5 of ours")) == "l4"
+    assert family_of(replace(board, name="mine", title="a board")) is None
+
+
+def test_name_of_prefers_what_the_machine_lists() -> None:
+    machine = load_machine("stm32f746g-disco")
+    assert name_of(machine, 0x4002_3808) == "rcc + 0x08"
+    assert name_of(machine, 0x4000_0000) == "TIM2 + 0x00"
+    assert name_of(machine, 0xE000_ED14) == "CCR"
+    assert name_of(machine, 0x3000_0000) is None
+
+
+# --- the machine file -------------------------------------------------------------------------------------------------
+
+BLOCK = """
+[peripherals.timer]
+basis = "datasheet"
+source = "a manual"
+base = 0x4000_0000
+size = "1 KiB"
+[peripherals.timer.reads]
+0x04 = 0x0000_00C0
+[peripherals.timer.mirrors]
+0x00 = { mask = 0x3, shift = 2 }
+"""
+
+
+def with_block(folder: Path, old: str = "", new: str = "") -> Machine:
+    path = folder / "mine.toml"
+    assert old in BLOCK
+    path.write_text('name = "mine"\ntitle = "mine"\nextends = "nucleo-f767zi"\n' + BLOCK.replace(old, new))
+    return load_machine(path)
+
+
+def test_a_block_of_a_machine_file(tmp_path: Path) -> None:
+    machine = with_block(tmp_path)
+    assert machine.peripherals["timer"] == Peripheral("timer", 0x4000_0000, 1024, {4: 0xC0}, {0: Mirror(3, 2)})
+    figure = machine.figures["peripherals.timer.reads.0x04"]
+    assert (figure.text, figure.basis, figure.source) == ("0x0000_00C0", "datasheet", "a manual")
+    changed = machine.replace("peripherals.timer.reads.0x04", "0xFF")
+    assert changed.peripherals["timer"].reads == {4: 0xFF}
+
+
+def test_a_machine_needs_no_blocks() -> None:
+    assert load_machine("nucleo-f767zi").peripherals == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("0x04 = ", "0x05 = ", r"mine.toml:11: peripherals.timer.reads.0x05 = 192: .*multiple of 4 such as 0x00"),
+        ("0x04 = ", "4 = ", "a register's offset is"),
+        ("0x04 = ", "0x004 = ", "a register's offset is"),
+        ("0x04 = ", "0x400 = ", "reads.0x400.*outside the block of 1,024 B"),
+        ("0x0000_00C0", "0x1_0000_0000", "must be 0 to 4294967295"),
+        ("0x0000_00C0", '"busy"', "must be a whole number"),
+        ("0x00 = {", "0x04 = {", "mirrors.0x04.*is in reads too"),
+        ("shift = 2", "shift = 31", "must keep all bits of the mask 0x3"),
+        ("shift = 2", "shift = -1", "must keep all bits of the mask 0x3"),
+        ("shift = 2", "shift = 0", "and not be 0"),
+        ("shift = 2", "shft = 2", 'did you mean "shift"'),
+        ("base = 0x4000_0000", "base = 0x2000_0000", "must not share a page or an address with memory.dtcm"),
+        ("base = 0x4000_0000", "base = 0xE000_E000", "the private peripheral bus of the core"),
+        ("base = 0x4000_0000", "base = 0x4000_0002", "multiples of 4"),
+        ('size = "1 KiB"', 'size = "2 MiB"', "a size here must be 4 B to 1,048,576 B"),
+        ("[peripherals.timer.reads]", '[peripherals.b]\nbase = 0x4000_0200\nsize = "4 B"\n[peripherals.timer.reads]',
+         "share a page or an address with peripherals.b"),
+    ],
+)  # fmt: skip
+def test_rules_of_blocks(tmp_path: Path, old: str, new: str, rule: str) -> None:
+    with pytest.raises(MachineError, match=rule):
+        with_block(tmp_path, old, new)
+
+
+def test_too_many_blocks(tmp_path: Path) -> None:
+    many = "".join(f'[peripherals.b{n}]\nbase = {0x4000_0000 + 1024 * n}\nsize = "1 KiB"\n' for n in range(257))
+    path = tmp_path / "many.toml"
+    path.write_text(f'name = "many"\ntitle = "many"\nextends = "nucleo-f767zi"\n{many}')
+    with pytest.raises(MachineError, match="has 257 blocks, at most 256"):
+        load_machine(path)
+
+
+# --- what a block reads -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [(0x0, 0x0), (0x1, 0x5), (0x2, 0xA), (0xE, 0xA), (0xC, 0x0), (0xFFFF_FFF1, 0xFFFF_FFF5)],
+)
+def test_status_bits_follow_control_bits(written: int, read: int) -> None:
+    block = Peripheral("rcc", 0x1000, 1024, {}, {8: Mirror(3, 2)})
+    assert answers(block, lambda address: written if address == 0x1008 else 0) == [(0x1008, read)]
+
+
+def test_status_bits_below_their_control_bits_and_fixed_words() -> None:
+    block = Peripheral("pwr", 0x1000, 1024, {4: 7}, {0: Mirror(1 << 9, -6)})
+    assert answers(block, lambda _: 1 << 9) == [(0x1004, 7), (0x1000, 1 << 9 | 1 << 3)]
+
+
+class Registers:
+    """The blocks of a machine as words, as an emulated core has them."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.words = machine, dict[int, int]()
+        for block in machine.peripherals.values():
+            self.words |= dict(answers(block, self.read))
+
+    def read(self, address: int) -> int:
+        return self.words.get(address, 0)
+
+    def write(self, address: int, word: int) -> None:
+        assert any(b.base <= address < b.base + b.size for b in self.machine.peripherals.values()), hex(address)
+        self.words[address] = word
+        for block in self.machine.peripherals.values():
+            self.words |= dict(answers(block, self.read))
+
+
+@pytest.mark.parametrize("name", DISCOVERY)
+def test_a_clock_set_up_of_st_ends(name: str) -> None:
+    """The waits of HAL_RCC_OscConfig, HAL_PWREx_EnableOverDrive and HAL_RCC_ClockConfig, in their order."""
+    r = Registers(load_machine(name))
+    rcc, pwr = 0x4002_3800, 0x4000_7000
+    assert r.read(rcc + 8) >> 2 & 3 == 0, "the core runs from HSI at reset"
+    r.write(rcc, 1 << 16)
+    assert r.read(rcc) >> 17 & 1, "HSERDY"
+    r.write(rcc, r.read(rcc) & ~(1 << 24))
+    assert not r.read(rcc) >> 25 & 1, "PLLRDY falls"
+    r.write(rcc, r.read(rcc) | 1 << 24)
+    assert r.read(rcc) >> 25 & 1, "PLLRDY"
+    r.write(pwr, 3 << 16)
+    assert r.read(pwr + 4) >> 16 & 3 == 3, "ODRDY and ODSWRDY"
+    r.write(0x4002_3C00, 7)
+    assert r.read(0x4002_3C00) & 15 == 7, "the latency that was set"
+    r.write(rcc + 8, 2)
+    assert r.read(rcc + 8) >> 2 & 3 == 2, "SWS is the PLL"
+    r.write(rcc, r.read(rcc) | 1 << 28)
+    assert r.read(rcc) >> 29 & 1, "PLLSAIRDY"
+
+
+@pytest.mark.parametrize(
+    ("name", "usart", "status"), [(DISCOVERY[0], 0x4000_4800, 0), (DISCOVERY[1], 0x4001_1000, 0x1C)]
+)
+def test_a_character_is_sent_at_once(name: str, usart: int, status: int) -> None:
+    r = Registers(load_machine(name))
+    assert r.read(usart + status) & 0xE0 == 0xC0, "TXE and TC, not RXNE"
+    assert r.read(0xA000_0158) & 1 << 5 == 0, "FMC not busy"
+    assert r.read(0xA000_1008) & 0x2A == 0x0A, "QUADSPI: TCF and SMF, not BUSY"
+
+
+@pytest.mark.parametrize("name", DISCOVERY)
+def test_listed_blocks_are_where_the_memory_map_has_them(name: str) -> None:
+    machine = load_machine(name)
+    family = family_of(machine)
+    assert family and len(machine.peripherals) >= 12
+    for block in machine.peripherals.values():
+        known = block_at(family, block.base)
+        assert known is not None and known.endswith(" + 0x00")
+        assert known.lower().startswith(block.name), f"{block.name} is at {known}"
+
+
+def test_boards_are_files() -> None:
+    assert all((config_directory() / f"{name}.toml").is_file() for name in DISCOVERY)

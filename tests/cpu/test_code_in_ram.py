@@ -1,0 +1,58 @@
+"""Code in RAM that changes, and data beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.code.register_board import RAM, Board, both
+from tests.support.code.system_code import code
+
+
+@both
+def test_code_that_rewrites_itself(isa: str) -> None:
+    """A function in RAM, called, rewritten by stores of the core, called again."""
+    board = Board(isa)
+    function = RAM + 0x2000
+    for value in (1, 2, 3, 2):
+        word = int.from_bytes(code("movs r0, #1; bx lr"), "little") & ~0xFF | value
+        board.poke(function, word)
+        assert board.call(function) == value
+        assert board.call(function) == value
+
+
+@both
+def test_one_call_rewrites_code_behind_itself(isa: str) -> None:
+    """The store, DSB, ISB and the rewritten instruction, all in RAM, a loop of it: counts up in the code itself."""
+    board = Board(isa)
+    at = RAM + 0x2000
+    # loop: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b next; next: movs r3, #0; subs r0, #1; bne loop
+    program = code("1: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b 2f; 2: movs r3, #0; subs r0, #1; bne 1b")
+    board.emulator.write(at, program + code("movs r0, r3; bx lr"))
+    assert board.call(at, 50, at + 16) == 50
+
+
+@both
+def test_stores_beside_code_in_ram_decode_nothing_again(isa: str) -> None:
+    """Two functions in RAM, and data between them and in the same 64 bytes: each block is decoded once."""
+    board = Board(isa)
+    caller, other = RAM + 0x1000, RAM + 0x3000
+    loop = code("push {lr}; 1: str r1, [r0]; str r1, [r2]; blx r3; subs r1, #1; bne 1b; pop {pc}")
+    board.emulator.write(caller, loop)
+    board.emulator.write(other, code("movs r4, #1; bx lr"))
+    board.call(caller, RAM + 0x2000, 10, caller + 32, other | 1)
+    known = len(board.emulator.tables.known)
+    board.call(caller, RAM + 0x2000, 1000, caller + 32, other | 1)
+    assert len(board.emulator.tables.known) == known
+
+
+@both
+@pytest.mark.parametrize("before", [0, 16])  # the store begins 64 bytes' end, or in the same
+def test_a_store_that_only_ends_in_code(isa: str, before: int) -> None:
+    board = Board(isa)
+    at = RAM + 0x2000 + before
+    board.emulator.write(at, code("movs r0, #1; bx lr"))
+    assert board.call(at) == 1
+    decoded = len(board.emulator.tables.known)
+    board.poke(at - 2, 0x2002 << 16)  # MOVS r0, #2 in its upper half
+    assert board.call(at) == 2
+    assert len(board.emulator.tables.known) > decoded

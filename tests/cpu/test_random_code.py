@@ -1,0 +1,51 @@
+"""Random bytes as code, and test programs with flipped bits: always a clean stop, within time and memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from tests.support.paths import REPOSITORY
+
+BATCH = REPOSITORY / "tests" / "support" / "code" / "stream_batch.py"
+MEBIBYTE = 1024  # KiB
+SECONDS = 60
+
+
+def batch(what: str, isa: str, count: int) -> list[dict[str, Any]]:
+    """Run ``count`` of them in one process; a crash or hang of it fails the test."""
+    command = [sys.executable, str(BATCH), what, isa, "0", str(count)]
+    started = time.monotonic()
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < SECONDS
+    found = json.loads(done.stdout)
+    assert found["kib"] < 1024 * MEBIBYTE
+    assert len(found["results"]) == count
+    return found["results"]
+
+
+@pytest.mark.parametrize("isa", ["cortex-m4", "cortex-m7"])
+@pytest.mark.parametrize(("what", "count"), [("bytes", 60), ("elves", 20)])
+def test_every_run_stops_cleanly(what: str, isa: str, count: int) -> None:
+    results = batch(what, isa, count)
+    for result in results:
+        assert result["kind"] in ("limit", "fault", "exit", "returned", "idle", "reset"), result
+        assert result["kind"] != "fault" or result["text"]
+        assert result["instructions"] <= 20_000 + 4096
+        assert abs(result["causes"] - result["cycles"]) < 1.01
+    assert len({result["fault"] for result in results}) >= 4  # they do go wrong, in different ways

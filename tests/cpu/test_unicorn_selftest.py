@@ -1,0 +1,45 @@
+"""The start-up self-test finds Unicorn's flag by what it does, and does not believe an offset that does not work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mcusim.cpu import unicorn_core
+from mcusim.cpu import unicorn_selftest as selftest
+from tests.support.code import random_thumb as guest
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    selftest.skip_flag_offset.cache_clear()
+    yield
+    selftest.skip_flag_offset.cache_clear()
+
+
+def test_the_flag_is_found_and_needed() -> None:
+    offset = selftest.skip_flag_offset()
+    assert offset is not None
+    assert selftest.survives(offset)
+    assert not selftest.survives(None)  # the bug that the flag is for: this Unicorn has it
+
+
+def test_a_byte_that_is_not_the_flag_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    offset = selftest.skip_flag_offset()
+    assert offset is not None
+    others = [found for found in selftest._candidates() if found != offset]
+    monkeypatch.setattr(selftest, "_candidates", lambda: others)
+    selftest.skip_flag_offset.cache_clear()
+    assert selftest.skip_flag_offset() is None
+    monkeypatch.setattr(selftest, "_candidates", lambda: [15_999])  # a byte that nothing looks at
+    selftest.skip_flag_offset.cache_clear()
+    assert selftest.skip_flag_offset() is None
+
+
+def test_without_the_flag_the_hooks_write_no_byte_of_unicorns_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "_candidates", list)
+    assert selftest.skip_flag_offset() is None
+    core = unicorn_core.UnicornCore(guest.MACHINES["cortex-m7"])
+    core.share({})
+    assert core.pointers[unicorn_core.hooks.ARRAYS.index("skip")] == core._dummy.ctypes.data

@@ -1,0 +1,151 @@
+"""Profiles fitted to compiled sets: what their nests play against what the emulated kernels do, and the files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mcusim.errors import UsageError
+from mcusim.kernels import load_profile
+from mcusim.kernels.cost.fitted.kinds import KINDS, nest
+from mcusim.kernels.cost.fitted.nest import LEVELS
+from mcusim.kernels.cost.profile import FOLDER, Profile
+from tests.support.paths import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY / "scripts" / "profiles"))
+
+import micro_cases as M
+from least_squares import fit, nonnegative
+from micro_runs import Bench, Measured
+
+CORES = ("cortex-m4", "cortex-m7")
+FITTED = ("cmsis-gcc12", "cmsis-nano-gcc12", "reference-gcc12")
+NEW = 1000  # seeds from here on give shapes that nothing was fitted to
+INT8 = [
+    ("CONV_2D", M.pointwise), ("CONV_2D", M.columns), ("CONV_2D", M.dilated), ("DEPTHWISE_CONV_2D", M.depthwise_3x3),
+    ("DEPTHWISE_CONV_2D", M.depthwise_columns), ("DEPTHWISE_CONV_2D", M.depthwise_plain),
+    ("FULLY_CONNECTED", M.fully_connected), ("ADD", M.same_shapes), ("ADD", M.broadcast), ("AVERAGE_POOL_2D", M.pool),
+    ("MEAN", M.mean), ("RELU", M.unary), ("RESHAPE", M.reshape), ("CONCATENATION", M.concatenation),
+    ("PAD", M.padding), ("RESIZE_NEAREST_NEIGHBOR", M.resize), ("DEQUANTIZE", M.dequantize),
+]  # fmt: skip
+UINT8 = [
+    ("CONV_2D", M.any_convolution), ("DEPTHWISE_CONV_2D", M.depthwise_any), ("FULLY_CONNECTED", M.fully_connected),
+    ("MAX_POOL_2D", M.pool), ("ADD", M.same_shapes), ("SOFTMAX", M.softmax),
+]  # fmt: skip
+CASES = [(*case, "int8") for case in INT8] + [(*case, "uint8") for case in UINT8]
+
+
+@pytest.fixture(scope="module", params=CORES)
+def core(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def measured(bench: Bench, case: Any, seed: int) -> Measured:
+    kind, shapes, dtype = case
+    graph = shapes(M.Maker(kind, dtype, seed, 30_000))
+    return bench.run(graph, graph.operators[0])
+
+
+def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
+    """Operand by operand: how many reads and writes, of how many bytes. ``scratch`` holds sums and columns."""
+    bench = Bench(core, "cmsis", apart=True)
+    for case in CASES:
+        for seed in range(NEW, NEW + 3):
+            one = measured(bench, case, seed)
+            for area in ("input0", "input1", "filter", "bias", "output", "scratch"):
+                if one.kind != "cmsis_add-broadcast":  # its rows are not told apart
+                    assert one.played[area] == one.accesses[area], (one.kind, area, seed)
+
+
+def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
+    """Cycles in memory that never waits, and the wait for code on the Cortex-M4's flash: of loops of a few instructions
+    that depends on where a linker puts them. No level has what a Cortex-M7 mispredicts in the short loops of a small
+    CONCATENATION."""
+    bench, costs = Bench(core, "cmsis"), load_profile("cmsis-gcc12").core(core)
+    errors: list[float] = []
+    for case in CASES:
+        for seed in range(NEW, NEW + 3):
+            one = measured(bench, case, seed)
+            cost = np.array([costs.fitted[one.kind].levels[name] for name in KINDS[one.kind].levels])
+            counts = one.counts[: len(cost)]
+            errors.append(abs(counts @ (cost[:, 0] + cost[:, 1]) / (one.cycles + one.fetch) - 1))
+            assert errors[-1] <= (0.6 if one.kind == "reference_join" else 0.3), (one.kind, seed)
+    assert np.median(errors) <= 0.02
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.set == name.removesuffix("-gcc12")
+    for core in CORES:
+        costs = profile.core(core)
+        assert costs.basis["reference_softmax"][0] == "emulated"
+        for kind, found in costs.fitted.items():
+            assert found.runs >= 6, kind
+            assert found.median <= 8, kind
+            assert found.worst <= 25, kind
+            assert found.code, kind
+
+
+def test_every_function_of_a_set_has_costs() -> None:
+    from mcusim.kernels.kernel_set import load_set
+
+    for name in FITTED:
+        profile = load_profile(name)
+        symbols = {kernel.symbol for kernel in load_set(str(profile.set)).kernels.values()}
+        for core in CORES:
+            have = {kind.split("-")[0] for kind in profile.core(core).fitted}
+            assert symbols <= have, symbols - have
+
+
+def test_every_kind_has_a_nest_with_as_many_levels_as_it_names() -> None:
+    for kind, (name, levels) in KINDS.items():
+        assert nest(kind).__name__ == name
+        assert len(levels) == len(set(levels)) <= LEVELS, kind
+
+
+def test_nonnegative_least_squares() -> None:
+    """Where the unbounded solution is positive it is that one; else a cost is 0 and the others make up for it."""
+    rng = np.random.default_rng(1)
+    a = rng.random((30, 4))
+    x = np.array([1.0, 0.0, 3.0, 2.0])
+    assert nonnegative(a, a @ x) == pytest.approx(x, abs=1e-9)
+    b = a @ np.array([1.0, -2.0, 3.0, 2.0])
+    found = nonnegative(a, b)
+    gradient = a.T @ (b - a @ found)
+    assert found.min() >= 0
+    assert gradient[found > 0] == pytest.approx(0, abs=1e-9)
+    assert gradient[found == 0].max() <= 1e-9
+    assert fit(np.array([[2.0, 0.0], [4.0, 0.0]]), np.array([6.0, 12.0]), np.ones(2)) == pytest.approx([3.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("find", "replacement", "text"),
+    [
+        ("element = [", "elements = [", r"unknown key cortex-m4\.[a-z_0-9-]+\.elements"),
+        ("runs = ", "runs = -", r"cortex-m4\.[a-z_0-9-]+\.runs = -\d+: a number of at least 0"),
+        ("code = [[", "code = [[1], [", r"cortex-m4\.[a-z_0-9-]+\.code: pairs of offset and bytes"),
+        ("[cortex-m4.reference_mean]", "[cortex-m4.reference_median]", "unknown key cortex-m4.reference_median"),
+    ],
+)
+def test_a_broken_fitted_profile_says_where(tmp_path: Path, find: str, replacement: str, text: str) -> None:
+    good = (FOLDER / "cmsis-gcc12.toml").read_text(encoding="utf-8")
+    assert find in good
+    path = tmp_path / "mine.toml"
+    path.write_text(good.replace(find, replacement, 1), encoding="utf-8")
+    with pytest.raises(UsageError, match=text):
+        load_profile(str(path))
+
+
+def test_scratch_is_that_of_the_set() -> None:
+    from mcusim.model.geometry import Geometry
+
+    profile: Profile = load_profile("cmsis-gcc12")
+    conv = Geometry("CONV_2D", 1, 32, 32, 3, 32, 32, 32, kernel_h=5, kernel_w=5, pad_top=2, pad_bottom=2)
+    assert profile.scratch_bytes(conv) == 2 * 5 * 5 * 3 * 2
+    plain = Geometry("CONV_2D", 1, 32, 32, 3, 32, 32, 32, kernel_h=5, kernel_w=5, types="uint8")
+    assert profile.scratch_bytes(plain) == 0

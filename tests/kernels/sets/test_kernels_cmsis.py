@@ -1,0 +1,245 @@
+"""The cmsis kernel set against LiteRT's reference kernels, byte for byte, and what its code is made of."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import cache
+from typing import Any
+
+import capstone
+import numpy as np
+import pytest
+
+from mcusim.cpu.emulator import Emulator
+from mcusim.kernels.kernel_set import load_set
+from mcusim.machine import load_machine
+from mcusim.model import Graph, Operator, load_model
+from tests.kernels.sets.test_kernels_reference import alone, tiles
+from tests.support.kernels.kernel_cases import ACTIVATIONS, Case, inputs_for, one_operator
+from tests.support.kernels.kernel_guest import Guest, run_litert
+from tests.support.paths import REPOSITORY, shared_model
+
+CORES = ("cortex-m4", "cortex-m7")
+OPERATORS = {
+    "CONV_2D": "cmsis_conv", "DEPTHWISE_CONV_2D": "cmsis_depthwise", "FULLY_CONNECTED": "cmsis_fully_connected",
+    "ADD": "cmsis_add", "MUL": "cmsis_mul", "AVERAGE_POOL_2D": "cmsis_average_pool", "MAX_POOL_2D": "cmsis_max_pool",
+}  # fmt: skip
+BOTH = pytest.mark.parametrize("isa", CORES)
+EACH = pytest.mark.parametrize("kind", OPERATORS)
+
+
+class Odd(Guest):
+    """Input and output at odd addresses: rows of a tile begin anywhere."""
+
+    loose = 0
+
+    def reserve(self, size: int) -> int:
+        self.loose -= 1
+        return super().reserve(size + 4) + 1 + self.loose % 3 if self.loose >= 0 else super().reserve(size)
+
+    def run(self, graph: Graph, data: list[Any], tile: Any = None, op: Operator | None = None) -> list[Any]:
+        self.loose = len(graph.inputs) + 1
+        return super().run(graph, data, tile, op)
+
+
+@cache
+def guest(isa: str, name: str = "cmsis") -> Odd:
+    return Odd(load_set(name), isa)
+
+
+def agree(graph: Graph, seed: int, isa: str, name: str = "cmsis") -> bool:
+    """Whether LiteRT runs the graph; if so, the compiled kernel must give its bytes."""
+    data = inputs_for(graph, seed)
+    try:
+        wanted = run_litert(graph, data)
+    except (RuntimeError, ValueError):  # it refuses the scales
+        return False
+    for got, want in zip(guest(isa, name).run(graph, data), wanted, strict=True):
+        assert np.array_equal(got, want), f"{graph.operators[0]} of {graph.tensors[graph.inputs[0]].shape}, seed {seed}"
+    return True
+
+
+def many(kind: str, isa: str, count: int, make: Any, first: int = 0) -> None:
+    ran = sum(agree(make(kind, seed), seed, isa) for seed in range(first, first + count + count // 3))
+    assert ran >= count
+
+
+def plain(kind: str, seed: int) -> Graph:
+    return one_operator(kind, "int8", seed)
+
+
+def wide(kind: str, seed: int) -> Graph:
+    """Shapes that reach the four- and sixteen-channel loops, their left-overs, and each special case."""
+    c = Case(kind, "int8", 10_000 + seed)
+    if kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+        return _convolution(c, seed)
+    if kind == "FULLY_CONNECTED":
+        depth, units = c.integer(1, 300), c.integer(1, 40)
+        source = c.activation((c.integer(1, 3), depth))
+        weights = c.weights((units, depth), units, 0)
+        options = {"activation": c.pick(*ACTIVATIONS), "keep_num_dims": False, "weights_format": 0}
+        return c.graph(
+            [source, weights, c.bias(source, weights, units)], options, scale=_scale(c, source, weights, depth)
+        )
+    if kind in ("ADD", "MUL"):
+        shape = (1, c.integer(1, 9), c.integer(1, 9), c.integer(1, 40))
+        first, second = c.activation(shape), c.activation(shape if c.integer(0, 3) else shape[3:])
+        spread = (
+            c.scales(first)[0] * c.scales(second)[0] * 60
+            if kind == "MUL"
+            else max(c.scales(first)[0], c.scales(second)[0])
+        )
+        return c.graph([first, second], {"activation": c.pick(*ACTIVATIONS)}, scale=spread * c.rng.uniform(0.3, 3))
+    source = c.activation((1, c.integer(6, 12), c.integer(6, 12), c.integer(1, 40)))
+    found = c.tensors[source].quantization
+    sizes = {name: c.integer(1, 6) for name in ("filter_h", "filter_w", "stride_h", "stride_w")}
+    options = sizes | {"padding": c.pick("SAME", "VALID"), "activation": c.pick(*ACTIVATIONS)}
+    return c.graph([source], options, scale=found.scales[0], zero=found.zero_points[0])
+
+
+def _scale(c: Case, source: int, weights: int, depth: int) -> float:
+    return float(c.scales(source)[0] * max(c.scales(weights)) * 80 * np.sqrt(depth) * c.rng.uniform(0.3, 2))
+
+
+def _convolution(c: Case, seed: int) -> Graph:
+    depthwise = c.kind == "DEPTHWISE_CONV_2D"
+    kernel = [(1, 1), (3, 3), (1, c.integer(2, 7)), (5, 5), (c.integer(1, 7), c.integer(1, 7)), (7, 7)][seed % 6]
+    channels = 4 * c.integer(1, 18) if seed % 4 == 0 else 3 if seed % 4 == 1 else c.integer(1, 40)
+    height = 1 if kernel[0] == 1 and seed % 3 == 0 else c.integer(7, 9)
+    strides = (1, 1) if kernel == (1, 1) and seed % 4 == 0 else (c.integer(1, 2), c.integer(1, 2))
+    padding = "SAME" if height < kernel[0] else c.pick("SAME", "VALID")
+    multiplier, units = c.pick(1, 1, 1, 4), c.integer(1, 17)
+    source = c.activation((1, height, c.integer(7, 10), channels))
+    shape = (1, *kernel, channels * multiplier) if depthwise else (units, *kernel, channels)
+    count = shape[3] if depthwise else units
+    weights = c.weights(shape, count, 3 if depthwise else 0)
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1], "activation": c.pick(*ACTIVATIONS)}
+    options |= {"dilation_h": 1, "dilation_w": 1} | ({"depth_multiplier": multiplier} if depthwise else {})
+    depth = kernel[0] * kernel[1] * (1 if depthwise else channels)
+    return c.graph([source, weights, c.bias(source, weights, count)], options, scale=_scale(c, source, weights, depth))
+
+
+@BOTH
+@EACH
+def test_outputs_equal_litert(isa: str, kind: str) -> None:
+    many(kind, isa, 15, plain)
+    many(kind, isa, 15, wide)
+
+
+@pytest.mark.slow
+@BOTH
+@EACH
+def test_outputs_equal_litert_300_shapes(isa: str, kind: str) -> None:
+    many(kind, isa, 150, plain, 100)
+    many(kind, isa, 150, wide, 100)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_tiles_put_together_are_the_whole(isa: str, kind: str) -> None:
+    done = 0
+    for seed in range(12):
+        graph = wide(kind, seed)
+        data, rows = inputs_for(graph, seed), tiles(graph, 3)
+        if any(tile.in_rows == 0 for tile in rows):  # all padding: nothing to tile
+            continue
+        whole = guest(isa).run(graph, data)[0]
+        parts = [guest(isa).run(graph, [d[:, t.in_row : t.in_row + t.in_rows] for d in data], t)[0] for t in rows]
+        assert np.array_equal(np.concatenate(parts), whole), f"seed {seed}"
+        done += 1
+    assert done >= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["vww_96_int8", "kws_ref_model", "ad01_int8", "person_detect", "pretrainedResnet_quant"]
+)
+def test_operators_of_real_models(name: str) -> None:
+    graph = load_model(shared_model(f"{name}.tflite"))
+    ran = 0
+    for op in graph.operators:
+        if op.type in OPERATORS:
+            assert agree(alone(graph, op), op.index, "cortex-m7"), f"LiteRT refuses {op}"
+            ran += 1
+    assert ran >= 5
+
+
+def test_the_set_has_every_kernel_that_the_reference_set_has() -> None:
+    for name in ("cmsis", "cmsis-nano"):
+        assert load_set(name).kernels.keys() == load_set("reference").kernels.keys()
+        for kind, symbol in OPERATORS.items():
+            assert load_set(name).kernel(kind).symbol == symbol
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"])
+def test_byte_loops_give_the_same(isa: str, kind: str) -> None:
+    assert sum(agree(wide(kind, seed), seed, isa, "cmsis-nano") for seed in range(6)) >= 4
+
+
+@BOTH
+def test_a_wrong_weight_is_noticed(isa: str) -> None:
+    cases = ((graph, inputs_for(graph, 1)) for graph in (wide("CONV_2D", seed) for seed in range(1, 20)))
+    graph, data, wanted = next((g, d, w) for g, d in cases if len(np.unique(w := run_litert(g, d)[0])) > 9)
+    weights = graph.tensors[graph.operators[0].inputs[1]]
+    weights.data[...] = -weights.data
+    assert not np.array_equal(guest(isa).run(graph, data)[0], wanted)
+
+
+def instructions(isa: str, function: str) -> list[str]:
+    image = load_set("cmsis").image(isa)
+    symbol = image.symbol(function)
+    place = next(p for p in image.placements(False) if p.address <= symbol.address < p.address + len(p.data))
+    start = symbol.address - place.address
+    decoder = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS)
+    decoder.skipdata = True  # literals
+    code = place.data[start : start + symbol.size]
+    return [f"{i.mnemonic} {i.op_str}" for i in decoder.disasm(code, symbol.address)]
+
+
+@BOTH
+def test_sums_are_made_by_smlad_on_whole_words(isa: str) -> None:
+    copy = load_set("cmsis").image(isa).symbol("memcpy").address
+    smlads = {"two_pixels": 8, "cmsis_conv_1x1": 48, "one_vector": 6, "cmsis_depthwise_columns": 4}
+    for function, least in smlads.items():
+        code = instructions(isa, function)
+        assert sum(line.startswith("smlad") for line in code) >= least, function
+        assert not any(line in (f"bl #{copy:#x}", f"b.w #{copy:#x}") for line in code), function
+    assert f"bl #{copy:#x}" in instructions(isa, "cmsis_max_pool")
+
+
+@BOTH
+@pytest.mark.parametrize("function", ["memset", "memcpy"])
+def test_newlib_nano_s_loops_take_four_instructions_a_byte(isa: str, function: str) -> None:
+    emulator = Emulator(load_machine({"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}[isa]))
+    image = load_set("cmsis-nano").image(isa)
+    emulator.load(image)
+    emulator.write(0x2000_1000, bytes(range(200)))
+    counts = []
+    for size in (40, 100):
+        emulator.set_stack(0x2000_8000, 0x2000_7000)
+        before = emulator.instructions
+        emulator.call(image.symbol(function).address, [0x2000_2001, 0x2000_1001, size])
+        assert emulator.run().kind == "returned"
+        counts.append(emulator.instructions - before)
+        assert emulator.registers()["r0"] == 0x2000_2001
+    assert counts[1] - counts[0] == 4 * 60
+    wanted = bytes([0x01] * 100) if function == "memset" else bytes(range(1, 101))
+    assert emulator.read(0x2000_2001, 101) == wanted + b"\0"
+
+
+@pytest.mark.slow
+def test_instructions_per_mac_are_those_of_the_published_firmware() -> None:
+    """Within 12 % of what the TinyOps firmware executes (GCC 9.3), kind of layer by kind of layer, Cortex-M4."""
+    script = REPOSITORY / "tests" / "benchmarks" / "kernel_costs.py"
+    run = subprocess.run([sys.executable, script, "cmsis-nano"], capture_output=True, text=True, check=True)
+    published = {
+        "conv 3x3, 3 channels": 5.43, "pointwise, input channels < 16": 6.70, "pointwise, input channels >= 16": 2.51,
+        "depthwise 3x3": 10.64, "depthwise 5x5": 11.24, "depthwise 7x7": 11.02,
+    }  # fmt: skip
+    text = run.stdout.split(" on a cortex-m7")[0]
+    for name, instructions in published.items():
+        found = re.search(re.escape(name) + r" .* ([0-9.]+) +[0-9.]+ +[0-9.]+ B loaded per MAC", text)
+        assert found is not None and abs(float(found[1]) / instructions - 1) < 0.12, (name, found)

@@ -1,0 +1,294 @@
+"""Labs: what they state is true of their runs, right answers are taken, and each wrong one is met with its hint."""
+
+from __future__ import annotations
+
+import socket
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from itertools import cycle
+from typing import Any
+
+import pytest
+
+from mcusim.errors import UsageError
+from mcusim.labs import Session, lab_names, open_lab, read_lab
+from mcusim.labs.figures import Figures
+from mcusim.labs.judge import Judge, allowed, number
+from mcusim.labs.lab import Ask, Choose, Compare, Lab, Predict, Question
+from mcusim.labs.lab_file import lab_of
+from mcusim.labs.teacher_page import teacher_html, teacher_text
+
+
+@pytest.fixture(scope="module", params=lab_names())
+def lab(request: pytest.FixtureRequest) -> Lab:
+    return read_lab(request.param)
+
+
+@pytest.fixture(scope="module")
+def judge(lab: Lab) -> Judge:
+    return Judge(Figures(lab))
+
+
+def right_answer(question: Question, judge: Judge) -> str:
+    return str(question.right if isinstance(question, Choose) else judge.figures.value(question.answer))
+
+
+def session(lab: Lab, answer: Callable[[str], str | None]) -> tuple[Session, str]:
+    """A session that asks ``answer`` for each line, by the id of the step; None ends it. And all that was said."""
+    said: list[str] = []
+    steps = iter([s for s in lab.steps if isinstance(s, Predict | Ask | Choose)])
+    current: list[Any] = [next(steps)]
+
+    def read(prompt: str) -> str:
+        while current[0].id in made.predictions or any(one["id"] == current[0].id for one in made.answers):
+            current[0] = next(steps)
+        text = answer(current[0].id)
+        if text is None:
+            raise EOFError
+        said.append(f"{prompt}{text}")
+        return text
+
+    made = Session(lab, read, said.append)
+    made.run()
+    return made, "\n".join(said)
+
+
+def test_what_is_said_to_be_true_is(lab: Lab, judge: Judge) -> None:
+    for question in lab.questions:
+        if isinstance(question, Choose):
+            assert question.holds({name: judge.figures[name] for name in question.holds.names}) is True, question.id
+        assert judge.verdict(question, right_answer(question, judge), 0).right, question.id
+
+
+def test_every_mistake_is_met_with_its_own_hint(lab: Lab, judge: Judge) -> None:
+    for question in lab.questions:
+        if isinstance(question, Ask):
+            for mistake in question.mistakes:
+                verdict = judge.verdict(question, str(judge.figures.value(mistake.value)), 0)
+                assert not verdict.right and mistake.hint in verdict.says, question.id
+        else:
+            for place, choice in enumerate(question.choices, 1):
+                verdict = judge.verdict(question, str(place), 0)
+                assert verdict.right is choice.right and (choice.right or choice.hint in verdict.says)
+
+
+def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Judge) -> None:
+    for question in lab.questions:
+        wrong = "-12345" if isinstance(question, Ask) else str(1 + question.right % len(question.choices))
+        verdicts = [judge.verdict(question, wrong, tries) for tries in range(allowed(question) + 1)]
+        assert [one.over for one in verdicts] == [False] * allowed(question) + [True]
+        assert not verdicts[-1].right and judge.solution(question) in verdicts[-1].says
+        if isinstance(question, Ask):
+            assert question.hints[-1] in verdicts[-2].says
+            assert question.answer.text in verdicts[-1].says
+
+
+def test_who_predicts_what_comes_and_answers_right(lab: Lab, judge: Judge) -> None:
+    known = {s.id: str(judge.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
+    known |= {question.id: right_answer(question, judge) for question in lab.questions}
+    made, said = session(lab, known.__getitem__)
+    count = len(lab.questions)
+    assert made.finished and f"{count} of {count} questions: {count} right at once" in said
+    assert [one["tries"] for one in made.answers] == [1] * count
+    found = made.to_json()["predictions"]
+    assert all(one["predicted"] == pytest.approx(one["simulated"]) for one in found.values()) and len(found) > 4
+    assert made.lab.after.split("`")[1] in said and max(map(len, said.splitlines())) < 130
+
+
+def test_who_is_always_wrong_gets_to_the_end(lab: Lab) -> None:
+    def wrong(id: str) -> Iterator[str]:
+        yield from ("", "what?", "?", "t")
+        yield from cycle("4321")
+
+    lines: dict[str, Iterator[str]] = {}
+    made, said = session(lab, lambda id: next(lines.setdefault(id, wrong(id))))
+    assert made.finished and said.count("'what?' is n") >= len(lab.questions)
+    shown = [one for one in made.answers if not one["right"]]
+    assert len(shown) >= len(lab.questions) / 2 and all(one["hints"] == 1 for one in made.answers)
+    assert f"{len(shown)} with the solution shown" in said
+
+
+def test_the_end_of_the_answers_and_leaving() -> None:
+    lab = read_lab("overlap")
+    with pytest.raises(UsageError, match="the answers end before 'far', and the lab with them"):
+        session(lab, lambda _: None)
+    made, said = session(lab, lambda id: {"far": "3", "ratio": "2.2", "cause": "q"}[id])
+    assert not made.finished and made.to_json()["predictions"]["far"]["predicted"] == 3
+    assert "1 of 14 questions: 1 right at once" in said and "far (times): 3, it was 2.2" in said
+
+
+def test_what_counts_as_a_try_and_as_at_once() -> None:
+    typed = {"far": ["3"], "ratio": ["what?", "2.2"], "cause": ["?", "2"], "one": ["q"]}
+    made, said = session(read_lab("overlap"), lambda id: typed[id].pop(0))
+    assert [(one["tries"], one["hints"]) for one in made.answers] == [(1, 0), (1, 1)]
+    assert "2 of 14 questions: 1 right at once, 1 later" in said
+
+
+def test_the_table_says_what_a_run_says() -> None:
+    figures = Figures(read_lab("overlap"))
+    energy = figures.result("single").energy
+    assert energy is not None and figures["single.latency_ms"] == energy.latency_ms
+    assert 0 == figures["external.sram_bytes"] < figures["single.sram_bytes"] < figures["internal.sram_bytes"]
+    table = figures.table(("internal", "single"))
+    for name in ("sram_bytes", "tile_buffer", "filter_buffer", "calls", "cycles", "dma_wait"):
+        assert f"{figures[f'single.{name}']:,}" in table, name
+
+
+def test_it_works_offline(lab: Lab, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was asked for")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    monkeypatch.setattr(socket, "create_connection", refused)
+    numbers = cycle("4321")
+    made, _ = session(lab, lambda _: next(numbers))
+    assert made.finished
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("2.2", "times", 2.2), ("2,2", "times", 2.2), ("1,642,552", "cycles", 1_642_552), ("12 %", "%", 12),
+        ("12.5%", "%", 12.5), ("2.2x", "times", 2.2), ("2.2 ×", "times", 2.2), ("1.2 s", "ms", 1200),
+        ("148.63 / 67.38", "times", 148.63 / 67.38), ("100*(3-1)/3 %", "%", 200 / 3), ("4 KiB", "B", 4096),
+        ("4,096 B", "B", 4096), ("-3", "%", -3), ("1e3", "ms", 1000), ("9 tiles", "tiles", 9), (" 7 ", "B", 7),
+        ("1 tile", "tiles", 1), ("1 byte", "B", 1), ("12.5%.", "%", 12.5), ("~ 12,5", "%", 12.5),
+        ("2 second", "ms", 2000),
+    ],
+)  # fmt: skip
+def test_numbers_as_students_write_them(text: str, unit: str, value: float) -> None:
+    assert number(text, unit) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("about two", "is no number"), ("", "is no number"), ("3 mJ", "'mJ' is not what is asked for"),
+        ("1/0", "is no number"), ("1 2", "is no number"), ("true", "is no number"), ("9" * 400, "is no number"),
+        ("__import__('os')", "is no number"), ("9**9**9**9", "is no number"), ("\x00", "is no number"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        number(text, "ms")
+
+
+def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    book = open_lab("overlap")
+    assert not book.check("ratio", "2,206") and not book.check("ratio", 2206)
+    said = capsys.readouterr().out.splitlines()
+    assert "factor of 1000" in said[0] and said[0].endswith("read as one between thousands, so this was 2206.")
+    assert said[1] == "Not yet: that is off by a factor of 1000. Asked is times."
+    assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:
+    numbers, said = cycle("4321"), list[str]()
+    made = Session(read_lab("overlap"), lambda _: next(numbers), said.append, width=40)
+    assert made.run()
+    lines = "\n".join(said).splitlines()
+    wide = [line for line in lines if len(line) > 40]
+    # titles, commands to be copied and diagrams stay whole
+    assert all("$ mcusim" in line or line.startswith(("    ", "Overlap", "====", "Part", "----")) for line in wide)
+    assert sum(line.split() == ["single746", "double746"] for line in lines) == 1
+
+
+def test_no_question_asks_for_what_has_just_been_told(lab: Lab) -> None:
+    told: set[str] = set()
+    for step in lab.steps:
+        if isinstance(step, Compare):
+            told.add(step.value.text)
+        assert not isinstance(step, Ask) or step.answer.text not in told, step.id
+
+
+def test_mistakes_that_any_question_can_meet_with() -> None:
+    lab = read_lab("overlap")
+    judge = Judge(Figures(lab))
+    waiting = next(q for q in lab.questions if q.id == "waiting")
+    right = float(right_answer(waiting, judge))
+    for given, said in ((right / 100, "fraction"), (-right, "sign"), (right * 1000, "factor of 1000"), (3, "too low")):
+        verdict = judge.verdict(waiting, str(given), 0)
+        assert not verdict.right and said in verdict.says and verdict.counts
+    assert not judge.verdict(waiting, "hm", 0).counts
+    assert (
+        judge.verdict(waiting, str(right * 1.019), 0).right and not judge.verdict(waiting, str(right * 1.03), 0).right
+    )
+
+
+def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    book = open_lab("overlap")
+    book.compare("far")
+    book.predict("far", None)
+    book.predict("far", 0)
+    book.predict("far", "much")
+    book.predict("far", "5 x")
+    book.compare("far")
+    assert not book.check("ratio", None) and not book.check("ratio", 1) and not book.check("ratio", 1)
+    assert not book.check("ratio", 1) and book.check("ratio", book.value("external.latency_ms / internal.latency_ms"))
+    book.hint("ratio")
+    said = capsys.readouterr().out
+    for text in (
+        "It is 2.206",
+        "0 times cannot be: guess from 0.1 to 1000.",
+        "'much' is no number",
+        "You predicted 5; it is 2.206",
+        "instead of None",
+        "It is external.latency_ms /",
+        "Right.",
+    ):
+        assert text in said
+    for call in (book.check, book.predict):
+        with pytest.raises(UsageError, match="has no"):
+            call("nothing", 1)
+    for one in (book.hint, book.compare):
+        with pytest.raises(UsageError, match="nothing"):
+            one("nothing")
+    with pytest.raises(UsageError, match="no column"):
+        book.value("external.latency")
+
+
+def test_the_teachers_page_has_every_answer(lab: Lab, judge: Judge) -> None:
+    from tests.support.pages.pages import Page, asks_for_nothing
+
+    text, page = teacher_text(lab), Page(teacher_html(lab))
+    assert asks_for_nothing(page) and page.names().count("h2") == len(lab.parts) + 1
+    flat, seen = " ".join(text.split()), " ".join(page.text.split())
+    for question in lab.questions:
+        for shown in (flat, seen):
+            assert " ".join(judge.solution(question).split())[:60].replace("`", "") in shown.replace("`", "")
+            wrong = question.choices if isinstance(question, Choose) else question.mistakes
+            assert all(one.hint.replace("`", "") in shown.replace("`", "") for one in wrong if one.hint)
+    assert all(f"lab {lab.name}" in shown.replace("`", "").lower() for shown in (flat, seen))
+
+
+def test_there_is_no_such_lab() -> None:
+    with pytest.raises(UsageError, match='no lab "overlp", did you mean "overlap"'):
+        read_lab("overlp")
+
+
+def raw() -> dict[str, Any]:
+    return tomllib.loads(files("mcusim").joinpath("labs/overlap.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "said"),
+    [
+        (0, {"predict": "again?", "id": "far", "unit": "ms", "low": 1, "high": 2}, "far is there twice"),
+        (0, {"table": ["single"]}, "single, which did not run before"),
+        (0, {"compare": "one", "with": "1"}, "one was not predicted before"),
+        (0, {"guess": "what"}, "it needs one of predict"),
+        (0, {"ask": "?", "id": "new", "unit": "", "answer": "double.cycles", "hints": []}, "no column"),
+        (0, {"ask": "?", "id": "new", "unit": "", "answer": "1", "hints": [], "width": 3}, "width"),
+        (
+            0,
+            {"choose": "?", "id": "new", "holds": "1 > 0", "why": "", "choice": [{"text": "a"}]},
+            "one choice is right",
+        ),
+    ],
+)
+def test_a_lab_that_is_wrong_is_refused(place: int, change: dict[str, Any], said: str) -> None:
+    document = raw()
+    document["part"][0]["step"].insert(place + (change.get("id") == "far"), change)
+    with pytest.raises((KeyError, TypeError, UsageError), match=said):
+        lab_of("broken", document)

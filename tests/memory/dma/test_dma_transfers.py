@@ -1,0 +1,409 @@
+"""DMA transfers in flight beside the emulated core: alone to the tick, contended by what each waits for the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcusim.cpu.system.memory_attributes import memory_ranges
+from mcusim.errors import UsageError
+from mcusim.machine import Machine, load_machine
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.system import MemorySystem
+from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
+
+BOARDS = {name: load_machine(name) for name in (F469, F746)}
+READABLE = {
+    F469: ("sram1", "sram2", "flash", "sdram", "qspi"),
+    F746: ("dtcm", "sram1", "sram2", "flash", "sdram", "qspi"),
+}
+WRITABLE = {F469: ("sram1", "sram2", "sdram"), F746: ("dtcm", "sram1", "sdram")}
+
+
+def ended(memory: MemorySystem, handle: int, cycle: int) -> tuple[int, int]:
+    """The end of a flight, and how many questions that took, as the engine asks."""
+    for questions in range(1, 10_000):
+        at = memory.earliest_end(handle, cycle)
+        assert at > cycle
+        memory.advance(at)
+        end = memory.finished(handle)
+        if end is not None:
+            assert end == at, "the bound was later than the end"
+            return end, questions
+        cycle = at
+    raise AssertionError("no end")
+
+
+def with_dma(machine: Machine, beat: int, burst: int) -> Machine:
+    return replace(machine, dma={"dma2": replace(machine.dma["dma2"], beat=beat, burst=burst)})
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> tuple[str, int, int, list[tuple[int, int, int]]]:
+    name = draw(st.sampled_from(list(BOARDS)))
+    beat = draw(st.sampled_from([1, 2, 4]))
+    memory = BOARDS[name].memory
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        source, target = draw(st.sampled_from(READABLE[name])), draw(st.sampled_from(WRITABLE[name]))
+        offsets = [draw(st.integers(0, 300)) * draw(st.sampled_from([1, 5, 12])) for _ in range(2)]
+        found.append(
+            (
+                memory[source].base + offsets[0] * beat,
+                memory[target].base + offsets[1] * beat,
+                draw(st.integers(1, 900)),
+            )
+        )
+    return name, beat, draw(st.sampled_from([1, 4])), found
+
+
+@settings(max_examples=300, deadline=None)
+@given(copies())
+def test_alone_a_flight_takes_exactly_what_a_transfer_does(
+    case: tuple[str, int, int, list[tuple[int, int, int]]],
+) -> None:
+    name, beat, burst, found = case
+    machine = with_dma(BOARDS[name], beat, burst)
+    dma = machine.dma["dma2"]
+    whole, flown = MemorySystem(machine), MemorySystem(machine)
+    now = 1000
+    for source, target, size in found:
+        whole.sync(now)
+        ticks = whole.transfer(dma, source, target, size)
+        handle = flown.begin_transfer(dma, 0, source, target, size, 0, now)
+        end, _ = ended(flown, handle, now)
+        assert end == now - (-ticks // L.TICK)
+        assert flown.state[L.FLIGHTS + handle * L.FLIGHT + L.D_END] == now * L.TICK + ticks
+        now = end + 500
+    flown.advance(now)
+    ours, theirs = flown.by_region(), whole.by_region()
+    for region, counted in ours.items():
+        other = theirs[region]
+        assert (counted["dma_read_bytes"], counted["dma_write_bytes"]) == (other["read_bytes"], other["write_bytes"])
+        assert (counted["reads"], counted["writes"], counted["stall"], counted["waited"]) == (0, 0, 0, 0)
+        for counter in ("occupied", "row_misses", "refreshes", "data_hits", "data_misses"):
+            assert counted[counter] == other[counter], counter
+
+
+@pytest.mark.parametrize("name", list(BOARDS))
+def test_an_undisturbed_flight_needs_few_questions(name: str) -> None:
+    dma, memory = BOARDS[name].dma["dma2"], BOARDS[name].memory
+    for source in READABLE[name]:
+        for target in WRITABLE[name]:
+            system = MemorySystem(BOARDS[name])
+            first, to = memory[source].base, memory[target].base + (source == target) * 4096
+            _, questions = ended(system, system.begin_transfer(dma, 0, first, to, 15000, 0, 70), 70)
+            assert questions <= 15, (source, target)
+
+
+SDRAM = {F469: 0xC000_0000, F746: 0x6000_0000}
+READ = 6 + (3 + 1) * SDCLK  # F469: overhead, CL, one beat of an open row
+
+
+class Beside:
+    """A core and one DMA controller; ``fly`` begins a transfer now, ``end`` plays on without the core."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.core, self.dma = Core(machine), machine.dma["dma2"]
+        self.memory, self.base = self.core.memory, {name: region.base for name, region in machine.memory.items()}
+
+    def fly(self, source: int, target: int, size: int, priority: int = 0) -> int:
+        return self.memory.begin_transfer(self.dma, 0, source, target, size, priority, self.core.now)
+
+    def end(self, handle: int) -> int:
+        self.memory.advance(self.core.now + 100_000)
+        end = self.memory.finished(handle)
+        assert end is not None
+        return end
+
+    def region(self, name: str) -> dict[str, int]:
+        return self.memory.by_region()[name]
+
+
+def open_row(name: str = F469, **keys: str) -> Beside:
+    """The core has read from SDRAM, whose first row is open; nothing is under way."""
+    beside = Beside(board(name, **keys))
+    beside.core.load(SDRAM[name])
+    beside.core.wait(100)
+    return beside
+
+
+@pytest.mark.parametrize("gap", range(0, 19, 2))
+def test_reads_of_one_row_by_core_and_dma_alternate(gap: int) -> None:
+    """The core works ``gap`` cycles between two reads, the controller 4: each finds the other's read under way."""
+    beside = open_row()
+    begin = beside.core.now
+    handle = beside.fly(SDRAM[F469] + 512, beside.base["sram1"], 400)
+    beside.core.wait(2)
+    assert beside.core.load(SDRAM[F469]) == READ - 2 + READ  # the rest of the beat's read, its own
+    period = READ + max(READ, gap)
+    stalls = []
+    for i in range(50):
+        beside.core.wait(gap)
+        stalls.append(beside.core.load(SDRAM[F469] + 4 * i))
+    assert stalls == [period - gap] * 50
+    sdram = beside.region("sdram")
+    assert sdram["waited"] == (READ - 2 + 50 * max(0, READ - gap)) * L.TICK
+    assert sdram["stall"] == (sum(stalls) + 2 * READ - 2 + 2 * SDCLK + READ) * L.TICK  # with the first read's tRCD
+    assert sdram["dma_read_bytes"] in (51, 50)
+    reads = 51  # of the DMA up to the core's last, one per period; the others are alone: 4 cycles between two
+    last = begin + READ + (reads - 1) * period
+    waited_for = max(0, beside.core.now - last - 4)  # by the next one
+    assert beside.end(handle) == last + 4 + waited_for + (400 - reads) * (READ + 4)
+
+
+@pytest.mark.parametrize(("source", "delayed"), [("sdram", True), ("sram1", False), ("flash", False)])
+def test_only_those_on_one_memory_delay_each_other(source: str, delayed: bool) -> None:
+    both, core_only, dma_only = open_row(), open_row(), open_row()
+    handles = [b.fly(b.base[source] + 256, b.base["sram2"], 200) for b in (both, dma_only)]
+    alone = dma_only.end(handles[1])
+    stalls = [0, 0]
+    for i in range(60):
+        for k, b in enumerate((both, core_only)):
+            stalls[k] += b.core.load(SDRAM[F469] + 4 * i)
+            b.core.wait(9)
+    assert (stalls[0] > stalls[1], both.end(handles[0]) > alone) == (delayed, delayed)
+    assert both.region("sdram")["waited"] == (stalls[0] - stalls[1]) * L.TICK
+    assert both.region("sram2")["waited"] == 0
+
+
+def test_rows_are_closed_for_each_other() -> None:
+    beside, alone = open_row(), open_row()
+    handles = [b.fly(SDRAM[F469] + 4096, b.base["sram1"], 64) for b in (beside, alone)]
+    for i in range(20):
+        beside.core.load(SDRAM[F469] + 4 * i)
+        beside.core.wait(10)
+    beside.end(handles[0])
+    alone.end(handles[1])
+    assert alone.region("sdram")["row_misses"] == 2
+    assert beside.region("sdram")["row_misses"] >= 2 + 2 * 19
+
+
+@pytest.mark.parametrize("gap", [0, 30, 100])
+def test_posted_writes_of_the_dma_and_reads_of_the_core_share_the_controller(gap: int) -> None:
+    """The FIFO is full: a read waits for its 16 words to be written, and the transfer ends a read later for each."""
+    beside, alone = open_row(), open_row()
+    handles = [b.fly(b.base["sram1"], SDRAM[F469] + 256, 700) for b in (beside, alone)]
+    expected = alone.end(handles[1])
+    each = 7 + SDCLK
+    beside.core.wait(1000)
+    stalls = []
+    for _ in range(20):
+        stalls.append(beside.core.load(SDRAM[F469]))
+        beside.core.wait(gap)
+    assert beside.core.now < expected
+    assert all(READ + 15 * each < stall <= READ + 17 * each for stall in stalls)
+    assert beside.region("sdram")["waited"] == (sum(stalls) - 20 * READ) * L.TICK
+    late = beside.end(handles[0]) - expected
+    assert abs(late - 20 * READ) <= READ
+
+
+def free(beside: Beside, address: int) -> bool:
+    s = beside.core.state
+    return bool(s[core_port.find(s, address) + L.FLAGS] & L.FREE)
+
+
+def test_f4_sram_waits_for_a_beat_on_the_bus_while_a_flight_touches_it() -> None:
+    """A beat reads SRAM1 every 4 cycles; of the core's loads, one a cycle, every third has to wait for it."""
+    beside = Beside(board(F469))
+    core, sram, ranges = beside.core, beside.base["sram1"], memory_ranges(board(F469), None)
+
+    def loads(n: int) -> list[int]:
+        stalls = []
+        for i in range(n):
+            stalls.append(core.load(sram + 4 * i))
+            core.wait(1)
+        return stalls
+
+    assert loads(8) == [0] * 8
+    handle = beside.fly(sram, beside.base["sram2"], 100)
+    assert not free(beside, sram)
+    assert loads(31) == [0] + [1, 0, 0] * 10  # the first comes with the first beat, which waits for it
+    beside.memory.install_ranges(ranges)  # as a program that sets up its MPU
+    assert loads(30) == [1, 0, 0] * 10
+    assert beside.region("sram1")["waited"] == beside.region("sram1")["stall"] == 20 * L.TICK
+    assert beside.end(handle) == 8 + 1 + 100 * 4
+    core.wait(1000)
+    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
+    assert loads(8) == [0] * 8
+    counts = beside.region("sram1")
+    assert (counts["reads"], counts["read_bytes"], counts["dma_read_bytes"]) == (77, 308, 100)
+
+
+def test_flights_that_overlap_in_a_region_hand_it_back_with_the_last() -> None:
+    beside = Beside(board(F469))
+    sram = beside.base["sram1"]
+    first, second = (beside.fly(sram, beside.base[target], size) for target, size in (("sram2", 20), ("sram3", 60)))
+    beside.memory.advance(2 * 20 * 4 + 4)
+    assert beside.memory.finished(first) == 2 * 20 * 4
+    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [False, True, False]
+    assert beside.end(second) == 80 * 4
+    beside.memory.advance(400)
+    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
+
+
+def test_a_more_urgent_transfer_goes_between_two_beats() -> None:
+    beside = Beside(board(F469))
+    sram = beside.base["sram1"]
+    low = beside.fly(sram, beside.base["sram2"], 100, priority=0)
+    beside.memory.advance(41)  # in the eleventh beat
+    beside.core.wait(41)
+    high = beside.fly(sram, beside.base["sram3"], 30, priority=1)
+    assert beside.memory.finished(low) is None
+    assert beside.memory.earliest_end(low, 41) >= 41 + 30 * 4
+    assert beside.end(high) == 44 + 30 * 4
+    assert beside.end(low) == 130 * 4
+
+
+def test_equals_alternate() -> None:
+    beside = Beside(board(F469))
+    sram = beside.base["sram1"]
+    handles = [beside.fly(sram + 64 * i, beside.base["sram2"] + 64 * i, 40, priority=3) for i in range(3)]
+    assert sorted(beside.end(h) for h in handles) == [118 * 4, 119 * 4, 120 * 4]
+
+
+def test_tightly_coupled_memory_has_a_port_of_its_own() -> None:
+    beside = Beside(board(F746))
+    dtcm = beside.base["dtcm"]
+    handle = beside.fly(dtcm, dtcm + 4096, 100)
+    assert [beside.core.load(dtcm + 4 * i) for i in range(50)] == [0] * 50
+    assert beside.end(handle) == 400
+    assert beside.region("dtcm")["waited"] == 0
+    assert beside.region("dtcm")["dma_write_bytes"] == 100
+
+
+def test_hits_in_the_data_cache_do_not_wait_and_fills_do() -> None:
+    beside = Beside(board(F746))
+    sdram = beside.base["sdram"]
+    beside.core.load(sdram)
+    beside.core.wait(100)
+    handle = beside.fly(sdram + 64, beside.base["dtcm"], 200)
+    beside.core.wait(2)
+    assert [beside.core.load(sdram + 4 * i) for i in range(8)] == [0] * 8
+    assert beside.region("sdram")["waited"] == 0
+    beside.core.load(sdram + 32)
+    assert beside.region("sdram")["waited"] == (6 + 3 * SDCLK - 2) * L.TICK
+    assert beside.end(handle) > 100 + 200 * (6 + 3 * SDCLK + 4)
+
+
+@pytest.mark.parametrize("name", list(BOARDS))
+def test_code_and_dma_read_one_flash(name: str) -> None:
+    beside, alone = Beside(board(name)), Beside(board(name))
+    flash, target = beside.base["flash"], beside.base["sram1"]
+    handles = [b.fly(flash + 0x8000, target, 400) for b in (beside, alone)]
+    expected = alone.end(handles[1])
+    stalls, quiet = 0, 0
+    other = Beside(board(name))
+    for i in range(100):
+        stalls += beside.core.fetch(flash + 64 * i, 64, 16)
+        quiet += other.core.fetch(flash + 64 * i, 64, 16)
+    waited = beside.region("flash")["waited"]
+    assert stalls > quiet
+    assert waited > 0
+    assert beside.end(handles[0]) > expected
+
+
+def test_a_sequence_of_qspi_reads_is_broken() -> None:
+    beside, alone = Beside(board(F469)), Beside(board(F469))
+    qspi, target = beside.base["qspi"], beside.base["sram1"]
+    handles = [b.fly(qspi, target, 64) for b in (beside, alone)]
+    expected = alone.end(handles[1])
+    quiet = Beside(board(F469)).core.load(qspi + 4096)
+    beside.core.wait(2)
+    assert beside.core.load(qspi + 4096) > quiet
+    assert beside.region("qspi")["waited"] > 0
+    again = quiet - 4 * 2 * SDCLK  # the command before data of four bytes, two clocks each
+    assert beside.end(handles[0]) >= expected + again
+
+
+def test_a_task_that_starts_leaves_what_is_in_flight() -> None:
+    """``sync`` pulls back what a task left ahead of the clock, not the posted writes of a transfer under way."""
+    beside, alone = open_row(), open_row()
+    handles = [b.fly(b.base["sram1"], SDRAM[F469], 500) for b in (beside, alone)]
+    for cycle in range(beside.core.now, beside.core.now + 4000, 333):
+        beside.memory.sync(cycle)
+        beside.memory.advance(cycle)
+        assert beside.core.now == cycle
+    alone.core.wait(beside.core.now - alone.core.now)
+    alone.memory.advance(alone.core.now)
+    assert beside.end(handles[0]) == alone.end(handles[1])
+
+
+Step = tuple[str, int, int, int]
+
+
+@st.composite
+def beside_steps(draw: st.DrawFn) -> tuple[str, int, list[Step]]:
+    """A board, bytes of a beat, and what happens: accesses of the core, time, transfers."""
+    name = draw(st.sampled_from(list(BOARDS)))
+    memory = BOARDS[name].memory
+    steps: list[Step] = []
+    for _ in range(draw(st.integers(1, 60))):
+        kind = draw(st.sampled_from(["load", "store", "fetch", "wait", "load", "store", "wait", "fly"]))
+        region = draw(st.sampled_from(WRITABLE[name] if kind == "store" else READABLE[name]))
+        offset = draw(st.integers(0, 900)) * draw(st.sampled_from([1, 4]))
+        if kind == "fly":
+            target = memory[draw(st.sampled_from(WRITABLE[name]))].base + 4 * draw(st.integers(0, 900))
+            steps.append((kind, memory[region].base + offset // 4 * 4, target, draw(st.integers(1, 200))))
+        elif kind == "fetch":
+            steps.append((kind, memory["flash"].base + offset // 2 * 2, draw(st.integers(1, 40)) * 2, 0))
+        elif kind == "wait":
+            steps.append((kind, draw(st.integers(0, 300)), draw(st.integers(0, 255)), 0))
+        else:
+            steps.append((kind, memory[region].base + offset, draw(st.sampled_from([1, 2, 4])), 0))
+    return name, draw(st.sampled_from([1, 4])), steps
+
+
+def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int], Core]:
+    """Ticks of every step and the ends of the transfers; ``often``: with the engine's calls between, bounds checked."""
+    machine = with_dma(BOARDS[name], beat, 1)
+    core = Core(machine)
+    memory, dma = core.memory, machine.dma["dma2"]
+    handles, bounds, clock = [], [], []
+    for kind, a, b, c in steps:
+        now = int(core.state[L.NOW])
+        if kind == "load":
+            core.load(a, b)
+        elif kind == "store":
+            core.store(a, b)
+        elif kind == "fetch":
+            core.fetch(a, b, 3)
+        elif kind == "wait":
+            core.wait(a)
+            core.state[L.NOW] += b
+        else:
+            handles.append(memory.begin_transfer(dma, 0, a, b, c, len(handles) % 2, core.now + 1))
+        clock.append(int(core.state[L.NOW]) - now)
+        if often:
+            memory.advance(core.now)
+            bounds += [(h, memory.earliest_end(h, core.now)) for h in handles]
+    memory.advance(core.now + 1_000_000)
+    ends = [memory.finished(h) for h in handles]
+    for h, bound in bounds:
+        end = ends[handles.index(h)]
+        assert end is not None
+        assert bound <= max(end, core.now + 1)
+    return [*clock, *(end or -1 for end in ends)], core
+
+
+@settings(max_examples=200, deadline=None)
+@given(beside_steps())
+def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -> None:
+    name, beat, steps = case
+    (ends, core), (other_ends, other) = (play(name, beat, steps, often) for often in (False, True))
+    assert ends == other_ends
+    assert core.memory.by_region() == other.memory.by_region()
+    assert core.memory.state[L.NEXT_BEAT] == core.memory.state[L.NEXT_RELEASE] == L.NEVER
+    assert not any(core.state[block + L.SHARED] for block in core.memory.blocks.values())
+
+
+def test_there_is_room_for_so_many_transfers() -> None:
+    beside = Beside(board(F469))
+    for _ in range(L.MAX_FLIGHTS):
+        beside.fly(beside.base["sram1"], beside.base["sram2"], 4)
+    with pytest.raises(UsageError, match=f"over {L.MAX_FLIGHTS} DMA transfers at once"):
+        beside.fly(beside.base["sram1"], beside.base["sram2"], 4)

@@ -1,0 +1,250 @@
+"""Code as the emulated core fetches it: TCM, instruction cache, ST's flash accelerator line by line."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcusim.cpu.system.memory_attributes import memory_ranges
+from mcusim.errors import MachineError
+from mcusim.machine import load_machine
+from mcusim.memory.ports import core_data as core_port
+from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
+
+FLASH, ALIAS, SDRAM = 0x0800_0000, 0x0020_0000, 0x6000_0000
+WAIT, LINE = 5, 16
+
+
+def f469(**keys: str) -> Core:
+    return Core(board(F469, **keys))
+
+
+def counted(core: Core) -> tuple[int, int, int]:
+    flash = core.memory.by_region()["flash"]
+    return flash["fetch_hits"], flash["fetch_prefetched"], flash["fetch_misses"]
+
+
+def test_tcm_and_sram_of_the_f4_never_wait() -> None:
+    f7, f4 = Core(board(F746)), f469()
+    assert [f7.fetch(0x100 * i, 200) for i in range(8)] == [0] * 8
+    assert f7.memory.by_region()["itcm"]["fetches"] == 8
+    assert [f4.fetch(0x2000_0000 + 0x100 * i, 200) for i in range(8)] == [0] * 8
+
+
+def test_a_miss_costs_the_wait_states_and_is_held() -> None:
+    core = f469(memory__flash__accelerator__prefetch="false")
+    assert [core.fetch(FLASH + at, 4) for at in (0, 4, 12, 16, 0, 16)] == [WAIT, 0, 0, WAIT, 0, 0]
+    assert counted(core) == (4, 0, 2)
+    flash = core.memory.by_region()["flash"]
+    assert (flash["fetches"], flash["reads"], flash["read_bytes"]) == (6, 2, 32)
+    assert flash["fetch_stall"] == flash["stall"] == 2 * WAIT * 256
+
+
+@pytest.mark.parametrize(("work", "stall"), [(0, 6), (1, 5), (5, 1), (6, 0), (20, 0)])
+def test_the_next_line_is_on_its_way_while_the_core_works(work: int, stall: int) -> None:
+    """A read of flash takes six cycles; whoever gets there early waits for the rest."""
+    core = f469()
+    core.fetch(FLASH, 16, work)
+    assert core.fetch(FLASH + 16, 16) == stall
+    assert counted(core) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("work", "stall"), [(0, 18), (12, 9), (24, 0)])
+def test_lines_of_one_block_are_read_while_those_before_execute(work: int, stall: int) -> None:
+    assert f469().fetch(FLASH, 64, work) == WAIT + stall
+
+
+def test_a_prefetched_line_is_not_held() -> None:
+    """Back at the first line, which was a miss and is held, the second is prefetched again."""
+    core = f469()
+    core.fetch(FLASH, 16, 20)
+    core.fetch(FLASH + 16, 16, 20)
+    assert core.fetch(FLASH, 16) == 0
+    assert core.fetch(FLASH + 16, 16) == 5  # one cycle of the read passed before the core had the held line
+    assert counted(core) == (1, 2, 1)
+
+
+def test_a_branch_past_the_prefetch_misses_and_is_held() -> None:
+    core = f469()
+    core.fetch(FLASH, 4)
+    assert core.fetch(FLASH + 0x100, 4) == WAIT
+    core.wait(20)
+    assert core.fetch(FLASH, 4) == 0
+    core.wait(20)
+    assert core.fetch(FLASH + 0x100, 4) == 0
+    assert counted(core) == (2, 0, 2)
+
+
+def test_a_line_that_was_only_prefetched_is_gone_when_a_block_comes_back_to_it() -> None:
+    """The block begins in the line the core is in, which is not held, and ends in one that is."""
+    core = f469()
+    for line in (9, 7, 8):
+        core.fetch(FLASH + 16 * line, 4)
+        core.wait(20)
+    stalls = []
+    for _ in range(4):
+        stalls.append(core.fetch(FLASH + 16 * 8 + 8, 16))
+        core.wait(20)
+    assert stalls == [0, WAIT, 0, 0]
+
+
+@pytest.mark.parametrize("base", [(F469, FLASH), (F746, FLASH), (F746, ALIAS), (F746, SDRAM)])
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3), st.integers(0, 12)), max_size=60), st.integers(0, 99))
+def test_short_cuts_change_nothing(base: tuple[str, int], visits: list[tuple[int, int, int]], seed: int) -> None:
+    """What is remembered of the last fetch saves time only: forgetting it before each fetch gives the same stalls."""
+    draw = random.Random(seed)
+    blocks = [(base[1] + 2 * draw.randrange(200), 2 * draw.randrange(1, 40)) for _ in range(12)]
+    machine = board(base[0])
+    ranges = memory_ranges(machine, None)
+    short, long = Core(machine), Core(machine)
+    for block, times, work in visits:
+        for _ in range(times):
+            long.memory.install_ranges(ranges)
+            assert short.fetch(*blocks[block], work) == long.fetch(*blocks[block], work)
+    assert short.memory.by_region() == long.memory.by_region()
+
+
+def test_no_prefetch_of_a_line_that_is_held() -> None:
+    core = f469()
+    core.fetch(FLASH + 16, 4)
+    core.wait(20)
+    core.fetch(FLASH, 4)
+    core.wait(20)
+    occupied = core.memory.by_region()["flash"]["occupied"]
+    assert occupied == 3 * 6 * 256  # two misses and the prefetch of the line behind the first
+    assert core.fetch(FLASH + 8, 4) == core.fetch(FLASH + 0x10, 4) == 0
+    core.wait(20)
+    assert core.fetch(FLASH, 4) == 0
+    assert core.memory.by_region()["flash"]["occupied"] == occupied
+    assert counted(core) == (3, 0, 2)
+
+
+def test_the_sixty_fifth_line_displaces_the_least_recently_used() -> None:
+    core = f469()
+    for i in range(64):
+        core.fetch(FLASH + 64 * i, 4)
+    core.fetch(FLASH, 4)
+    assert counted(core) == (1, 0, 64)
+    core.fetch(FLASH + 64 * 64, 4)
+    assert core.fetch(FLASH, 4) == 0
+    assert core.fetch(FLASH + 64, 4) == WAIT
+
+
+class Reference:
+    """Instruction lines with LRU, no prefetch, written from the manual's text."""
+
+    def __init__(self, lines: int) -> None:
+        self.lines, self.held, self.current, self.misses = lines, OrderedDict[int, None](), -1, 0
+
+    def fetch(self, line: int) -> None:
+        if line == self.current:
+            return
+        self.current = line
+        if line not in self.held:
+            self.misses += 1
+            if len(self.held) == self.lines:
+                self.held.popitem(last=False)
+        self.held[line] = None
+        self.held.move_to_end(line)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([1, 3, 8]), st.lists(st.tuples(st.integers(0, 300), st.integers(2, 80)), max_size=150))
+def test_instruction_lines_against_an_independent_model(lines: int, blocks: list[tuple[int, int]]) -> None:
+    keys = {"memory__flash__accelerator__instruction_lines": str(lines)}
+    core, reference = f469(**keys, memory__flash__accelerator__prefetch="false"), Reference(lines)
+    for start, size in blocks:
+        core.fetch(FLASH + 16 * start + 4, size)
+        for line in range(start, (16 * start + 4 + size - 1) // 16 + 1):
+            reference.fetch(line)
+        assert counted(core)[2] == reference.misses
+
+
+def test_the_itcm_port_of_the_f7_has_the_accelerator_and_the_axi_port_has_none() -> None:
+    core = Core(board(F746, cache__instruction__size="0 B"))
+    assert core.fetch(ALIAS, 32) == WAIT
+    core.fetch(ALIAS + 0x1000, 4)
+    assert core.fetch(ALIAS, 32) == 0
+    assert core.fetch(FLASH, 4) == WAIT + 4
+    core.fetch(FLASH + 0x1000, 4)
+    assert core.fetch(FLASH, 4) == WAIT + 4
+    assert counted(core) == (1, 0, 2)
+    assert core.memory.by_region()["flash"]["fetches"] == 6
+
+
+def test_the_itcm_port_serves_data_from_the_same_lines_and_no_cache() -> None:
+    core = Core(board(F746))
+    core.fetch(ALIAS, 4)
+    core.fetch(ALIAS + 0x100, 4)
+    assert [core.load(ALIAS + at) for at in (0, 28, 32, 60)] == [0, 0, WAIT, 0]
+    assert core.fetch(ALIAS + 32, 4) == 0  # and code from lines that data brought
+    assert core.memory.counters()["dcache_misses"] == core.memory.counters()["icache_misses"] == 0
+
+
+def test_keys_of_an_accelerator_that_contradict_each_other() -> None:
+    table = "memory.flash.accelerator"
+    with pytest.raises(MachineError, match=rf"{table}\.serves = aliases.*has no aliases to serve"):
+        load_machine(F469, {f"{table}.serves": "aliases"})
+    with pytest.raises(MachineError, match=rf"{table}\.data_lines.*must be 0: unified lines hold code and data"):
+        load_machine(F746, {f"{table}.data_lines": "8"})
+
+
+def test_a_line_of_the_instruction_cache_streams_in() -> None:
+    """SDRAM, 16 bit: eight bytes take 8 cycles; code that runs slower than they come waits for the first only."""
+    first = 2 * SDCLK + 6 + 6 * SDCLK
+    assert [Core(board(F746)).fetch(SDRAM, 32, work) for work in (0, 12, 24, 48)] == [
+        first + 24,
+        first + 12,
+        first,
+        first,
+    ]
+    core = Core(board(F746))
+    assert core.fetch(SDRAM + 24, 8) == first  # critical word first
+    assert core.fetch(SDRAM, 4) == 8  # the line goes on at its beginning
+    core.wait(100)
+    assert core.fetch(SDRAM, 32) == 0
+    assert core.memory.counters()["icache_misses"] == 1
+
+
+@pytest.mark.parametrize(("early", "stall"), [(0, 24), (23, 1), (24, 0)])
+def test_code_of_a_line_in_flight_is_waited_for_and_no_longer(early: int, stall: int) -> None:
+    core = Core(board(F746))
+    core.fetch(SDRAM, 4)
+    core.wait(early)
+    assert core.fetch(SDRAM + 24, 4) == stall
+
+
+def test_lines_in_sequence_are_asked_for_ahead_and_others_are_not() -> None:
+    ahead, jump = Core(board(F746)), Core(board(F746))
+    for core in (ahead, jump):
+        core.fetch(SDRAM, 32, 200)
+    column = 6 + (2 + 4) * SDCLK
+    assert ahead.fetch(SDRAM + 32, 4) == 0
+    assert jump.fetch(SDRAM + 64, 4) == column
+
+
+def test_instruction_cache_maintenance() -> None:
+    core = Core(board(F746))
+    for at in (0, 64):
+        core.fetch(SDRAM + at, 4)
+        core.wait(100)
+    assert (core.fetch(SDRAM, 4), core.fetch(SDRAM + 64, 4)) == (0, 0)
+    core_port.invalidate_instruction_line(core.state, SDRAM + 64)
+    assert core.fetch(SDRAM, 4) == 0
+    assert core.fetch(SDRAM + 64, 4) > 0
+    core.wait(100)
+    core_port.invalidate_instructions(core.state)
+    assert core.fetch(SDRAM, 4) > 0
+
+
+def test_code_uncached_pays_every_bus_word() -> None:
+    f4 = f469()
+    window = 0xC000_0000
+    f4.load(window)
+    f4.wait(100)
+    assert f4.fetch(window, 16) == 4 * (6 + (3 + 1) * SDCLK)

@@ -1,0 +1,90 @@
+"""Operands hold what their geometry says: true of every plan, and a program that lies is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mcusim.errors import ProgramError
+from mcusim.kernels import load_profile
+from mcusim.machine import load_machine
+from mcusim.model.geometry import Geometry, whole
+from mcusim.model.graph import Graph
+from mcusim.plan import plan
+from mcusim.program import check_program
+from mcusim.program.extent import check_extent
+from mcusim.program.field_readers import FieldError
+from mcusim.program.program import Compute, Operand, Program, Span
+from tests.model.tflite.test_tflite_reader import GOOD
+from tests.support.graphs.small_graphs import convolution
+
+MACHINE = load_machine("stm32f746g-disco")
+
+
+def calls(graph: Graph, policy: str) -> list[Compute]:
+    program = plan(graph, MACHINE, policy, kernels=load_profile("cmsis-2021-gcc9"))
+    return [task for task in program.tasks if isinstance(task, Compute)]
+
+
+@pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
+@pytest.mark.parametrize("kind", GOOD)
+def test_every_planned_operator_passes(kind: str, policy: str) -> None:
+    tasks = calls(GOOD[kind], policy)
+    assert tasks
+    for task in tasks:
+        check_extent(task)
+
+
+CONV = convolution((1, 6, 6, 8), (16, 3, 3, 8), (1, 6, 6, 16))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"in_c": 9_999_994}, "operand input0 has"),
+        ({"out_c": 17}, "operand output has 576 B, its geometry and rows need 612 B"),
+        ({"out_h": 9_999_995}, "more than 65,536 rows or columns"),
+        ({"out_h": 7}, "7 output rows of a window over 3 do not come from 6 input rows and padding"),
+        ({"stride_w": 2}, "6 output columns"),
+        ({"pad_left": 3, "pad_right": 3}, "6 input columns and padding"),
+        ({"dilation_h": 3}, "window over 7"),
+    ],
+)
+def test_a_geometry_that_does_not_add_up_is_refused(change: dict[str, int], said: str) -> None:
+    (task,) = calls(CONV, "internal")
+    with pytest.raises(FieldError, match=said):
+        check_extent(replace(task, geometry=replace(task.geometry, **change)))
+
+
+def test_an_operand_one_byte_short_is_refused() -> None:
+    (task,) = calls(CONV, "internal")
+    for operand in task.operands:
+        if operand.role in ("input0", "filter", "output"):
+            short = replace(operand, span=replace(operand.span, bytes=operand.span.bytes - 1))
+            others = tuple(o for o in task.operands if o is not operand)
+            with pytest.raises(FieldError, match=f"operand {operand.role} has"):
+                check_extent(replace(task, operands=(*others, short)))
+
+
+def test_a_task_without_rows_is_refused() -> None:
+    (task,) = calls(CONV, "internal")
+    with pytest.raises(FieldError, match="no output row"):
+        check_extent(replace(task, rows=replace(task.rows, out_rows=0)))
+
+
+def test_loops_that_no_microcontroller_would_run_are_refused() -> None:
+    """A consistent geometry of two kilobytes can ask for hours: 2**20 outputs of 2**20 window positions each."""
+    (task,) = calls(CONV, "external")
+    edge = 1 << 10
+    sdram = MACHINE.memory["sdram"].base
+    g = Geometry("AVERAGE_POOL_2D", 1, 2 * edge - 1, 2 * edge - 1, 1, edge, edge, 1, kernel_h=edge, kernel_w=edge)
+    operands = (
+        Operand("input0", Span("sdram", sdram, g.in_bytes), "r"),
+        Operand("output", Span("sdram", sdram + g.in_bytes, g.out_bytes), "w"),
+    )
+    huge = replace(task, geometry=g, rows=whole(g), operands=operands)
+    check_extent(huge)
+    header = plan(CONV, MACHINE, "external", kernels=load_profile()).header
+    with pytest.raises(ProgramError, match=r"the kernel calls have 1.1e\+12 loop steps, more than the 1e\+10 allowed"):
+        check_program(Program(header, (huge,)), MACHINE)

@@ -1,0 +1,77 @@
+"""Why the rows of a comparison differ, as text and as JSON: the numbers are those of the rows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mcusim import compare, load_machine
+from mcusim.api.compare import Comparison
+from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs
+
+F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare(["ds-cnn", "mobilenet-v1-w1.0-r224", "figure-1"], [F469, F746])
+
+
+def test_json_sums_to_the_difference_of_the_rows(found: Comparison) -> None:
+    data = found.to_json()
+    assert {one["model"] for one in data["differences"]} == {row["model"] for row in data["rows"]}
+    for one in data["differences"]:
+        row, than = data["rows"][one["row"]], data["rows"][one["than_row"]]
+        assert row["model"] == than["model"] == one["model"]
+        assert one["ms"] == pytest.approx(row["latency_ms"] - than["latency_ms"]) and one["ms"] >= 0
+        assert sum(part["ms"] for part in one["parts"]) == pytest.approx(one["ms"])
+        assert [abs(p["ms"]) for p in one["parts"]] == sorted((abs(p["ms"]) for p in one["parts"]), reverse=True)
+        if row["machine"] == than["machine"]:
+            waits = sum(p["ms"] for p in one["parts"] if p["cause"] == "dma_wait")
+            cycles = row["cycles_by_cause"]["dma_wait"] - than["cycles_by_cause"]["dma_wait"]
+            assert waits == pytest.approx(1e3 * cycles / row["clock_hz"])
+
+
+def test_every_run_but_the_fastest_is_explained_once(found: Comparison) -> None:
+    for members in by_model(found.rows).values():
+        ran = sorted((row for row in members if row.run), key=lambda row: row.value("latency_ms") or 0)
+        told = pairs(members)
+        assert {id(pair.second) for pair in told} == {id(row) for row in ran[1:]} and len(told) == len(ran[1:])
+        assert all(pair.first.machine == pair.second.machine or pair.first is ran[0] for pair in told)
+
+
+def test_the_text_below_the_table(found: Comparison) -> None:
+    lines = differences_lines(found.rows)
+    text = str(found)
+    assert "\n".join(lines) in text and max(map(len, lines)) <= 80
+    joined = re.sub(r"\n  ", " ", "\n".join(lines)).splitlines()
+    assert len(joined) == len(differences_json(found.rows))
+    for line in joined:
+        told = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) ms longer than .+?: (-?[\d,.]+ .*)", line)
+        assert told, line
+        parts = [float(n.replace(",", "")) for n in re.findall(r"(?:^|, )(-?[\d,.]*\d) ", told[3])]
+        assert sum(parts) == pytest.approx(float(told[2].replace(",", ""))) and len(parts) > 1
+    assert joined[0].startswith(f"ds-cnn: On {F469}: ")
+
+
+def test_a_single_machine_is_not_named(found: Comparison) -> None:
+    alone = pairs([row for row in found.rows if row.model == "ds-cnn" and row.machine.name == F469])
+    assert len(alone) == 2 and not any(pair.place for pair in alone)
+
+
+def test_no_text_without_a_pair() -> None:
+    alone = compare("ds-cnn", F746, "internal")
+    assert differences_lines(alone.rows) == [] and alone.to_json()["differences"] == []
+    none = compare("mobilenet-v1-w1.0-r224", F746, "internal")
+    assert differences_lines(none.rows) == [] and none.to_json()["differences"] == []
+
+
+def test_variants_of_a_machine_are_machines_of_their_own() -> None:
+    slow = load_machine(F746, {"core.clock": "108 MHz"})
+    first, second, third = (
+        pair.said() for pair in pairs(compare("ds-cnn", [F746, slow], ["internal", "external"]).rows)
+    )
+    assert first.startswith(f"On {F746}: external takes")
+    assert second.startswith(f"On {F746}, core.clock = 108 MHz: external takes")
+    assert re.match(r"internal, core.clock = 108 MHz takes [\d.]+ ms longer than internal: [\d.]+ the clock", third)

@@ -1,0 +1,70 @@
+"""The table and the JSON of ``mcusim memory``, figure by figure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from mcusim.api.plan_memory import memory, priced
+from mcusim.report.json.memory import memory_json
+from mcusim.report.text.memory import memory_table
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_table_tells_holes_and_what_is_not_proven() -> None:
+    plan = memory("figure-1", order="optimal")
+    assert plan.ordering is not None
+    text = memory_table(plan)
+    assert ["2", "5", "CONV_2D", "#" * 19, "3,904", "4,960"] in rows(text)
+    assert "peak            at operator 1 CONV_2D  no order needs less  4,960 B" in text
+    text = memory_table(replace(plan, ordering=replace(plan.ordering, bound=4000)))
+    assert "at operator 1 CONV_2D  no order needs less than 4,000 B" in text
+
+
+def test_the_table_tells_what_tflm_adds() -> None:
+    plan = memory("figure-1")
+    assert " B at the head of its arena\n" in memory_table(plan)
+    assert "5,248 B at the head of its arena, 32 more for" in memory_table(replace(plan, tflm_head=5248))
+
+
+def test_names_cannot_write_to_the_terminal() -> None:
+    plan = memory("figure-1")
+    timeline = plan.after.timeline
+    named = tuple(replace(one, name="a\x1b[2J\u202eb") for one in timeline.residents)
+    text = memory_table(replace(plan, after=replace(plan.after, timeline=replace(timeline, residents=named))))
+    assert "a?[2J?b" in text and "\x1b" not in text
+
+
+def test_the_figures_of_the_json() -> None:
+    found = memory_json(memory("figure-1", allocator="greedy", machine="nucleo-f767zi"))
+    assert [(one["name"], one["first"], one["last"]) for one in found["residents"]][:3] == [
+        ("input", 0, 0), ("conv_2d_0", 0, 3), ("conv_2d_1", 1, 2),
+    ]  # fmt: skip
+    linear = found["allocators"][0]
+    assert (linear["allocator"], linear["bytes"], linear["lower_bound"], linear["gap"]) == ("linear", 8320, 5216, 3104)
+    assert found["memory"] == {"name": "dtcm+sram1+sram2", "bytes": 512 * 1024, "fits": True}
+
+
+def test_moves_to_any_byte_are_priced_by_bytes_alone() -> None:
+    found = priced(memory("figure-1", allocator="dynamic", machine="nucleo-f767zi", align=2))
+    assert [one.copy for one in found.defragmentation] == ["bytes"]
+
+
+def test_every_key_of_the_json_is_documented() -> None:
+    found = memory_json(priced(memory("figure-1", allocator="dynamic", machine="nucleo-f767zi")))
+    for one in found["defragmentation"]:
+        one["by_cause"] = {}  # its keys are names of causes
+    words = set(re.findall(r"[a-z_0-9]+", memory_json.__doc__ or ""))
+    assert keys(found) <= words and {"places", "offset", "target", "cycles_by_move"} <= keys(found)
+
+
+def keys(data: Any) -> set[str]:
+    if isinstance(data, list):
+        return set().union(*map(keys, data))
+    if not isinstance(data, dict):
+        return set()
+    return set(data).union(*map(keys, data.values()))

@@ -1,0 +1,48 @@
+"""Single accesses of an emulated core, in whole core cycles."""
+
+from __future__ import annotations
+
+from mcusim.cpu.system.memory_attributes import memory_ranges
+from mcusim.cpu.system.mpu import Mpu
+from mcusim.machine import Machine, load_machine
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.system import MemorySystem
+
+F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
+SDCLK = 2  # core cycles per SDRAM clock on both boards
+
+
+def board(name: str, **keys: str) -> Machine:
+    """The board with a refresh of SDRAM every millisecond only; ``__`` in a key stands for a point."""
+    quiet = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.write_overhead": "7 cycles"}
+    quiet["memory.sdram.read_overhead"] = "6 cycles"
+    return load_machine(name, quiet | {key.replace("__", "."): value for key, value in keys.items()})
+
+
+class Core:
+    """The port of one core; every call returns the stall in cycles."""
+
+    def __init__(self, machine: Machine, mpu: Mpu | None = None) -> None:
+        self.memory = MemorySystem(machine)
+        self.memory.install_ranges(memory_ranges(machine, mpu))
+        self.state = self.memory.state
+
+    def load(self, address: int, size: int = 4) -> int:
+        return int(core_port.load(self.state, core_port.find(self.state, address), address, size)) // L.TICK
+
+    def store(self, address: int, size: int = 4) -> int:
+        return int(core_port.store(self.state, core_port.find(self.state, address), address, size)) // L.TICK
+
+    def fetch(self, address: int, size: int, work: int = 0) -> int:
+        """The stall of one block; its ``work`` cycles pass too."""
+        stall = int(core_port.fetch_while(self.state, address, size, (work * L.TICK << 16) // size)) // L.TICK
+        self.wait(work)
+        return stall
+
+    def wait(self, cycles: int) -> None:
+        self.state[L.NOW] += cycles * L.TICK
+
+    @property
+    def now(self) -> int:
+        return int(self.state[L.NOW]) // L.TICK

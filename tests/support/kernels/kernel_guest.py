@@ -1,0 +1,126 @@
+"""Runs the compiled kernels of a set on a bare core, and the same graph in LiteRT."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mcusim.cpu.image.image import Image, load_image
+from mcusim.cpu.unicorn_core import UcError, UnicornCore
+from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.kernel_set import KernelSet
+from mcusim.machine import load_machine
+from mcusim.model import Graph, Operator, Tile, geometry
+from tests.support.graphs.tflite_writer import write_tflite
+
+MACHINES = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
+STACK, ROOM, GAP, FILL = 0x2000_8000, 4 << 20, 64, 0xA5
+
+
+class Guest:
+    """One core with a kernel set in its flash, or at ``address``; operands in its SDRAM, with filled gaps between."""
+
+    def __init__(self, kernels: KernelSet, isa: str, address: int | None = None) -> None:
+        machine = load_machine(MACHINES[isa])
+        self.kernels, self.isa, self.core = kernels, isa, UnicornCore(machine)
+        self.image: Image = load_image(kernels.elf(isa)) if address is None else kernels.image_at(isa, address)
+        for placement in self.image.placements(False):
+            assert self.core.poke(placement.address, placement.data)
+        self.base = machine.memory["sdram"].base
+        self.at = self.base
+
+    def reserve(self, size: int) -> int:
+        """An address with ``size`` bytes, a multiple of 4, behind a gap."""
+        found, self.at = self.at + GAP, self.at + GAP + -(-size // 4) * 4
+        assert self.at - self.base < ROOM - GAP
+        return found
+
+    def put(self, data: bytes) -> int:
+        address = self.reserve(len(data))
+        assert self.core.poke(address, data)
+        return address
+
+    def call(self, symbol: str, argument: int) -> None:
+        """Run one function to its return; its result must be 0."""
+        core = self.core
+        core["r0"], core["sp"], core["lr"] = argument, STACK, core.return_address | 1
+        try:
+            core.uc.emu_start(self.image.symbol(symbol).address | 1, core.return_address, 0, 200_000_000)
+        except UcError as error:
+            raise AssertionError(f"{symbol}: {error} at {self.image.line_at(core['pc'])}") from None
+        assert core["pc"] & ~1 == core.return_address, f"{symbol} does not return"
+        assert core["r0"] == 0, f"{symbol} returned {core['r0']}"
+        assert core["sp"] == STACK, f"{symbol} leaves the stack at {core['sp']:#x}"
+
+    def run(self, graph: Graph, data: list[Any], tile: Tile | None = None, op: Operator | None = None) -> list[Any]:
+        """The outputs of the graph's operator on ``data``; nothing else but its scratch may be written."""
+        op = op or graph.operators[0]
+        self.at = self.base
+        self.core.poke(self.base, bytes([FILL]) * ROOM)
+        places, outputs, scratch = self._place(graph, op, data, tile)
+        before = self.core.peek(self.base, ROOM)
+        assert before is not None
+        self._calls(graph, op, places, tile)
+        after = self.core.peek(self.base, ROOM)
+        assert after is not None
+        changed = np.flatnonzero(np.frombuffer(before, np.uint8) != np.frombuffer(after, np.uint8)) + self.base
+        for low, high in [*outputs, scratch]:
+            changed = changed[(changed < low) | (changed >= high)]
+        assert not changed.size, f"{op.type} writes at {changed[0]:#x}, outside of {outputs} and {scratch}"
+        return [
+            np.frombuffer(after[low - self.base : high - self.base], graph.tensors[i].dtype).reshape(-1)
+            for (low, high), i in zip(outputs, op.outputs, strict=True)
+        ]
+
+    def _place(self, graph: Graph, op: Operator, data: list[Any], tile: Tile | None) -> Any:
+        given = dict(zip(graph.inputs, data, strict=True))
+        kernel = self.kernels.kernel(op.type, P.types(graph, op))
+        inputs = [self.put((given[i] if i in given else graph.tensors[i].data).tobytes()) for i in P.data_inputs(op)]
+        rows = 1.0 if tile is None else tile.out_rows / geometry(graph, op).out_h
+        sizes = [round(graph.tensors[i].bytes * rows) for i in op.outputs]
+        outputs = [(address, address + size) for address, size in ((self.reserve(n), n) for n in sizes)]
+        room = kernel.scratch_bytes(geometry(graph, op))
+        scratch = self.reserve(room) if room else 0
+        more = {}
+        arrays = P.channel_arrays(graph, op)
+        if arrays is not None:
+            more["filter"] = self.put(graph.tensors[op.inputs[1]].data.tobytes())
+            more["multiplier"], more["shift"] = (self.put(part) for part in arrays)
+            if len(op.inputs) > 2 and op.inputs[2] >= 0:
+                more["bias"] = self.put(graph.tensors[op.inputs[2]].data.tobytes())
+        call = self.reserve(P.call_size(graph, op, kernel.layout) * P.calls(op))
+        places = P.Places(call, inputs, [low for low, _ in outputs], scratch=scratch, **more)
+        for part in range(P.calls(op)):
+            at = call + part * P.call_size(graph, op, kernel.layout)
+            self.core.poke(at, P.call_bytes(graph, op, places, tile, part))
+        return places, outputs, (scratch, scratch + room)
+
+    def _calls(self, graph: Graph, op: Operator, places: P.Places, tile: Tile | None) -> None:
+        kernel = self.kernels.kernel(op.type, P.types(graph, op))
+        for part in range(P.calls(op)):
+            self.call(kernel.symbol, places.call + part * P.call_size(graph, op, kernel.layout))
+
+
+@cache
+def litert() -> Any:
+    """The interpreter module of ai-edge-litert; the test is skipped when it is not installed."""
+    return pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed (test extra)")
+
+
+def run_litert(graph: Graph, data: list[Any], file: bytes | None = None) -> list[Any]:
+    """The outputs that LiteRT's reference kernels give for the graph, or for the ``file`` that it was read from.
+
+    Raises RuntimeError or ValueError where LiteRT refuses.
+    """
+    module = litert()
+    interpreter = module.Interpreter(
+        model_content=file or write_tflite(graph), experimental_op_resolver_type=module.OpResolverType.BUILTIN_REF
+    )
+    interpreter.allocate_tensors()
+    for detail, values in zip(interpreter.get_input_details(), data, strict=True):
+        interpreter.set_tensor(detail["index"], values)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]).reshape(-1) for detail in interpreter.get_output_details()]
