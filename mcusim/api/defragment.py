@@ -20,9 +20,9 @@ from mcusim.plan.allocators import Move
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.pools import Pool, sram_pool
 from mcusim.results.assumptions import machine_assumptions
-from mcusim.results.defragmentation import COPIES, Copy, Defragmentation
 from mcusim.results.energy import Usage, delivered, waiting
 from mcusim.results.hot_spots import whole
+from mcusim.results.memory_plan import COPIES, Copy, Defragmentation
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator

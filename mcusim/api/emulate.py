@@ -19,8 +19,8 @@ from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.faults import Stop
     from mcusim.cpu.image.image import Image
+    from mcusim.cpu.stop_reason import Stop
 
 __all__ = ["emulate"]
 
@@ -177,7 +177,7 @@ def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
 
 
 def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
-    from mcusim.cpu.faults import Stop
+    from mcusim.cpu.stop_reason import Stop
 
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)

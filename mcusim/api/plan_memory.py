@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from mcusim.api.planned_file import tensor_offsets
+from mcusim.api.reorder import tensor_offsets
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -24,8 +24,7 @@ from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
-from mcusim.results.defragmentation import COPIES
-from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
 
 __all__ = ["ORDERS", "memory", "priced"]
 

@@ -7,29 +7,212 @@
 
 Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Left out: interrupts
 and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
+
+One core with its memory, registers and program: what is set up before it runs, and looked at afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 from weakref import proxy
 
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.faults import Fault, Stop
-from mcusim.cpu.guest_core import FOREVER, GuestCore
+from mcusim.cpu.backing_memory import behind_the_cache
+from mcusim.cpu.code_cache import Code
+from mcusim.cpu.hooks.block_tables import Tables
+from mcusim.cpu.image.image import Image, check_placements
+from mcusim.cpu.peripheral_memory import PeripheralSpace
+from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.semihosting import Semihosting
-from mcusim.cpu.stop_reason import explain_error, explain_fault, settle, stopped_at_hint
-from mcusim.cpu.system import system_registers
-from mcusim.cpu.system.memory_attributes import memory_ranges
-from mcusim.cpu.unicorn_core import NO_ERROR
+from mcusim.cpu.startup import stack_is_reserved, stack_limit
+from mcusim.cpu.startup import start as start_of
+from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, settle, stopped_at_hint
+from mcusim.cpu.system import ppb as system_registers
+from mcusim.cpu.system.memory_attributes import memory_ranges, unaligned_device_faults
+from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
+from mcusim.memory.state_builder import ticks
+from mcusim.memory.system import MemorySystem
 
-__all__ = ["Emulator"]
+__all__ = ["FOREVER", "Emulator", "GuestCore"]
+
+FOREVER = 1 << 60
+GUARD = 32  # bytes at the lowest end of a stack that nothing may be written to
+CONSOLE = 1 << 16
+CALL_EDGES = 1 << 14
+
+
+class GuestCore:
+    """What :class:`mcusim.cpu.emulator.Emulator` runs; its constructor says what the parameters are."""
+
+    def __init__(self, machine: Machine, output: Callable[[bytes], object] | None = None, caches: bool = True) -> None:
+        self.machine = machine
+        self.memory = MemorySystem(machine)
+        self.core = UnicornCore(machine)
+        self.memory.contents, self.behind = behind_the_cache(machine, self.core)
+        self.code = Code(machine.core.isa, self.core)
+        self.image: Image | None = None
+        self._output = output or (lambda _: None)
+        self.state = np.zeros(C.CORE, np.int64)
+        self._branches = np.zeros(branch.BRANCH_STATE, np.int64)
+        self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
+        self._console = np.zeros(CONSOLE, np.int64)
+        self._peripherals = PeripheralSpace(machine, self.core)
+        self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
+        self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
+        self._over: Stop | None = None  # how the program ended, until another one begins
+        self._reset(caches)
+        self.core.share(self._arrays())
+        self.core.attach()
+
+    def _reset(self, caches: bool) -> None:
+        c, s, machine = self.state, self.memory.state, self.machine
+        c[C.ISA] = 4 if machine.core.isa == "cortex-m4" else 7
+        c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
+        c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
+        c[C.LISTED] = self._peripherals.count
+        c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
+        c[C.CONSOLE_SIZE] = CONSOLE
+        c[C.DEVICE_FAULTS] = unaligned_device_faults(machine.core.isa)
+        if machine.data_cache is not None:
+            c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
+        branch.reset(self._branches)
+        self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
+        system_registers.prepare(machine, self._ppb, c, caches)
+        if not caches:
+            s[L.DCACHE] = s[L.ICACHE] = 0
+        self.memory.install_ranges(memory_ranges(machine, None))
+
+    def _arrays(self) -> dict[str, Any]:
+        return {
+            "core": self.state,
+            "memory": self.memory.state,
+            "branches": self._branches,
+            "calls": self.calls,
+            "ppb": self._ppb,
+            "console": self._console,
+            "peripherals": self._peripherals.bounds,
+            **self.code.arrays,
+        }
+
+    # what a caller sees and sets
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles since the start."""
+        return int(self.memory.state[L.NOW]) // L.TICK
+
+    @property
+    def instructions(self) -> int:
+        """Instructions issued, those inside IT blocks whose condition failed included."""
+        return int(self.state[C.INSTRUCTIONS])
+
+    @property
+    def unforeseen(self) -> int:
+        """Accesses that came in another order than decoding foresaw; their time within the block is not exact."""
+        return int(self.state[C.LOST])
+
+    def branch_counts(self) -> dict[str, int]:
+        """Branches executed, taken, and on a Cortex-M7 mispredicted."""
+        names = (("branches", branch.BRANCHES), ("taken", branch.TAKEN), ("mispredicted", branch.MISPREDICTED))
+        return {name: int(self._branches[slot]) for name, slot in names}
+
+    @property
+    def tables(self) -> Tables:
+        """The native tables: what every block and access has cost."""
+        return self.code.tables
+
+    def read(self, address: int, size: int) -> bytes:
+        """``size`` bytes as the core sees them. Raises UsageError when they are not all in mapped memory."""
+        data = self.core.peek(address, size)
+        if data is None:
+            raise self._not_mapped(address, size)
+        return data
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put ``data`` into guest memory (flash too) and lines that hold it. Raises UsageError as :meth:`read`."""
+        if not self.core.poke(address, data):
+            raise self._not_mapped(address, len(data))
+        self.behind.write(address, data)
+        if self.code.written(address, address + len(data)):
+            self.core.forget_translations()
+
+    def _not_mapped(self, address: int, size: int) -> UsageError:
+        return UsageError(
+            f"{size:,} B at {address:#010x} are not all in the memory of {self.machine.name};"
+            " `mcusim machines` shows what it has"
+        )
+
+    def load(self, image: Image, as_started: bool = False) -> None:
+        """Put an image into memory. ``as_started``: data and .bss as start-up code would leave them, FPU on.
+
+        Raises ImageError when a segment lies outside the machine's memory.
+        """
+        for place in check_placements(image, self.machine, as_started):
+            self.write(place.address, place.data)
+        self.image = image
+        if as_started:
+            self.state[C.FPU] = 1
+
+    def begin(self) -> None:
+        """Set PC and SP as at the program's reset vector, or at its entry point. Raises ImageError for a bad one."""
+        if self.image is None:
+            raise UsageError("no image is loaded: call load() first")
+        found = start_of(self.image, self.machine)
+        self._begin_again()
+        self.core["pc"] = found.pc | 1
+        reserved = stack_is_reserved(self.image, found.sp)
+        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, reserved)
+        if found.kind == "entry":
+            self.state[C.FPU] = 1
+        self.core["lr"] = self.core.return_address | 1
+        if found.vectors is not None:
+            system_registers.set_vectors(self._ppb, found.vectors)
+
+    def set_stack(self, top: int, limit: int, reserved: bool = True) -> None:
+        """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked).
+
+        ``reserved``: its lowest bytes are a guard, a store of any kind to them is an overflow; False where a heap may
+        be there, then only what is stored through the stack pointer is checked.
+        """
+        self.core["sp"] = top
+        self.state[C.STACK_LIMIT], self.state[C.GUARD_END] = limit, limit + GUARD if limit and reserved else 0
+        self.state[C.STACK_LOW] = self.state[C.STACK_TOP] = top
+        self.state[C.STACK_KNOWN] = 1
+
+    def call(self, address: int, arguments: Sequence[int] = ()) -> None:
+        """Prepare a call by the AAPCS: four words in registers, the rest on the stack; :meth:`run` then runs it.
+
+        The stack must have been set. The function's result is in ``registers()["r0"]`` afterwards.
+        """
+        words = [value & 0xFFFF_FFFF for value in arguments]
+        for i, value in enumerate(words[:4]):
+            self.core[f"r{i}"] = value
+        rest = b"".join(value.to_bytes(4, "little") for value in words[4:])
+        if rest:
+            sp = (self.core["sp"] - len(rest)) & ~7
+            self.write(sp, rest)
+            self.core["sp"] = sp
+        self.core["lr"] = self.core.return_address | 1
+        self.core["pc"] = address | 1
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        c = self.state
+        c[C.PREVIOUS] = c[C.ENTERED] = -1
+        c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = 0
+        self._over = None
+
+    def registers(self) -> dict[str, int]:
+        """r0 to r12, sp, lr, pc and xpsr."""
+        return self.core.registers()
+
 
 SLICE = 4_000_000  # instructions between two looks at the keyboard: about a tenth of a second
 NOT_STOPPED = -1
@@ -131,7 +314,7 @@ class Emulator(GuestCore):
             c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0
         if c[C.MPU_CHANGED]:
             c[C.MPU_CHANGED] = 0
-            self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu(self._ppb, c)))
+            self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu_registers(self._ppb, c)))
             self.code.forget()
         return None
 

@@ -9,7 +9,7 @@ from typing import Literal
 from mcusim.cpu.image.image import Image
 from mcusim.errors import ImageError
 from mcusim.machine.description import Machine, Region
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start"]
 

@@ -33,7 +33,7 @@ from mcusim.cpu.hooks import entry_points as hooks
 from mcusim.cpu.unicorn_selftest import skip_flag_offset
 from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["NO_ERROR", "UcError", "UnicornCore"]
 

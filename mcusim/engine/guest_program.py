@@ -12,8 +12,7 @@ from mcusim.engine.program_checks import check_apart, check_model, check_whole
 from mcusim.errors import ProgramError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.kernel_set import Kernel, KernelSet
-from mcusim.model.geometry import whole
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import geometry, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.operand_roles import tensor_roles
 from mcusim.program.program import Compute, Program, Span

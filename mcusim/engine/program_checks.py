@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mcusim.errors import ProgramError
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
 from mcusim.program.program import Compute, Program
 

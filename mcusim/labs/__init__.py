@@ -1,7 +1,7 @@
 """Labs: guided exercises in which a student predicts, runs, compares and explains."""
 
-from mcusim.labs.book import Book, open_lab
 from mcusim.labs.lab_file import lab_names, read_lab
+from mcusim.labs.notebook import Book, open_lab
 from mcusim.labs.terminal import LEAVE, Session
 
 __all__ = ["LEAVE", "Book", "Session", "lab_names", "open_lab", "read_lab"]

@@ -1,22 +1,84 @@
-"""A lab's page for its teacher: aims, the runs, every answer with how it is found, and what students get wrong."""
+"""A lab's page for its teacher: aims, the runs, every answer with how it is found, and what students get wrong.
+
+The texts of a lab for a terminal and for a page: paragraphs, lists (``- ``), blocks indented by four spaces.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 
 from mcusim.labs.figures import Figures, command
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import Ask, Choose, Compare, Lab, Predict, Question, Run, Step, Table
-from mcusim.labs.markup import html, terminal
-from mcusim.report.html.page import page
+from mcusim.report.html.page import page, plain
 
-__all__ = ["teacher_html", "teacher_text"]
+__all__ = ["html", "teacher_html", "teacher_text", "terminal", "wrapped"]
+
+_WIDTH = 78
+
+
+def terminal(text: str, width: int = _WIDTH) -> str:
+    """Paragraphs wrapped, blocks as they are."""
+    found = []
+    for kind, lines in _blocks(text):
+        if kind == "block":
+            found.append("\n".join(lines))
+        elif kind == "list":
+            found.append("\n".join(wrapped(line, width, "- ", "  ") for line in lines))
+        else:
+            found.append(wrapped(" ".join(lines), width))
+    return "\n\n".join(found)
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+    """One paragraph in lines of ``width``; the first begins with ``first``, the others with ``rest``."""
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines)
+
+
+def html(text: str) -> str:
+    """The same as HTML; nothing else in it is markup."""
+    found = []
+    for kind, lines in _blocks(text):
+        if kind == "block":
+            found.append(f'<div class="table"><pre>{plain_lines(lines)}</pre></div>')
+        elif kind == "list":
+            found.append(f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in lines)}</ul>")
+        else:
+            found.append(f"<p>{_inline(' '.join(lines))}</p>")
+    return "\n".join(found)
+
+
+def plain_lines(lines: list[str]) -> str:
+    return "\n".join(plain(line) for line in textwrap.dedent("\n".join(lines)).splitlines())
+
+
+def _inline(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", plain(text))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
+    for block in re.split(r"\n{2,}", text.strip("\n")):
+        lines = block.splitlines()
+        if all(line.startswith("    ") for line in lines):
+            yield "block", lines
+        elif all(line.startswith(("- ", "  ")) for line in lines):
+            yield (
+                "list",
+                [item.strip().replace("\n  ", " ") for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]],
+            )
+        else:
+            yield "text", lines
 
 
 def teacher_text(lab: Lab) -> str:
     """The page for a terminal; answers are computed from runs made now."""
     found = []
-    for kind, text in _blocks(lab):
+    for kind, text in _sections(lab):
         found.append(
             f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
         )
@@ -25,11 +87,11 @@ def teacher_text(lab: Lab) -> str:
 
 def teacher_html(lab: Lab) -> str:
     """The same as an HTML file that needs no network."""
-    title, *rest = _blocks(lab)
+    title, *rest = _sections(lab)
     return page(title[1], [f"<h2>{text}</h2>" if kind == "h2" else html(text) for kind, text in rest])
 
 
-def _blocks(lab: Lab) -> Iterator[tuple[str, str]]:
+def _sections(lab: Lab) -> Iterator[tuple[str, str]]:
     figures = Figures(lab)
     yield "h1", f"{lab.title} (for teachers)"
     yield "text", f"Lab `{lab.name}`, about {lab.minutes} minutes. Students need {lab.needs}. They learn to"

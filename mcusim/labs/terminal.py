@@ -11,7 +11,7 @@ from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, shown
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import Ask, Choose, Compare, Lab, Part, Predict, Question, Run, Step, Table
-from mcusim.labs.markup import terminal, wrapped
+from mcusim.labs.teacher_page import terminal, wrapped
 
 __all__ = ["LEAVE", "WIDTH", "Session"]
 

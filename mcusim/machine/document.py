@@ -1,15 +1,160 @@
-"""From a machine name or path to one raw tree: reading, size and encoding limits, ``extends``."""
+"""From a machine name or path to one raw tree: reading, size and encoding limits, ``extends``.
+
+The raw content of a machine file: a tree whose leaves remember file, line, basis and source.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import locate
+from mcusim.machine.description import Basis
 from mcusim.machine.toml_file import LARGEST_FILE, read_toml
-from mcusim.machine.tree import Branch, Leaf, grow, merge, problem
+from mcusim.units import quoted
 
-__all__ = ["LARGEST_FILE", "read_document"]
+__all__ = [
+    "LARGEST_FILE",
+    "NO_SOURCE",
+    "Branch",
+    "Leaf",
+    "Node",
+    "grow",
+    "join",
+    "merge",
+    "problem",
+    "read_document",
+    "show",
+    "show_address",
+    "with_leaf",
+]
+
+NO_SOURCE = "no source given"
+_BASES = ("datasheet", "measured", "calibrated", "assumed")
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value. ``typed``: it came as text from a command line, not from TOML."""
+
+    value: Any
+    file: str
+    line: int
+    basis: Basis = "assumed"
+    source: str = NO_SOURCE
+    typed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One table; ``line`` 0 when it is not written in any file."""
+
+    items: Mapping[str, Branch | Leaf]
+    file: str
+    line: int
+
+
+Node = Branch | Leaf
+
+
+def join(path: str, key: str) -> str:
+    """The dotted path of ``key`` in the table ``path``."""
+    return f"{path}.{key}" if path else key
+
+
+def show(value: object) -> str:
+    """A value of a machine file as it would stand there, cut to a readable length."""
+    if isinstance(value, list):
+        inner = ["[...]" if isinstance(item, list) else show(item) for item in value[:6]]
+        return f"[{', '.join(inner + ['...'] * (len(value) > 6))}]"
+    return "a table" if isinstance(value, dict) else quoted(value)
+
+
+def show_address(address: int) -> str:
+    """``0x2000_0000``."""
+    return f"0x{address >> 16:04X}_{address & 0xFFFF:04X}"
+
+
+def problem(node: Node, path: str, rule: str, value: str = "") -> MachineError:
+    """The error for a rule that ``node`` breaks: file, line, key, value (as ``value`` writes it), rule."""
+    where = f"{node.file}:{node.line}" if node.line else node.file
+    if isinstance(node, Leaf) or value:
+        what = f"{path} = {value or show(node.value if isinstance(node, Leaf) else None)}"
+    else:
+        what = f"[{path}]" if path else "the file"
+    return MachineError(f"{where}: {what}: {rule}")
+
+
+def grow(raw: Mapping[str, Any], file: str, lines: Mapping[str, int]) -> Branch:
+    """The tree of one parsed file; ``lines`` gives the line of every dotted key. Raises MachineError."""
+    return _branch(raw, "", Branch({}, file, 0), lines, Leaf(None, file, 0))
+
+
+def _branch(raw: Mapping[str, Any], path: str, at: Branch, lines: Mapping[str, int], inherited: Leaf) -> Branch:
+    if path.count(".") >= _DEEPEST:
+        raise problem(at, path[:80], f"tables are nested deeper than {_DEEPEST}")
+    origin = _origin(raw, path, at, inherited)
+    items: dict[str, Node] = {}
+    for key, value in raw.items():
+        if key in ("basis", "source") and path:
+            continue
+        full = join(path, key)
+        line = lines.get(full, at.line)
+        if not _KEY.fullmatch(key):
+            raise problem(Branch({}, at.file, line), full[:80], "a key has 1 to 64 letters, digits, _ and - only")
+        items[key] = _node(value, full, replace(at, line=line), lines, origin)
+    return replace(at, items=items)
+
+
+def _node(value: Any, path: str, at: Branch, lines: Mapping[str, int], origin: Leaf) -> Node:
+    if not isinstance(value, dict):
+        return replace(origin, value=value, line=at.line)
+    if "value" not in value:
+        return _branch(value, path, at, lines, origin)
+    extra = [key for key in value if key not in ("value", "basis", "source")]
+    if extra:
+        raise problem(at, path, f'unknown key "{extra[0][:60]}" beside value: a figure has value, basis and source')
+    if isinstance(value["value"], dict):
+        raise problem(at, path, "value must not be a table")
+    return replace(_origin(value, path, at, origin), value=value["value"], line=at.line)
+
+
+def _origin(raw: Mapping[str, Any], path: str, at: Branch, inherited: Leaf) -> Leaf:
+    """Basis and source stated here, else inherited; one stated alone does not borrow the other from above."""
+    if not path or not ("basis" in raw or "source" in raw):
+        return inherited
+    basis, source = raw.get("basis", "assumed"), raw.get("source", NO_SOURCE)
+    if basis not in _BASES:
+        raise problem(Leaf(basis, at.file, at.line), join(path, "basis"), f"must be one of {', '.join(_BASES)}")
+    if not isinstance(source, str) or not source.strip():
+        raise problem(Leaf(source, at.file, at.line), join(path, "source"), "must be a text that names a document")
+    return Leaf(None, at.file, at.line, basis, source)
+
+
+def merge(base: Branch, over: Branch) -> Branch:
+    """``base`` with every leaf of ``over`` on top, table by table."""
+    items: dict[str, Node] = dict(base.items)
+    for key, node in over.items.items():
+        below = items.get(key)
+        items[key] = merge(below, node) if isinstance(below, Branch) and isinstance(node, Branch) else node
+    return Branch(items, over.file, over.line)
+
+
+def with_leaf(branch: Branch, path: tuple[str, ...], leaf: Leaf) -> Branch:
+    """``branch`` with ``leaf`` at ``path``, tables on the way added."""
+    head, *rest = path
+    if not rest:
+        return replace(branch, items={**branch.items, head: leaf})
+    child = branch.items.get(head)
+    child = child if isinstance(child, Branch) else Branch({}, branch.file, 0)
+    return replace(branch, items={**branch.items, head: with_leaf(child, tuple(rest), leaf)})
+
 
 _LONGEST_CHAIN = 16
 _NOT_INHERITED = ("name", "title")

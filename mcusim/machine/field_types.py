@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mcusim import units
 from mcusim.machine.description import Basis
-from mcusim.machine.tree import Node, show, show_address
+from mcusim.machine.document import Node, show, show_address
 
 __all__ = [
     "WORD",

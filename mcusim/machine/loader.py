@@ -7,11 +7,10 @@ from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
-from mcusim.machine.document import read_document
+from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE
-from mcusim.machine.tree import Branch, Leaf, problem, show, with_leaf
 
 __all__ = ["load_machine", "replace", "replace_all", "require_value"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from mcusim.errors import MachineError, UnitError
 from mcusim.machine.description import Figure
+from mcusim.machine.document import Branch, Leaf, Node, join, problem
 from mcusim.machine.field_types import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
-from mcusim.machine.tree import Branch, Leaf, Node, join, problem
 
 __all__ = ["Reader", "nearest"]
 

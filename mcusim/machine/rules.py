@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["broken"]
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from mcusim.machine import description as d
+from mcusim.machine.document import Branch, Leaf, Node
 from mcusim.machine.field_types import (
     WORD,
     Default,
@@ -31,7 +32,6 @@ from mcusim.machine.field_types import (
     text,
     voltage,
 )
-from mcusim.machine.tree import Branch, Leaf, Node
 
 __all__ = ["MACHINE"]
 

@@ -1,17 +1,136 @@
-"""A TOML file that a user wrote: reading it, limits of size, encoding and nesting, the lines of its keys."""
+"""A TOML file that a user wrote: reading it, limits of size, encoding and nesting, the lines of its keys.
+
+Line numbers of the keys of a TOML text; ``tomllib`` reports none.
+
+A small scanner, not a parser: it follows tables, dotted keys, inline tables and strings in one linear pass, and is
+right on valid TOML. On malformed text its answer means nothing, but it ends, and it refuses the nesting on which a
+recursive parser would take long. It leaves out arrays of tables (machine files have none; their keys share lines).
+"""
 
 from __future__ import annotations
 
+import re
 import stat
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcusim.errors import InputError
-from mcusim.machine.positions import TooDeepError, key_lines
 
-__all__ = ["LARGEST_FILE", "read_toml"]
+__all__ = ["LARGEST_FILE", "TooDeepError", "key_lines", "read_toml"]
+
+_TOKEN = re.compile(
+    r'(?P<long>"""(?:\\.|[^\\])*?(?:"""|\\?\Z)|\'\'\'.*?(?:\'\'\'|\Z))'
+    r'|(?P<short>"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?)'
+    r"|(?P<comment>#[^\n]*)"
+    r"|(?P<newline>\n)"
+    r"|(?P<space>[ \t\r]+)"
+    r"|(?P<mark>[\[\]{}=,.])"
+    r"|(?P<word>[^\s\[\]{}=,.#\"']+|.)",
+    re.DOTALL,
+)
+_DEEPEST = 32
+
+
+class TooDeepError(ValueError):
+    """Keys or brackets nested beyond any use; ``line`` says where."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line}: nested deeper than {_DEEPEST}")
+        self.line = line
+
+
+@dataclass
+class _Scanner:
+    lines: dict[str, int] = field(default_factory=dict)
+    line: int = 1
+    table: tuple[str, ...] = ()  # of the last [header]
+    key: tuple[str, ...] = ()  # parts of the key being read
+    after_dot: bool = False  # the next part belongs to the same key
+    outer: list[tuple[str, ...]] = field(default_factory=list)  # keys of the open inline tables
+    open_: list[str] = field(default_factory=list)  # open brackets of the value
+    state: str = "key"  # key, header, value
+
+    def prefix(self) -> tuple[str, ...]:
+        return self.outer[-1] if self.outer else self.table
+
+    def note(self, parts: tuple[str, ...]) -> None:
+        if len(parts) > _DEEPEST:
+            raise TooDeepError(self.line)
+        for end in range(1, len(parts) + 1):
+            self.lines.setdefault(".".join(parts[:end]), self.line)
+
+    def newline(self) -> None:
+        if self.state == "header" or not self.open_:
+            self.state, self.key = "key", ()
+        self.line += 1
+
+    def text(self, token: str) -> None:
+        if self.state != "value":
+            self.key = (*self.key, token.strip("\"'")) if self.after_dot else (token.strip("\"'"),)
+            self.after_dot = False
+            if len(self.key) > _DEEPEST:
+                raise TooDeepError(self.line)
+
+    def mark(self, mark: str) -> None:
+        self.after_dot = mark == "." and self.state != "value"
+        if self.state == "header":
+            self._header(mark)
+        elif self.state == "key":
+            self._in_key(mark)
+        else:
+            self._in_value(mark)
+
+    def _header(self, mark: str) -> None:
+        if mark == "]" and self.key:
+            self.table, self.key = self.key, ()
+            self.note(self.table)
+
+    def _in_key(self, mark: str) -> None:
+        if mark == "[" and not self.open_:
+            self.state, self.key = "header", ()
+        elif mark == "=":
+            self.key = (*self.prefix(), *self.key)
+            self.note(self.key)
+            self.state = "value"
+        elif mark == "}":
+            self._close()
+
+    def _in_value(self, mark: str) -> None:
+        if mark in "[{":
+            if len(self.open_) >= _DEEPEST:
+                raise TooDeepError(self.line)
+            self.open_.append(mark)
+            if mark == "{":
+                self.outer.append(self.key)
+                self.state, self.key = "key", ()
+        elif mark in "]}":
+            self._close()
+        elif mark == "," and self.open_ and self.open_[-1] == "{":
+            self.state, self.key = "key", ()
+
+    def _close(self) -> None:
+        if self.open_ and self.open_.pop() == "{":
+            self.key = self.outer.pop()
+        self.state = "value"
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """The 1-based line of every dotted key and table of a TOML text. Raises TooDeepError."""
+    scanner = _Scanner()
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup, match[0]
+        if kind == "newline":
+            scanner.newline()
+        elif kind == "mark":
+            scanner.mark(token)
+        elif kind in ("word", "short", "long"):
+            scanner.text(token)
+            scanner.line += token.count("\n")
+    return scanner.lines
+
 
 LARGEST_FILE = 1 << 20
 

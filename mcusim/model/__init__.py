@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcusim.errors import ModelError, UsageError
-from mcusim.model.geometry import Geometry, Tile, whole
-from mcusim.model.geometry_of import activation_inputs, constant_inputs, geometry, graph_macs
+from mcusim.model.geometry import Geometry, Tile, activation_inputs, constant_inputs, geometry, graph_macs, whole
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.inspection import inspect
 from mcusim.model.zoo import build, parse_name, zoo_names

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator, Tensor
 
 __all__ = ["with_pads"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator, Tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mcusim.kernels.costs import Costs
+from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry

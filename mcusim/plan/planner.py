@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
-from mcusim.kernels.costs import Costs, costs_of
 from mcusim.kernels.kernel_set import KernelSet
+from mcusim.kernels.planning_costs import Costs, costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions

@@ -15,7 +15,7 @@ arena as planned and this one are the same.
 
 from __future__ import annotations
 
-from mcusim.kernels.costs import Costs
+from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import Block, plan_arena

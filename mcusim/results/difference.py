@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from mcusim.results.operator_energy import ENERGY_COLOURS, operator_energy
+from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 from mcusim.results.result import Result
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mcusim.cpu.faults import Stop
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.profile import Profile
+    from mcusim.cpu.stop_reason import Stop
     from mcusim.machine.description import Machine
 
 __all__ = ["Dump", "EmulationResult", "StackUse", "place"]
@@ -57,7 +57,7 @@ class EmulationResult:
 
     def __str__(self) -> str:
         """The table that ``mcusim emulate`` prints."""
-        from mcusim.report.text.emulation_table import emulation_table
+        from mcusim.report.text.emulation import emulation_table
 
         return emulation_table(self)
 

@@ -1,11 +1,19 @@
-"""A published measurement beside a simulated figure."""
+"""A published measurement beside a simulated figure.
+
+What a network computed, in an emulated run.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FIGURES", "Measured", "error_percent", "reference"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["FIGURES", "Measured", "Output", "error_percent", "output_json", "output_text", "reference"]
 
 FIGURES = ("latency_ms", "supply_current_ma", "energy_mj", "arena_bytes")
 
@@ -36,3 +44,39 @@ def reference(source: str, tables: Iterable[str]) -> str:
 def error_percent(simulated: float, measured: float) -> float:
     """Relative error in percent, positive when the simulation is above the measurement."""
     return 100.0 * (simulated - measured) / measured
+
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """One output tensor: its name and values."""
+
+    name: str
+    values: np.ndarray[Any, Any]
+
+
+def output_json(output: Output) -> dict[str, Any]:
+    """Name, type, shape, SHA-256 of the bytes, and all values, flat, when there are no more than a thousand."""
+    values = output.values
+    row: dict[str, Any] = {"name": output.name, "dtype": str(values.dtype), "shape": list(values.shape)}
+    row["sha256"] = hashlib.sha256(values.tobytes()).hexdigest()
+    if values.size <= 1000:
+        row["values"] = [_finite(value) for value in values.reshape(-1).tolist()]
+    return row
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if abs(value) < float("inf") else None
+
+
+def output_text(output: Output) -> str:
+    """One line: name, type, shape, the first values, and where the largest is."""
+    values = output.values.reshape(-1)
+    shape = "x".join(map(str, output.values.shape)) or "scalar"
+    shown = ", ".join(f"{value:g}" for value in values[:SHOWN].tolist())
+    more = f", ... {values.size - SHOWN:,} more" if values.size > SHOWN else ""
+    largest = f"; largest at {int(values.argmax())}" if values.size > 1 else ""
+    return f"{output.name[:60]} ({output.values.dtype} {shape}): {shown}{more}{largest}"

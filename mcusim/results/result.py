@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.results.energy import Energy
-from mcusim.results.measured import Measured, error_percent
-from mcusim.results.outputs import Output, output_json
+from mcusim.results.measured import Measured, Output, error_percent, output_json
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -1,8 +1,7 @@
 """Studies of many points: :func:`sweep` runs what :func:`read_study` reads."""
 
 from mcusim.sweeps.estimate import estimate
-from mcusim.sweeps.shipped import study_names
-from mcusim.sweeps.study import Axis, Sampling, Study
+from mcusim.sweeps.study import Axis, Sampling, Study, study_names
 from mcusim.sweeps.study_file import read_study
 from mcusim.sweeps.sweep import sweep, sweep_table
 

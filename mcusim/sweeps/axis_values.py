@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from mcusim.errors import UnitError, UsageError
-from mcusim.machine.tree import show
+from mcusim.machine.document import show
 from mcusim.plan import BUFFERING, OVERLAYS
 from mcusim.sweeps.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted

@@ -2,20 +2,33 @@
 
 A process that dies costs nothing but time: what it had is done again, point by point, and a point that ends its process
 twice is a row that says so.
+
+The points of a sweep on an existing Dask cluster.
+
+Dask itself gives the tasks of a worker that died to another one. A task that ends worker after worker is given up by
+Dask (``distributed.scheduler.allowed-failures``); its points are then tried one by one, and the one that does it again
+is a row that says so.
+
+The workers need mcusim of the same version, and the files of models, machines and kernels that do not ship at the same
+paths. One worker computes one point at a time, however many threads it has: start them with ``--nthreads 1``.
+
+Left out: clusters behind a gateway or with TLS, whose clients need more than an address.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Protocol
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from mcusim.errors import UsageError
 from mcusim.processes import deaf, pool
 from mcusim.sweeps.point import Batch, Done, Work, failed, perform
 
-__all__ = ["AHEAD", "DIED", "Runner", "local"]
+__all__ = ["AHEAD", "DIED", "Runner", "cluster", "local"]
 
 AHEAD = 3  # batches that wait for each process, so that none is idle
 DIED = "the process that ran it died, twice: perhaps for want of memory"
@@ -100,3 +113,101 @@ def _one_by_one(work: Work, lost: Sequence[Batch]) -> Generator[list[Done]]:
                     break
                 yield found
                 del points[0]
+
+
+PATIENCE = 15  # seconds until the scheduler has answered, and until it has a worker
+
+
+def cluster(address: str) -> Runner:
+    """The workers of the scheduler at ``address`` (``tcp://host:8786``).
+
+    The runner raises UsageError when there is no cluster, or it goes away.
+    """
+
+    def run(work: Work, batches: Sequence[Batch]) -> Generator[list[Done]]:
+        with _client(address) as client:
+            yield from _performed(client, address, work, list(batches))
+
+    return run
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Any]:
+    try:
+        from distributed import Client
+
+        connect: Any = Client  # Dask is typed in part
+    except ImportError:
+        raise UsageError('--dask needs the package "distributed": pip install "mcusim[dask]"') from None
+    with _quiet():
+        try:
+            client = connect(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TypeError, ImportError) as error:
+            text = " ".join(str(error).split())[:200] or type(error).__name__
+            raise UsageError(f"no Dask scheduler at {address[:80]!r}: {text}") from None
+        try:
+            yield client
+        finally:
+            client.close(timeout=5)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask tells of every connection that ends, which are those of workers that died and of our own."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
+    from distributed import CancelledError
+
+    try:
+        _require_worker(client, address)
+        yield from _as_they_end(client, work, rest)
+    except (CancelledError, OSError) as error:
+        raise UsageError(f"the Dask cluster at {address} went away: {error}") from None
+
+
+def _as_they_end(client: Any, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
+    from distributed import KilledWorker
+
+    rest.reverse()
+    under_way: dict[Any, Batch] = {}
+    finished = _finished(client)
+    while rest or under_way:
+        while rest and len(under_way) < AHEAD * max(1, len(client.nthreads())):
+            batch = rest.pop()
+            future = client.submit(perform, work, batch, pure=False)
+            under_way[future] = batch
+            finished.add(future)
+        future = next(finished)
+        batch = under_way.pop(future)
+        try:
+            yield future.result()
+        except KilledWorker:
+            if len(batch) == 1:
+                yield [(batch[0][0], failed(DIED))]
+            rest.extend((point,) for point in batch[::-1] if len(batch) > 1)
+
+
+def _finished(client: Any) -> Any:
+    """Futures that are added to it, as they end."""
+    from distributed import as_completed
+
+    futures: Any = as_completed
+    with client.as_current():
+        return futures()
+
+
+def _require_worker(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except (OSError, TimeoutError):
+        raise UsageError(f"the Dask cluster at {address} has no worker: start one with `dask worker`") from None

@@ -1,9 +1,13 @@
-"""A study as checked data: which points it has and what is computed of them."""
+"""A study as checked data: which points it has and what is computed of them.
+
+The studies that ship with mcusim, in ``mcusim/studies``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 from mcusim.kernels import profile_names
@@ -11,7 +15,19 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
 from mcusim.sweeps.expressions import Expression, Value
 
-__all__ = ["BASE", "CAUSES", "METHODS", "OUTPUTS", "TAIL", "Axis", "Sampling", "Study", "exists"]
+__all__ = [
+    "BASE",
+    "CAUSES",
+    "METHODS",
+    "OUTPUTS",
+    "TAIL",
+    "Axis",
+    "Sampling",
+    "Study",
+    "exists",
+    "study_folder",
+    "study_names",
+]
 
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
 METHODS = ("grid", "list", "latin-hypercube")
@@ -100,3 +116,13 @@ def exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):  # no text for a file name
         return False
+
+
+def study_folder() -> Path:
+    """Where they are."""
+    return Path(str(files("mcusim.sweeps"))) / "studies"
+
+
+def study_names() -> tuple[str, ...]:
+    """Their names, sorted."""
+    return tuple(sorted(path.stem for path in study_folder().glob("*.toml")))

@@ -39,15 +39,14 @@ from typing import Any
 from mcusim.errors import InputError, StudyError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
+from mcusim.machine.document import show
 from mcusim.machine.loader import require_value
 from mcusim.machine.toml_file import read_toml
-from mcusim.machine.tree import show
 from mcusim.plan import TAKEN_BY, policy_names
 from mcusim.request.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
 from mcusim.sweeps.axis_values import OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
-from mcusim.sweeps.shipped import study_folder, study_names
-from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists
+from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
 from mcusim.units import quoted
 
 __all__ = ["read_study", "study_of"]

@@ -103,7 +103,7 @@ def _runner(jobs: int | None, dask: str | None) -> Runner:
         expect("dask", dask, ((str,), "the address of a Dask scheduler or None"))
         if jobs is not None:
             raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
-        from mcusim.sweeps.cluster import cluster
+        from mcusim.sweeps.executors import cluster
 
         return cluster(dask)
     return local(processes(jobs))

@@ -19,7 +19,7 @@ from mcusim.model import load_model
 from mcusim.plan import lifetimes
 from mcusim.plan.allocators import Move, dynamic
 from mcusim.plan.allocators.greedy import Block
-from mcusim.results.defragmentation import COPIES, Copy, Defragmentation
+from mcusim.results.memory_plan import COPIES, Copy, Defragmentation
 from tests.support.boards.machines import ideal
 from tests.support.code.pipeline_model import expected
 from tests.support.paths import shared_model

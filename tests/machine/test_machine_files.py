@@ -12,7 +12,7 @@ from mcusim.errors import MachineError
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.catalog import config_directory
 from mcusim.machine.description import Sdram
-from mcusim.machine.positions import TooDeepError, key_lines
+from mcusim.machine.toml_file import TooDeepError, key_lines
 
 F746 = "stm32f746g-disco"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcusim.model import Geometry, Graph, activation_inputs, constant_inputs, geometry, graph_macs
-from mcusim.model.window import output_size, padding_split
+from mcusim.model.shapes import output_size, padding_split
 from tests.support.graphs.small_graphs import WINDOW, activation, constant, convolution, one_operator, zeros
 
 

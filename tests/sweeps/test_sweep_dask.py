@@ -12,7 +12,8 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
-from mcusim.sweeps import cluster, read_study, sweep, sweep_table
+from mcusim.sweeps import executors as cluster
+from mcusim.sweeps import read_study, sweep, sweep_table
 from mcusim.sweeps.executors import DIED
 from tests.support.boards.other_processes import kill
 from tests.support.boards.sweep_studies import LONG, finished_rows, names, write

@@ -205,7 +205,7 @@ def _files(result: EmulationResult, dumps: list[tuple[str, Path | None]], callgr
 
 def _report(result: EmulationResult, output: Output, top: int, assumptions: bool, quiet: bool) -> int:
     from mcusim.report.json.emulation import emulation_json
-    from mcusim.report.text.emulation_table import emulation_table, stop_text
+    from mcusim.report.text.emulation import emulation_table, stop_text
 
     output.emit(None if quiet else lambda: emulation_table(result, top, assumptions), lambda: emulation_json(result))
     fault = result.stop.fault

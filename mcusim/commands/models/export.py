@@ -37,7 +37,7 @@ def export(
     output = Output(json, force)
     from mcusim.model import load_model
     from mcusim.model.tflite.writer import write_tflite
-    from mcusim.report.text.export_table import export_json, export_table
+    from mcusim.report.text.inspect import export_json, export_table
 
     graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option
     data = write_tflite(graph)

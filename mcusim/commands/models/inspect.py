@@ -26,7 +26,7 @@ def machines(
     output = Output(json, force, [name])
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
-    from mcusim.report.text.machine_table import machine_json, machine_table, machines_table
+    from mcusim.report.text.inspect import machine_json, machine_table, machines_table
 
     overrides = options.overrides(set_)
     if name is not None:
@@ -68,7 +68,7 @@ def inspect(
     """
     output = Output(json, force, [model])
     from mcusim.model import load_model
-    from mcusim.report.text.model_table import model_json, model_table
+    from mcusim.report.text.inspect import model_json, model_table
 
     graph = load_model(model, allow_unknown)
     output.emit(lambda: model_table(graph), lambda: model_json(graph))

@@ -91,7 +91,7 @@ def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, fo
 
     found: list[tuple[Path, bytes]] = []
     if out is not None:
-        from mcusim.api.planned_file import planned_file
+        from mcusim.api.reorder import planned_file
 
         found.append((out, planned_file(model, plan)))
     with working(f"moving the tensors of {model}") as step:

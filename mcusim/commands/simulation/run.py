@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.execution import asked_execution, check_output, check_outputs, write_outputs
 from mcusim.commands.shared.exports import Html, Perfetto, Vcd, Views
+from mcusim.commands.shared.options import asked_execution, check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, write_file
 from mcusim.commands.shared.progress import spinner, working
 

@@ -83,7 +83,7 @@ def validate(
 
 def _report(found: Validation, output: Output, html: Path | None, force: bool) -> int:
     """Write and print it; returns the exit status."""
-    from mcusim.evidence.validate.validation_json import validation_json
+    from mcusim.evidence.validate.table import validation_json
 
     if html is not None:
         from mcusim.evidence.validate.page import validation_html

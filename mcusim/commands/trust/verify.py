@@ -1,15 +1,179 @@
-"""``mcusim verify``."""
+"""``mcusim verify``.
+
+What ``mcusim verify`` was asked for, and the program that it is about.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, fail
 from mcusim.commands.shared.progress import rated, working
-from mcusim.commands.trust.verify_case import Planning, Running, check, is_program, planned, read
+from mcusim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcusim.kernels.kernel_set import KernelSet
+    from mcusim.machine.description import Machine
+    from mcusim.model.graph import Graph
+    from mcusim.program.program import Program
+    from mcusim.verification.emulation import Emulation
+    from mcusim.verification.verifier import Verifier
+
+__all__ = ["Case", "Planning", "Running", "check", "is_program", "planned", "read"]
+
+_MACHINE, _POLICY, _SEED = "stm32f746g-disco", "tinyops", 1
+
+
+@dataclass(frozen=True)
+class Planning:
+    """How a model is planned."""
+
+    policy: str | None
+    changes: list[str] | None
+    sram_budget: str | None
+    weights: str | None
+    overlay: str | None
+    buffering: str | None
+
+    @property
+    def given(self) -> str | None:
+        """The first option that a program has no use for."""
+        named = {"--policy": self.policy, "--sram-budget": self.sram_budget, "--weights": self.weights}
+        return _first({**named, "--overlay": self.overlay, "--buffering": self.buffering})
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a program is run, and whether."""
+
+    model: str | None
+    kernels: str | None
+    input: list[str] | None
+    static: bool
+    sanitize: str | None
+    fuzz: int
+    seed: int | None
+
+    @property
+    def seeds(self) -> range:
+        """Those of the fuzzing."""
+        first = _SEED if self.seed is None else self.seed
+        return range(first, first + self.fuzz)
+
+    def given(self, kernels: bool) -> str | None:
+        """The first option that is of the run alone; ``kernels``: whether that is one of them."""
+        named = {"--sanitize": self.sanitize, "--fuzz": self.fuzz or None, "--seed": self.seed, "--input": self.input}
+        return _first({**named, "--kernels": self.kernels if kernels else None, "--model": self.model})
+
+
+def _first(given: Mapping[str, object]) -> str | None:
+    return next((name for name, value in given.items() if value is not None), None)
+
+
+def is_program(what: str) -> bool:
+    """A program's file, or else a model."""
+    path = Path(what)
+    return path.suffix == ".jsonl" or (path.suffix != ".tflite" and path.is_file())
+
+
+def check(what: str, plan: Planning, asked: Running) -> None:
+    """Raise UsageError for options that contradict each other or have no effect."""
+    program = is_program(what)
+    if asked.static and (name := asked.given(kernels=program)):
+        raise UsageError(f"--static runs nothing; {name} is for the run")
+    if program and plan.given:
+        raise UsageError(f"{plan.given} is for a model, which is planned first; a program is verified as it is")
+    if not program and asked.model is not None:
+        raise UsageError("--model is for a program; a model is itself what is verified")
+    if asked.seed is not None and not asked.fuzz:
+        raise UsageError("--seed has no effect without --fuzz")
+    if asked.sanitize is not None:
+        from mcusim.verification.sanitizer.monitor import MODES
+
+        if asked.sanitize not in MODES:
+            raise UsageError(f"--sanitize {asked.sanitize[:80]!r}: must be one of {', '.join(MODES)}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program on a machine, and what running it takes: the model, None to prove alone, and how to load the kernels.
+
+    ``notes`` say why it is not run.
+    """
+
+    program: Program
+    machine: Machine
+    graph: Graph | None
+    kernels: Callable[[], KernelSet]
+    notes: Sequence[str] = ()
+
+    def verifier(self, asked: Running) -> Verifier:
+        """Raises UsageError for inputs that are not the model's."""
+        from mcusim.request.tensors import model_inputs
+        from mcusim.verification.emulation import Emulation
+        from mcusim.verification.verifier import Verifier
+
+        graph = self.graph
+        if graph is None:
+            return Verifier(self.program, self.machine, None, self.notes)
+        inputs, sanitize = model_inputs(graph, asked.input or None), asked.sanitize or "report"
+
+        def prepare() -> Emulation:
+            return Emulation(self.program, self.machine, graph, self.kernels(), inputs, sanitize=sanitize)
+
+        return Verifier(self.program, self.machine, prepare, self.notes)
+
+
+def read(what: str, machine: str | None, plan: Planning, asked: Running) -> Case:
+    """A program from a file. Raises UsageError when its model is not here and an option is of no use without."""
+    from mcusim.api.simulate import program_machine, shipped_kernels
+    from mcusim.program import read_program
+    from mcusim.request.kernel_choice import costs_alone, set_for
+    from mcusim.verification.model_lookup import model_of
+
+    program = read_program(Path(what))
+    target = program_machine(program, machine, options.overrides(plan.changes))
+    name, planned_for = program.header.model[:80], program.header.kernels
+
+    def kernels() -> KernelSet:
+        return set_for(asked.kernels or shipped_kernels(planned_for))
+
+    if asked.static:
+        return Case(program, target, None, kernels)
+    graph, missing = model_of(program, Path(what), asked.model), ""
+    if graph is None:
+        missing = f"the program's model {name!r} is not here; --model names it"
+    elif asked.kernels is None and costs_alone(planned_for):
+        missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
+    if missing and (option := asked.given(kernels=True)):
+        raise UsageError(f"{option} is for the run, and {missing}")
+    return Case(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
+
+
+def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> Case:
+    """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
+    from mcusim.api.simulate import plan_program
+    from mcusim.machine import load_machine
+    from mcusim.model import load_model
+    from mcusim.request.kernel_choice import set_for
+    from mcusim.request.settings import settings
+
+    overlays = options.comma_list(plan.overlay, "--overlay")
+    policy = plan.policy or _POLICY
+    chosen = settings(policy, asked.kernels, plan.sram_budget, plan.weights, overlays, "emulate", None, plan.buffering)
+    target = load_machine(machine or _MACHINE, options.overrides(plan.changes))
+    graph = load_model(what)
+    if not asked.static:
+        set_for(chosen.kernels)  # before the plan: a cost profile without code is planned for, and not run
+    program = plan_program(graph, target, chosen)
+    return Case(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
+
 
 _MOST_SEEDS = 100_000
 

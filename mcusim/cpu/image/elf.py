@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import ImageError
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["LARGEST_FILE", "ElfFile", "Section", "Segment", "read_elf", "readable_name"]
 

@@ -13,10 +13,10 @@ from mcusim.cpu.image.elf import ElfFile, Segment, read_elf
 from mcusim.cpu.image.symbols import Symbol, SymbolTable, read_symbols
 from mcusim.errors import ImageError
 from mcusim.machine.description import Machine
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 if TYPE_CHECKING:
-    from mcusim.cpu.image.lines import LineTable
+    from mcusim.cpu.image.dwarf_lines import LineTable
 
 __all__ = ["Image", "Placement", "Segment", "Symbol", "check_placements", "load_image"]
 
@@ -66,7 +66,7 @@ class Image:
     @cached_property
     def lines(self) -> LineTable:
         """The file's own table: addresses are those before the program was moved."""
-        from mcusim.cpu.image.lines import read_lines
+        from mcusim.cpu.image.dwarf_lines import read_lines
 
         return read_lines(self.elf)
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from mcusim.cpu.image.elf import ElfFile, Section, readable_name
 from mcusim.errors import ImageError
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["Symbol", "SymbolTable", "read_symbols"]
 

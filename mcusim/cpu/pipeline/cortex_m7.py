@@ -31,8 +31,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.cpu.decode.instruction import FLAGS, Instruction, Kind
-from mcusim.cpu.pipeline.cortex_m7_operands import bits, reads, results
-from mcusim.cpu.pipeline.cortex_m7_rules import LATENCY, Port, Result, cycles_held, in_early_alu, pairs
+from mcusim.cpu.pipeline.cortex_m7_rules import (
+    LATENCY,
+    Port,
+    Result,
+    bits,
+    cycles_held,
+    in_early_alu,
+    pairs,
+    reads,
+    results,
+)
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 
 __all__ = ["CortexM7"]

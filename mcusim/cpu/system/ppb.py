@@ -5,17 +5,28 @@ what was written. A read hook runs before the load and fills in what changes by 
 Arm DDI0403 (ARMv7-M), appendix of system control space.
 
 Left out: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB, ETM.
+
+The private peripheral bus as a reset leaves it, and the MPU's registers read back.
+
+Values: Arm DDI0439 and DDI0489 (CPUID, CTR, CLIDR, MVFR), DDI0403 (the rest). ITM port 0 is on from the start, as a
+debugger would have it. Left out: everything that :mod:`mcusim.cpu.system.ppb` leaves out.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.system.mpu import Mpu
+from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration as in_flight
 from mcusim.memory.ports import core_data as core_port
 from mcusim.native.compile import native
+
+__all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 
 State = Any
 
@@ -197,3 +208,50 @@ def write(c: State, s: State, ppb: State, console: State, offset: int, size: int
         mpu(c, ppb, at, value & 0xFFFFFFFF)
     elif ICIALLU <= at <= DCCISW:
         maintain(c, s, at, value & 0xFFFFFFFF)
+
+
+BASE = 0xE000_0000
+_RESET = {
+    ITM_TER: 1,
+    ITM_TCR: 1,
+    DWT_CTRL: 0x4000_0000,
+    AIRCR: 0xFA05_0000,
+    MPU_TYPE: 8 << 8,
+    MVFR0: 0x1011_0021,
+    MVFR1: 0x1100_0011,
+}
+_M4 = {CPUID: 0x410F_C241, CCR: 0x200}
+_M7 = {CPUID: 0x411F_C270, CCR: 0x4_0200, CTR: 0x8303_C003, CLIDR: 0x0900_0003}
+_CACHES_ON = 3 << 16
+
+
+def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
+    """Write the reset values into ``ppb`` (the mapped bytes); ``caches``: CCR says that they are on."""
+    registers = np.frombuffer(ppb, np.uint32)
+    m7 = machine.core.isa == "cortex-m7"
+    for offset, value in (_RESET | (_M7 if m7 else _M4)).items():
+        registers[offset // 4] = value
+    if m7 and caches:
+        registers[CCR // 4] |= _CACHES_ON
+    state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
+    state[C.CCSIDR_I] = _ccsidr(machine.instruction_cache)
+
+
+def set_vectors(ppb: Any, address: int) -> None:
+    """VTOR as boot code leaves it: where the vector table was found."""
+    np.frombuffer(ppb, np.uint32)[VTOR // 4] = address
+
+
+def _ccsidr(cache: Cache | None) -> int:
+    """CCSIDR: sets - 1, ways - 1, log2 of the words of a line - 2."""
+    if cache is None or cache.size == 0:
+        return 0
+    sets = cache.size // cache.ways // cache.line
+    return 0xF000_0000 | (sets - 1) << 13 | (cache.ways - 1) << 3 | (cache.line // 4).bit_length() - 3
+
+
+def mpu_registers(ppb: Any, state: Any) -> Mpu:
+    """The MPU as the program has set it."""
+    control = int(np.frombuffer(ppb, np.uint32)[MPU_CTRL // 4])
+    regions = tuple((int(state[C.MPU_RBAR + i]), int(state[C.MPU_RASR + i])) for i in range(16))
+    return Mpu(control, regions)

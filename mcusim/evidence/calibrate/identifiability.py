@@ -11,10 +11,10 @@ from difflib import get_close_matches
 import numpy as np
 
 from mcusim.errors import UsageError
-from mcusim.evidence.calibrate.calibration import HARDLY, Left
 from mcusim.evidence.calibrate.experiments import Rig
 from mcusim.evidence.calibrate.least_squares import Array, Solution, confounded, independent
 from mcusim.evidence.calibrate.parameters import Parameter, parameter_of
+from mcusim.evidence.calibrate.result import HARDLY, Left
 from mcusim.units import quoted
 
 __all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]

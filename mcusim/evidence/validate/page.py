@@ -1,16 +1,119 @@
-"""The pictures of ``mcusim validate``: each published number against its simulation, in one offline HTML file."""
+"""The pictures of ``mcusim validate``: each published number against its simulation, in one offline HTML file.
+
+A plot of measured against simulated numbers, with the lines of equality and of ten percent more and less.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor, log10
+from typing import Any
 
 from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.table import in_base_unit, ran
-from mcusim.evidence.validate.validation_figure import scatter
 from mcusim.report.html.page import Figure, page, plain, table
 from mcusim.text import percent, rounded
 
-__all__ = ["validation_html"]
+__all__ = ["scatter", "validation_html"]
+
+# one colour a board, told apart with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_SYMBOLS = {"validate": "circle", "calibrate": "diamond-open", "context": "x-thin-open"}
+_BAND = 0.1  # of the measured value
+_ROOM = 1.3  # factor between the outermost points and the frame
+_GREY = "#7d8590"
+
+
+def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) -> Figure:
+    """One point a row, on logarithmic axes of one range; a trace for each of ``boards`` and use.
+
+    ``rows`` were run and have one unit; a board has the colour of its place in ``boards``. Leaves out numbers of 0,
+    which a logarithm has no place for.
+    """
+    points = [(row, *in_base_unit(row)) for row in rows]
+    shown = [
+        (row, unit, measured, simulated) for row, unit, measured, simulated in points if measured > 0 and simulated
+    ]
+    numbers = [number for _, _, *pair in shown for number in pair if number]
+    low, high = min(numbers, default=1.0) / _ROOM, max(numbers, default=1.0) * _ROOM
+    traces = [_line(low, high, 1 + share, dash) for share, dash in ((0.0, "solid"), (_BAND, "dash"), (-_BAND, "dash"))]
+    for number, board in enumerate(boards):
+        colour = _COLOURS[number % len(_COLOURS)]
+        for use, symbol in _SYMBOLS.items():
+            found = [point for point in shown if point[0].board == board and point[0].use == use]
+            if found:
+                traces.append(_points(found, f"{board or 'no board'}: {use}", colour, symbol))
+    unit = points[0][1] if points else ""
+    return Figure(caption, traces, _layout(low, high, plain(unit)), height=560)
+
+
+def _line(low: float, high: float, factor: float, dash: str) -> dict[str, Any]:
+    """simulated = factor x measured, from frame to frame."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [low, high],
+        "y": [low * factor, high * factor],
+        "line": {"color": _GREY, "width": 1, "dash": dash},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _points(
+    found: Sequence[tuple[ValidationRow, str, float, float | None]], name: str, colour: str, symbol: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": plain(name),
+        "x": [measured for _, _, measured, _ in found],
+        "y": [simulated for *_, simulated in found],
+        "text": [_hover(row, unit, measured, simulated or 0.0) for row, unit, measured, simulated in found],
+        "hovertemplate": "%{text}<extra></extra>",
+        "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"color": colour, "width": 1.5}},
+    }
+
+
+def _hover(row: ValidationRow, unit: str, measured: float, simulated: float) -> str:
+    lines = [
+        f"<b>{plain(row.network)}</b>",
+        plain(f"{row.board or 'no board'}, {row.engine or 'no engine'}, {row.placement}"),
+        plain(f"{row.source}, {row.table}: {row.use}"),
+        plain(f"measured {rounded(measured)} {unit}, simulated {rounded(simulated)} {unit}, {percent(row.error)}"),
+        plain(f"{ran(row)}; {row.confidence or 'no confidence'}"),
+    ]
+    return "<br>".join(lines)
+
+
+def _layout(low: float, high: float, unit: str) -> dict[str, Any]:
+    ticks = _ticks(low, high)
+    axis = {
+        "type": "log",
+        "range": [log10(low), log10(high)],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,g}" for tick in ticks],
+        "zeroline": False,
+        "gridcolor": "#dde2e7",
+    }
+    return {
+        "xaxis": {**axis, "title": {"text": f"measured, {unit}"}},
+        "yaxis": {**axis, "title": {"text": f"simulated, {unit}"}},
+        "margin": {"l": 72, "r": 16, "t": 8, "b": 56},
+        "legend": {"orientation": "h", "y": -0.16, "x": 0},
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left", "bgcolor": "#262c33", "bordercolor": "#262c33", "font": {"size": 12}},
+        "font": {"family": "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 12},
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, and in between as many round numbers as leave room."""
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    between = (1,) if high / low > 1e3 else (1, 2, 5) if high / low > 10 else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    return [tick for decade in decades for step in between if low <= (tick := step * 10.0**decade) <= high]
+
 
 _PLOTS = (
     ("Latency", ("latency",)),

@@ -1,16 +1,36 @@
-"""Published measurements beside simulated figures as text, and the summary of their errors."""
+"""Published measurements beside simulated figures as text, and the summary of their errors.
+
+Published measurements beside simulated figures as plain data.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging, percent, rounded
 
-__all__ = ["in_base_unit", "ran", "validation_table"]
+__all__ = ["in_base_unit", "ran", "validation_json", "validation_table"]
+
+
+def validation_json(validation: Validation) -> dict[str, Any]:
+    """``rows`` as :class:`~mcusim.evidence.published.validation_result.ValidationRow`, with their ``error``;
+    ``summary`` as :class:`~mcusim.evidence.published.validation_result.Statistics`; ``runs``, all figures of each run
+    by the command that repeats it.
+
+    Errors are in percent of the measurement. ``simulated``, ``error`` and ``confidence`` are null where ``reason`` says
+    why there is no run.
+    """
+    return {
+        "rows": [{**asdict(row), "error": row.error} for row in validation.rows],
+        "summary": [asdict(one) for one in validation.summary],
+        "runs": {run: dict(figures) for run, figures in validation.figures.items()},
+    }
+
 
 _BASE = {"uJ": ("mJ", 1e-3), "B": ("KB", 1e-3)}  # units that the tables do not mix with others
 _NAMES = {"supply_current": "current", "peak_activations": "peak", "file_size": "file"}

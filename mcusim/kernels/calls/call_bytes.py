@@ -14,8 +14,7 @@ from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.prepare import BUILDERS, CONVOLUTIONS, TILED, Job, Places, data_inputs, tables
 from mcusim.kernels.calls.structs import size_of
-from mcusim.model.geometry import Tile, whole
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import Tile, geometry, whole
 from mcusim.model.graph import Graph, Operator
 
 __all__ = ["Places", "call_bytes", "call_size", "calls", "channel_arrays", "data_inputs", "types"]

@@ -15,7 +15,7 @@ from mcusim.cpu.image.image import Image
 from mcusim.cpu.image.symbols import SymbolTable
 from mcusim.errors import ImageError
 from mcusim.kernels.link.relocations import ALIGNMENT, LARGEST_SET, MOVT, Cells, apply, half, read, tables
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["check_address", "linked_at", "move", "span"]
 

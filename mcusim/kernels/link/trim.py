@@ -18,7 +18,7 @@ from mcusim.cpu.image.symbols import Symbol, SymbolTable
 from mcusim.errors import ImageError, UsageError
 from mcusim.kernels.link.place import check_address
 from mcusim.kernels.link.relocations import ALIGNMENT, Cells, Relocation, apply, read
-from mcusim.machine.tree import show_address
+from mcusim.machine.document import show_address
 
 __all__ = ["trim", "trimmed_bytes"]
 

@@ -3,13 +3,133 @@
 A runtime refuses a version it does not know, and an older one may read a too low version as another type. The rules
 are those of TensorFlow's converter (``tensorflow/lite/tools/versioning/op_version.cc``) for int8, uint8 and the two
 casts; the reader's other types do not reach them.
+
+What a graph must be to be written as a ``.tflite``: the reader's rules, before there is a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.errors import ModelError, UnsupportedError
+from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Quantization, Tensor
+from mcusim.model.graph_check import check_graph
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS
+from mcusim.model.tflite.flatbuffer import LARGEST_FILE, shown
+from mcusim.model.tflite.tensors import ANY_ZERO_POINT, MOST_DIMENSIONS, ZERO_POINTS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_CHOICES = {"padding": PADDINGS, "activation": ACTIVATIONS}
+
+
+def writable(graph: Graph) -> Graph:
+    """``graph`` with every option of its operators filled in, after it proved to be one that the reader would accept.
+
+    Raises UnsupportedError for operators the writer does not know, all at once; ModelError otherwise, naming the
+    graph, the operator or tensor and the value.
+    """
+    source = f"cannot write {graph.name}"
+    unknown = sorted({op.type.removeprefix("UNKNOWN:") for op in graph.operators if op.type not in OPERATORS})
+    if unknown:
+        raise UnsupportedError(f"{source}: operators mcusim does not know: {', '.join(unknown)}")
+    for index, tensor in enumerate(graph.tensors):
+        _tensor(tensor, f"{source}: tensor {index} '{shown(tensor.name)}'")
+    size = constant_bytes(graph)
+    if size > LARGEST_FILE:
+        raise ModelError(f"{source}: its constants take {size:,} B; files up to {LARGEST_FILE:,} B are read")
+    complete = replace(graph, operators=tuple(_complete(op, source) for op in graph.operators))
+    check_graph(complete, source)
+    for op in complete.operators:
+        ends = [graph.tensors[i].shape for i in (op.inputs[0], op.outputs[0])]
+        if op.type == "SQUEEZE" and squeezed_axes(*ends) is None:
+            raise ModelError(f"{source}: operator {op.index} SQUEEZE: cannot give {list(ends[1])} from {list(ends[0])}")
+    return complete
+
+
+def memory_of(data: Array) -> Hashable:
+    """Equal for arrays that are the same bytes of memory: a file's tensors may share a buffer, and thousands of them
+    would make a large file of a small one."""
+    if not data.flags.c_contiguous:
+        return id(data)
+    return data.__array_interface__["data"][0], data.nbytes, data.dtype.byteorder
+
+
+def constant_bytes(graph: Graph) -> int:
+    """What the constants take in a file, in bytes."""
+    return sum({memory_of(t.data): t.data.nbytes for t in graph.tensors if t.data is not None}.values())
+
+
+def squeezed_axes(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes of size 1 that must go for ``source`` to become ``target``; the last ones where several would do."""
+    axes: list[int] = []
+    kept = 0
+    for axis, size in enumerate(source):
+        if kept < len(target) and target[kept] == size:
+            kept += 1
+        elif size == 1:
+            axes.append(axis)
+        else:
+            return None
+    return tuple(axes) if kept == len(target) else None
+
+
+def _complete(op: Operator, source: str) -> Operator:
+    where = f"{source}: operator {op.index} {op.type}"
+    names = [ours for ours, _ in OPERATORS[op.type].fields]
+    other = [name for name in op.options if name not in names]
+    if other:
+        raise ModelError(f"{where}: has no option {', '.join(other)}")
+    return replace(op, options={name: _option(op.options, name, where) for name in names})
+
+
+def _option(options: Mapping[str, Any], name: str, where: str) -> Any:
+    value = options.get(name, DEFAULTS.get(name))
+    if value is None:
+        raise ModelError(f"{where}: option {name} is missing")
+    choices = _CHOICES.get(name)
+    if choices is not None and value not in choices:
+        raise ModelError(f"{where}: {name} is {value!r}, must be one of {', '.join(choices)}")
+    if name.startswith(("stride_", "dilation_", "filter_")) and not 1 <= value <= LARGEST_WINDOW:
+        raise ModelError(f"{where}: {name} is {value}, must be within 1 to {LARGEST_WINDOW:,}")
+    return value
+
+
+def _tensor(tensor: Tensor, where: str) -> None:
+    if tensor.dtype not in ITEM_BYTES:
+        raise UnsupportedError(f"{where} is of type {tensor.dtype}, which is not supported")
+    if len(tensor.shape) > MOST_DIMENSIONS or any(d < 0 for d in tensor.shape):
+        raise ModelError(
+            f"{where}: shape {list(tensor.shape)} is negative or has more than {MOST_DIMENSIONS} dimensions"
+        )
+    data, found = tensor.data, tensor.quantization
+    if data is not None and (data.shape != tensor.shape or data.dtype.name != tensor.dtype or not data.size):
+        raise ModelError(
+            f"{where} is {tensor.dtype}{list(tensor.shape)}, its values are {data.dtype.name}{list(data.shape)}"
+        )
+    if found is not None:
+        _quantization(tensor, found, where)
+
+
+def _quantization(tensor: Tensor, found: Quantization, where: str) -> None:
+    low, high = ZERO_POINTS.get(tensor.dtype, ANY_ZERO_POINT)
+    count = len(found.scales)
+    if not count or len(found.zero_points) != count:
+        raise ModelError(f"{where} has {count} scales and {len(found.zero_points)} zero points")
+    if not all(math.isfinite(s) and s >= 0 for s in found.scales):
+        raise ModelError(f"{where}: a scale is negative or not a number")
+    if not all(low <= p <= high for p in found.zero_points):
+        raise ModelError(f"{where}: a zero point is not within {low} to {high} ({tensor.dtype})")
+    fits = 0 <= found.axis < len(tensor.shape) and tensor.shape[found.axis] == count
+    if count > 1 and not fits:
+        raise ModelError(f"{where}: {count} scales do not fit axis {found.axis} of the shape {list(tensor.shape)}")
+
 
 Rule = Callable[[Operator, list[Tensor]], int]
 

@@ -14,8 +14,7 @@ from mcusim.errors import ModelError
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import ACTIVATIONS, OPERATORS, PADDINGS
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS
-from mcusim.model.tflite.tflite_checks import constant_bytes, memory_of, squeezed_axes, writable
-from mcusim.model.tflite.writable import operator_version
+from mcusim.model.tflite.writable import constant_bytes, memory_of, operator_version, squeezed_axes, writable
 
 ALIGNMENT = 16
 SCHEMA = 3

@@ -16,10 +16,9 @@ def build(name: ZooName) -> Graph:
     """The network's graph; the same name always gives the same weights and scales.
 
     ``sha256`` is that of the definition and ``file_bytes`` an estimate, see
-    :func:`mcusim.model.zoo.file_size.estimate_file_bytes`.
+    :func:`mcusim.model.zoo.builder.estimate_file_bytes`.
     """
-    from mcusim.model.zoo.builder import build_layers
-    from mcusim.model.zoo.file_size import estimate_file_bytes
+    from mcusim.model.zoo.builder import build_layers, estimate_file_bytes
     from mcusim.model.zoo.quantization import Calibration
 
     graph = Calibration(build_layers(replace(name, pads=False))).run()

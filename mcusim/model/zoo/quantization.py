@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mcusim.model.geometry_of import geometry
+from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator, Quantization
 from mcusim.model.zoo.builder import seed_of
 from mcusim.model.zoo.float_reference import Array, unweighted, weighted

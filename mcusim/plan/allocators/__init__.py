@@ -2,8 +2,7 @@
 mcusim.plan.allocators.greedy).
 """
 
-from mcusim.plan.allocators.allocate import ALLOCATORS, Placed, allocate
-from mcusim.plan.allocators.by_name import linear
+from mcusim.plan.allocators.by_name import ALLOCATORS, Placed, allocate, linear
 from mcusim.plan.allocators.dynamic import MOST_MOVES, Move, Moves, dynamic, moves_at_most
 from mcusim.plan.allocators.optimal import Optimum, optimal
 

@@ -1,13 +1,22 @@
-"""TFLM's linear planner: nothing is ever reused."""
+"""TFLM's linear planner: nothing is ever reused.
+
+The allocators by name, on the same residents.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from time import monotonic
 
-from mcusim.plan.allocators.greedy import Arena, Block, align_up
+from mcusim.errors import UsageError
+from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
+from mcusim.plan.allocators.greedy import Arena, Block, align_up, greedy_by_size, live_bytes
+from mcusim.plan.allocators.optimal import optimal
 
-__all__ = ["linear"]
+__all__ = ["ALLOCATORS", "Placed", "allocate", "linear"]
 
 
 def linear(blocks: Sequence[Block], align: int = 16) -> Arena:
@@ -18,3 +27,105 @@ def linear(blocks: Sequence[Block], align: int = 16) -> Arena:
     """
     ends = list(accumulate((align_up(b.bytes, align) for b in blocks), initial=0))
     return Arena(tuple(ends[:-1]), ends[-1])
+
+
+Places = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where an allocator puts each block, and what that needs.
+
+    ``places[i]``: (step, offset) pairs by rising step; block ``i`` is at that offset from that step on. ``bytes``: the
+    first byte behind all blocks. ``bound``: no placement needs less. ``moves``: what is copied in between.
+    """
+
+    allocator: str
+    align: int
+    bytes: int
+    bound: int
+    places: Places
+    moves: tuple[Move, ...]
+    seconds: float
+
+    @property
+    def gap(self) -> int:
+        """Bytes above the proven bound; 0 when no allocator needs less."""
+        return self.bytes - self.bound
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes copied by all moves together."""
+        return sum(move.bytes for move in self.moves)
+
+    def offset(self, block: int, step: int) -> int:
+        """Offset of ``block`` while step ``step`` runs; the step must lie in the block's life."""
+        places = self.places[block]
+        return places[bisect_right(places, step, key=lambda place: place[0]) - 1][1]
+
+    def tops(self, blocks: Sequence[Block], steps: int) -> tuple[int, ...]:
+        """The first byte behind the ``blocks`` in use at each step; 0 where there is none."""
+        found = [0] * steps
+        for i, b in enumerate(blocks):
+            for step in range(b.first, min(b.last + 1, steps)):
+                found[step] = max(found[step], self.offset(i, step) + b.bytes)
+        return tuple(found)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The offset of each block; UsageError for an allocator that moves them."""
+        if any(len(places) != 1 for places in self.places):
+            raise UsageError(f"the {self.allocator} allocator moves tensors: they have no fixed offsets")
+        return tuple(places[0][1] for places in self.places)
+
+
+def allocate(blocks: Sequence[Block], allocator: str, align: int = 16, seconds: float = 10.0) -> Placed:
+    """Place ``blocks`` with one of :data:`ALLOCATORS`; ``seconds`` limits the search of ``optimal``.
+
+    The bound is the peak of live aligned bytes, or what ``optimal`` proves on top of it for blocks that do not move.
+    Raises UsageError for another name or an alignment that is no power of two. Leaves out: headers between blocks.
+    """
+    if allocator not in ALLOCATORS:
+        raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")
+    if align < 1 or align & (align - 1):
+        raise UsageError(f"an alignment of {align} B: must be a power of two")
+    began = monotonic()
+    bytes_, bound, places, moves = ALLOCATORS[allocator](blocks, align, seconds)
+    return Placed(allocator, align, bytes_, bound, places, moves, monotonic() - began)
+
+
+_Result = tuple[int, int, Places, tuple[Move, ...]]
+
+
+def _linear(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    return _fixed(blocks, linear(blocks, align), _floor(blocks, align))
+
+
+def _greedy(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    return _fixed(blocks, greedy_by_size(blocks, align), _floor(blocks, align))
+
+
+def _optimal(blocks: Sequence[Block], align: int, seconds: float) -> _Result:
+    found = optimal(blocks, align, seconds)
+    return _fixed(blocks, found.arena, found.bound)
+
+
+def _dynamic(blocks: Sequence[Block], align: int, _: float) -> _Result:
+    found: Moves = dynamic(blocks, align)
+    return found.bytes, _floor(blocks, align), found.places, found.moves
+
+
+def _fixed(blocks: Sequence[Block], arena: Arena, bound: int) -> _Result:
+    return arena.bytes, bound, tuple(((b.first, at),) for b, at in zip(blocks, arena.offsets, strict=True)), ()
+
+
+def _floor(blocks: Sequence[Block], align: int) -> int:
+    return max(live_bytes([Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
+
+
+ALLOCATORS: dict[str, Callable[[Sequence[Block], int, float], _Result]] = {
+    "linear": _linear,
+    "greedy": _greedy,
+    "dynamic": _dynamic,
+    "optimal": _optimal,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcusim.errors import UsageError
-from mcusim.kernels.costs import Costs
+from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up

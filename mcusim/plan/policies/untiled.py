@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.kernels.costs import Costs
+from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.report.html.run_figures.bus import areas
 from mcusim.report.html.run_figures.by_operator import operator_labels, times
 from mcusim.report.html.run_figures.lanes import drawn, lanes
 from mcusim.report.html.run_figures.over_time import Panel, lanes_panel, row_names, stacked
+from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import lead, numbers, strip
 from mcusim.report.html.style import region_colours
 

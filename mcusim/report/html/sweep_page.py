@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcusim.report.html.page import Figure, page, plain, shortened, table
-from mcusim.report.html.sweep_figures.effects import tornado
+from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, tornado
 from mcusim.report.html.sweep_figures.parallel import parallel
 from mcusim.report.html.sweep_figures.pareto import pareto
-from mcusim.report.html.sweep_figures.sweep_heat import MOST_MAPS, heat_maps
 from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, StudyLike, Sweep, shown
 
 if TYPE_CHECKING:

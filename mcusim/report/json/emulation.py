@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mcusim.memory.state_layout import TICK
-from mcusim.report.text.emulation import hint
-from mcusim.report.text.emulation_memory import rates
+from mcusim.report.text.emulation import hint, rates
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import Cost, functions, lines
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcusim.plan.allocators import Move, Placed
-from mcusim.results.defragmentation import Defragmentation
-from mcusim.results.memory_plan import MemoryPlan
+from mcusim.results.memory_plan import Defragmentation, MemoryPlan
 
 __all__ = ["memory_json"]
 

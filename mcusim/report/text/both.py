@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from mcusim.results.outputs import output_text
+from mcusim.results.measured import output_text
 from mcusim.results.result import Result
 from mcusim.text import changed, columns, hanging, percent, wrapped
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcusim.results.measured import Measured
-from mcusim.results.outputs import output_text
+from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
 from mcusim.text import changed, columns, hanging, percent, rounded, size, wrapped
 

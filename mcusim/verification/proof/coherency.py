@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from mcusim.machine.description import Machine
 from mcusim.program.program import Compute, Maintain, Program
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.accesses import accesses, called, host_spans
-from mcusim.verification.proof.byte_map import ByteMap
 from mcusim.verification.proof.happens_before import Order
-from mcusim.verification.proof.task_accesses import Lines
+from mcusim.verification.proof.last_writer import ByteMap
+from mcusim.verification.proof.task_accesses import Lines, accesses, called, host_spans
 
 __all__ = ["Coherency"]
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from mcusim.model.geometry import whole
 from mcusim.program.program import Buffer, Compute, Operand, Program, Span, Transfer
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.accesses import TILED, called
 from mcusim.verification.proof.last_writer import HOST, NOBODY, Flow, Story
+from mcusim.verification.proof.task_accesses import TILED, called
 from mcusim.verification.proof.tensor_homes import Homes
 
 __all__ = ["Contents"]

@@ -11,7 +11,7 @@ from mcusim.machine.description import Machine
 from mcusim.program.check import check_ids, check_lane, regions
 from mcusim.program.program import Compute, Program, Span, Task, Transfer
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.accesses import called
+from mcusim.verification.proof.task_accesses import called
 
 __all__ = ["Limits"]
 

@@ -12,9 +12,9 @@ from collections import defaultdict
 
 from mcusim.program.program import Compute, Program, Transfer
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.accesses import called
-from mcusim.verification.proof.byte_map import ByteMap
 from mcusim.verification.proof.happens_before import Order
+from mcusim.verification.proof.last_writer import ByteMap
+from mcusim.verification.proof.task_accesses import called
 
 __all__ = ["check_priorities"]
 

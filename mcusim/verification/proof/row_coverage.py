@@ -6,7 +6,7 @@ from mcusim.model.geometry import whole
 from mcusim.program.extent import needed_bytes
 from mcusim.program.program import Compute, Program
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.accesses import called
+from mcusim.verification.proof.task_accesses import called
 
 __all__ = ["check_rows", "needed_rows"]
 

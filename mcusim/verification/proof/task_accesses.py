@@ -1,12 +1,72 @@
-"""Which bytes the core's data cache may hold, in whole lines."""
+"""Which bytes the core's data cache may hold, in whole lines.
+
+Which bytes each task of a program touches, and in what words to speak of the task.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mcusim.machine.description import Machine
+from mcusim.program.program import Compute, Program, Span, Task, Transfer
 
-__all__ = ["Lines"]
+__all__ = ["TILED", "Lines", "accesses", "called", "host_spans", "steps_of"]
+
+TILED = ("input", "input1", "output")  # kinds of transfer that belong to one tile
+
+
+def accesses(task: Task) -> Iterator[tuple[Span, bool]]:
+    """What a kernel call reads and writes (scratch counts as written), what a transfer moves; maintenance: nothing.
+    True stands for a write; reads come first."""
+    if isinstance(task, Compute):
+        yield from ((o.span, False) for o in task.operands if o.access == "r")
+        yield from ((o.span, True) for o in task.operands if o.access != "r")
+    elif isinstance(task, Transfer):
+        yield task.source, False
+        yield task.destination, True
+
+
+def called(task: Task) -> str:
+    """A task for people: ``task 7 (kernel call, operator 2 tile 0)``."""
+    if isinstance(task, Compute):
+        what = f"kernel call, operator {task.operator} tile {task.tile}"
+    elif isinstance(task, Transfer):
+        tile = f" tile {task.tile}" if task.kind in TILED else ""
+        what = f"{task.kind} transfer, operator {task.operator}{tile}"
+    else:
+        what = f"{task.action}, operator {task.operator} tile {task.tile}"
+    return f"task {task.id} ({what})"
+
+
+def steps_of(program: Program) -> dict[int, int]:
+    """Operator -> its place in the order of the kernel calls; one that is never called keeps its index."""
+    steps: dict[int, int] = {}
+    for task in program.tasks:
+        if isinstance(task, Compute):
+            steps.setdefault(task.operator, len(steps))
+    return {info.index: steps.get(info.index, info.index) for info in program.header.operators} | steps
+
+
+def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
+    """What memory holds before the program starts; True where the core wrote it through its cache, the graph's inputs.
+
+    Weights and the interpreter's data; and activations alive from the first operator that no kernel call of that
+    operator has as its output.
+    """
+    steps = steps_of(program)
+    own = [
+        operand.span.address
+        for task in program.tasks
+        if isinstance(task, Compute) and steps[task.operator] == 0
+        for operand in task.operands
+        if operand.access == "w"
+    ]
+    for buffer in program.header.buffers:
+        span = buffer.span
+        if buffer.kind in ("weights", "runtime"):
+            yield span, False
+        elif buffer.kind == "activation" and buffer.first == 0 and not any(span.address <= a < span.end for a in own):
+            yield span, True
 
 
 class Lines:

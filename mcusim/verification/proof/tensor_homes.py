@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from mcusim.program.program import Buffer, Program
-from mcusim.verification.proof.accesses import steps_of
+from mcusim.verification.proof.task_accesses import steps_of
 
 __all__ = ["Homes"]
 

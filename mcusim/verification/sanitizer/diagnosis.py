@@ -12,7 +12,7 @@ from mcusim.cpu.image.image import Image
 from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.verification.findings import Finding, buffers_at
-from mcusim.verification.proof.accesses import called
+from mcusim.verification.proof.task_accesses import called
 from mcusim.verification.sanitizer.observation import Observed
 from mcusim.verification.sanitizer.sanitizer import APPLICATION, Note, Sanitizer
 

@@ -14,9 +14,8 @@ from mcusim.errors import ProgramError
 from mcusim.machine.description import Machine
 from mcusim.program.program import Buffer, Compute, Program, Span, Transfer
 from mcusim.verification.findings import MOST, Finding
-from mcusim.verification.proof.accesses import called
-from mcusim.verification.proof.byte_map import MOST_VISITS
-from mcusim.verification.proof.task_accesses import Lines
+from mcusim.verification.proof.last_writer import MOST_VISITS
+from mcusim.verification.proof.task_accesses import Lines, called
 
 __all__ = ["shared_edges"]
 

@@ -21,7 +21,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Program, Span, Transfer
-from mcusim.verification.proof.byte_map import ByteMap
+from mcusim.verification.proof.last_writer import ByteMap
 
 __all__ = ["APPLICATION", "Note", "Sanitizer"]
 

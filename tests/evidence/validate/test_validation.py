@@ -30,9 +30,8 @@ from mcusim.evidence.published.validation_result import (
 from mcusim.evidence.validate import cache as validation_cache
 from mcusim.evidence.validate import validate as study
 from mcusim.evidence.validate.models import find, models_folder
-from mcusim.evidence.validate.table import validation_table
+from mcusim.evidence.validate.table import validation_json, validation_table
 from mcusim.evidence.validate.validate import stored_validation, validate
-from mcusim.evidence.validate.validation_json import validation_json
 from tests.support.paths import REPOSITORY
 
 SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})

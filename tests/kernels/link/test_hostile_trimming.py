@@ -14,7 +14,7 @@ import pytest
 from mcusim.cpu.image.image import load_image
 from mcusim.errors import ImageError, InputError, UsageError
 from mcusim.kernels.kernel_set import load_set
-from mcusim.kernels.link.branches import set_distance
+from mcusim.kernels.link.relocations import set_distance
 from mcusim.kernels.link.trim import trim, trimmed_bytes
 from tests.cpu.image.test_hostile_elf import numbers
 from tests.kernels.link.test_kernel_addresses import (

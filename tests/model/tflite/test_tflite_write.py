@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, load_model
 from mcusim.model.operators import OPERATORS
-from mcusim.model.tflite import tflite_checks
-from mcusim.model.tflite.tflite_checks import squeezed_axes
-from mcusim.model.tflite.writable import operator_version
+from mcusim.model.tflite import writable as tflite_checks
+from mcusim.model.tflite.writable import operator_version, squeezed_axes
 from mcusim.model.tflite.writer import write_tflite
 from tests.support.graphs import tflite_writer
 from tests.support.graphs.random_graphs import random_graph

@@ -14,9 +14,8 @@ from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
 from mcusim.plan.allocators import MOST_MOVES, Move, Moves, dynamic, linear, moves_at_most, optimal
-from mcusim.plan.allocators.exact_search import Limit, fit
+from mcusim.plan.allocators.exact_search import Limit, fit, peel
 from mcusim.plan.allocators.greedy import Arena, Block, align_up, greedy_by_size, live_bytes, plan_arena
-from mcusim.plan.allocators.peel import peel
 from tests.plan.allocators.test_arena import MODELS, assert_sound
 from tests.support.paths import shared_model
 

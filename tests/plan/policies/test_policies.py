@@ -8,7 +8,7 @@ import pytest
 
 from mcusim.errors import DoesNotFit, UsageError
 from mcusim.kernels import load_profile
-from mcusim.kernels.costs import costs_of
+from mcusim.kernels.planning_costs import costs_of
 from mcusim.model import Graph, Tensor
 from mcusim.plan import exported_arena_bytes, plan, policy_names
 from mcusim.program import program_lines

@@ -21,7 +21,7 @@ from tests.support.paths import REPOSITORY
 from tests.support.programs.plan_proof import assert_coherent, assert_race_free, homes
 from tests.support.programs.plans import DISCOS, FILES, KIB, SWIFTNET, ZOO, board, calls, model, planned, transfers
 
-Sketch = run_path(str(REPOSITORY / "scripts" / "make_traces.py"))["Sketch"]
+Sketch = run_path(str(REPOSITORY / "scripts" / "traces" / "make.py"))["Sketch"]
 
 
 def by_kind(program: Program) -> dict[str, tuple[int, int, int, int]]:

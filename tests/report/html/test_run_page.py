@@ -12,18 +12,16 @@ from typing import Any
 import pytest
 
 from mcusim import simulate
-from mcusim.report.html.run_figures.bus import rates
 from mcusim.report.html.run_figures.by_operator import breakdown_figure
 from mcusim.report.html.run_figures.lanes import SLOTS, lanes, slots
 from mcusim.report.html.run_figures.occupancy import address_map, blocks, mapped
 from mcusim.report.html.run_figures.over_time import time_figure
-from mcusim.report.html.run_figures.traffic import traffic_figure
+from mcusim.report.html.run_figures.traffic import rates, traffic_figure
 from mcusim.report.html.run_page import numbers, run_page
 from mcusim.report.html.style import TRANSFER_COLOURS
 from mcusim.results import Result
 from mcusim.results.difference import WORDS
-from mcusim.results.energy import dma_busy_cycles
-from mcusim.results.operator_energy import operator_energy
+from mcusim.results.energy import dma_busy_cycles, operator_energy
 from mcusim.results.over_time import occupancy
 from tests.results.test_energy_and_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing

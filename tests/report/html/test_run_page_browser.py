@@ -13,8 +13,8 @@ from mcusim import load_model, simulate
 from mcusim.engine.run import Event
 from mcusim.model.graph import Graph
 from mcusim.model.zoo import architectures
-from mcusim.report.html.run_figures.bus import areas
 from mcusim.report.html.run_figures.lanes import SLOTS, drawn, lanes
+from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
 from mcusim.results import Result

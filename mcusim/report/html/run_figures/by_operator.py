@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import Figure, plain, shortened
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
-from mcusim.results.operator_energy import ENERGY_COLOURS, operator_energy
+from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run

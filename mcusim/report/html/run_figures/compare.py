@@ -12,7 +12,7 @@ from mcusim.report.html.run_figures.lanes import lanes, packed
 from mcusim.report.html.run_figures.over_time import lane_chips
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
 from mcusim.results.difference import Difference, in_words
-from mcusim.results.operator_energy import ENERGY_COLOURS, operator_energy
+from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run

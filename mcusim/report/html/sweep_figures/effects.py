@@ -1,15 +1,103 @@
-"""Tornado chart: what each input changes, everything else the same."""
+"""Tornado chart: what each input changes, everything else the same.
+
+What the plots of a sweep have of their own beside :mod:`mcusim.report.html.style`: margins, a line of text.
+
+Heat maps of latency over the two inputs that matter most, one for each model (and machine).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log10
 from typing import Any
 
+from mcusim.report.html import style
 from mcusim.report.html.page import Figure, plain, shortened
-from mcusim.report.html.sweep_figures.sweep_style import LAYOUT, axis, note
-from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Sweep
+from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Level, Point, Sweep, shown
 from mcusim.text import percent
 
-__all__ = ["tornado"]
+__all__ = ["LAYOUT", "MOST_MAPS", "axis", "heat_maps", "note", "tornado"]
+
+LAYOUT: dict[str, Any] = {**style.LAYOUT, "margin": {"l": 58, "r": 14, "t": 12, "b": 44}, "showlegend": False}
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """A linear axis with plain numbers, about seven of them; a title as HTML that plotly takes."""
+    return style.axis(title, **{"nticks": 7, **more})
+
+
+def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    """A text in the plot; ``more`` says which axes ``x`` and ``y`` are of, and how it is anchored."""
+    return {"text": text, "x": x, "y": y, "showarrow": False, "font": {"size": 11}, **more}
+
+
+MOST_MAPS = 12
+# of one hue that gets denser, so that text stands on it in light and dark
+_SCALE = [[0, "rgba(213,94,0,0.04)"], [1, "rgba(213,94,0,0.72)"]]
+
+
+def heat_maps(sweep: Sweep) -> list[Figure]:
+    """At most :data:`MOST_MAPS`, none for a sweep with less than two inputs that vary.
+
+    A cell has the least latency of its points; a dash where none ran.
+    """
+    facets = ["model", "machine"] if "machine" in sweep.varying and len(sweep.varying) > 2 else ["model"]
+    free = [name for name in sweep.ranked if name not in facets]
+    if len(free) < 2:
+        facets = ["model"] if len(sweep.varying) > 1 else []
+        free = [name for name in [*sweep.ranked, "model"] if name not in facets]
+    if len(free) < 2 or ("model" in free[:2] and len(sweep.models) < 2):
+        return []
+    across, down = sorted(free[:2], key=lambda name: -len(sweep.levels(name)))
+    found: dict[tuple[Any, ...], list[Point]] = {}
+    for point in sweep.points:
+        found.setdefault(tuple(point[name] for name in facets), []).append(point)
+    groups = list(found.items())[:MOST_MAPS]
+    return [
+        _map(sweep, key, points, across, down) for key, points in groups if any(p["status"] == "ok" for p in points)
+    ]
+
+
+def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str) -> Figure:
+    columns, rows = sweep.levels(across), sweep.levels(down)
+    cells = [[_cell(points, across, column, down, row) for column in columns] for row in rows]
+    trace = {
+        "type": "heatmap",
+        "x": [column.label for column in columns],
+        "y": [row.label for row in rows],
+        "z": [[None if best is None else log10(best["latency_ms"]) for best, _ in row] for row in cells],
+        "text": [
+            ["–" if best is None else shown("latency_ms", best["latency_ms"]) for best, _ in row] for row in cells
+        ],
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12},
+        "customdata": [[said if best is None else sweep.told(best) for best, said in row] for row in cells],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": True,
+        "colorscale": _SCALE,
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+    title = ", ".join(plain(shortened(str(part))) for part in key) or "all models"
+    caption = f"<b>{title}</b>: {OUTPUTS['latency_ms']}, by {plain(across)} and {plain(down)}"
+    categories = {"type": "category", "showgrid": False, "automargin": True, "nticks": 0}
+    layout = LAYOUT | {
+        "margin": {"l": 20, "r": 10, "t": 8, "b": 40},
+        "xaxis": axis(plain(across), **categories),
+        "yaxis": axis(plain(down), **categories),
+    }
+    return Figure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)))
+
+
+def _cell(points: Sequence[Point], across: str, column: Level, down: str, row: Level) -> tuple[Point | None, str]:
+    """The fastest point, and what to say where none ran."""
+    inside = [point for point in points if column.has(point[across]) and row.has(point[down])]
+    ran = [point for point in inside if point["status"] == "ok"]
+    if ran:
+        return min(ran, key=lambda point: point["latency_ms"]), ""
+    return None, plain(shortened(str(inside[0]["error"]), 160)) if inside else "no such point"
+
 
 _ROW = 46  # pixels
 

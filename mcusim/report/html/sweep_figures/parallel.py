@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.report.html.page import Figure, plain, shortened
-from mcusim.report.html.sweep_figures.sweep_style import LAYOUT, axis, note
+from mcusim.report.html.sweep_figures.effects import LAYOUT, axis, note
 from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, Sweep, shown
 
 __all__ = ["MOST_LINES", "parallel"]
