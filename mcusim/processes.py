@@ -1,6 +1,6 @@
 """Work that is shared out among processes, which end with the one that started them, however that ended.
 
-Left out: what a process printed, and what it had done when it was killed.
+Not modelled: what a process printed, and what it had done when it was killed.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def compare(
     reason. Raises :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
     option that none of the policies takes.
 
-    Leaves out what :func:`~mcusim.api.simulate.simulate` leaves out.
+    Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     expect_overrides(overrides)
     base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering)

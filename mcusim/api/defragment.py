@@ -1,6 +1,6 @@
 """What the dynamic allocator's moves cost: a compiled copy loop on the emulated core, through the memory system.
 
-Left out: the operators between the moves (what they leave in the caches), and the allocator's own work: finding the
+Not modelled: the operators between the moves (what they leave in the caches), and the allocator's own work: finding the
 buffers, the call itself, and correcting the pointers to what has moved.
 
 Source of the byte loop: eliberis/tensorflow, lite/experimental/micro/allocator_utils.cc, MoveBuffers, the allocator of
@@ -58,8 +58,8 @@ def defragment(
     Raises UsageError for another ``copy``, a ``base`` outside writable memory or not a multiple of 16, and for a move
     that goes upwards or, by words, to or from an offset that is no multiple of 4; DoesNotFit when the moves' bytes, or
     64 B of stack beside them, do not fit; ImageError for a machine without the memory that the loops are linked to
-    (flash at 0x0800_0000, RAM at 0x2000_0000). Leaves out the operators between the moves: here a move finds its source
-    in the data cache only where the move before left it. Leaves out the allocator's own work too.
+    (flash at 0x0800_0000, RAM at 0x2000_0000). Not included: the operators between the moves: here a move finds its
+    source in the data cache only where the move before left it. Not included: the allocator's own work too.
     """
     if copy not in COPIES:
         raise UsageError(f"copy = {str(copy)[:80]!r}: must be one of {', '.join(COPIES)}")

@@ -62,7 +62,7 @@ def emulate(
     then; a KeyboardInterrupt from it ends the run with what was counted so far (``stop.kind`` ``"interrupted"``).
 
     A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
-    option that cannot be used. Leaves out what its parts leave out, interrupts above all.
+    option that cannot be used. Not modelled: what its parts do not model, interrupts above all.
     """
     expect("caches", caches, ((bool, type(None)), "True, False or None"))
     limit = _instructions(max_instructions)

@@ -1,6 +1,6 @@
 """Plan a model's memory: an order of its operators, who lives when, and where each allocator puts it.
 
-Left out: what :mod:`mcusim.plan.liveness.timeline` and the allocators leave out.
+Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators leave out.
 """
 
 from __future__ import annotations

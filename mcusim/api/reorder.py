@@ -1,10 +1,10 @@
 """Find a model's order of least peak memory, and write it.
 
-Left out: what :mod:`mcusim.plan.ordering` leaves out.
+Not modelled: what :mod:`mcusim.plan.ordering` leaves out.
 
 A model's file with a memory plan inside that TensorFlow Lite Micro follows.
 
-Left out: plans for weights in RAM and for tensors that move, which TFLM has no form for.
+Not modelled: plans for weights in RAM and for tensors that move, which TFLM has no form for.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def planned_file(model: str, plan: MemoryPlan) -> bytes:
     """The ``.tflite`` ``model`` in the plan's order, with the chosen allocator's offsets as its offline memory plan.
 
     Raises UsageError for an allocator that moves tensors, weights in RAM and an alignment that TFLM's kernels could not
-    work at, ModelError for a file that a plan cannot be put into. Leaves out scratch buffers: TFLM's planner finds
+    work at, ModelError for a file that a plan cannot be put into. Not included: scratch buffers: TFLM's planner finds
     their places at start-up, around the offsets given.
     """
     from mcusim.model.tflite.offline_plan import with_offline_plan

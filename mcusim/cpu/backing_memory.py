@@ -1,6 +1,6 @@
 """The memory behind the data cache: what the DMA sees, beside the view that Unicorn's core has.
 
-Left out: memory that cannot be written (both are the same bytes there) and tightly coupled memory (never cached).
+Not modelled: memory that cannot be written (both are the same bytes there) and tightly coupled memory (never cached).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The code the core has met: decoded and timed once a block, entered in the native tables, dropped when written to.
 
-Left out: code written through one alias of a memory and executed through another.
+Not modelled: code written through one alias of a memory and executed through another.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
     stop = emulator.run()
     print(emulator.cycles, stop.kind)
 
-Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Left out: interrupts
-and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
+Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Not modelled:
+interrupts and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models
+list.
 
 One core with its memory, registers and program: what is set up before it runs, and looked at afterwards.
 """

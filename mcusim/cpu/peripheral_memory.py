@@ -1,6 +1,6 @@
 """The peripheral blocks that a machine file lists, as memory of the emulated core: reads answer as the file says.
 
-Left out: what a peripheral does; registers that clear themselves or count.
+Not modelled: what a peripheral does; registers that clear themselves or count.
 """
 
 from __future__ import annotations

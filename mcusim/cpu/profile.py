@@ -3,7 +3,7 @@
 Every tick the core spent is charged to one instruction: its issue, the stalls of its own access, for a block's first
 instruction the fetch, for its last the branch. The parts sum to the whole.
 
-Left out: the cycles of a block that broke off (in a fault, at an exit) are those of its first instruction.
+Not modelled: the cycles of a block that broke off (in a fault, at an exit) are those of its first instruction.
 """
 
 from __future__ import annotations

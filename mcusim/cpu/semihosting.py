@@ -2,8 +2,8 @@
 
 Operation numbers and structures: Arm, "Semihosting for AArch32 and AArch64", 2.0. ``:semihosting-features`` says that
 SYS_EXIT_EXTENDED is there (newlib hands over the status of ``exit`` only then) and that ``:tt`` can be opened to append
-for standard error (without that newlib opens no standard output either); both streams are one here. Left out: input and
-files (an open of anything else fails), the command line beyond an empty one, where heap and stack are (SYS_HEAPINFO
+for standard error (without that newlib opens no standard output either); both streams are one here. Not modelled: input
+and files (an open of anything else fails), the command line beyond an empty one, where heap and stack are (SYS_HEAPINFO
 answers four zeroes, for unknown).
 """
 

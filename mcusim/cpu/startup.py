@@ -118,7 +118,7 @@ def stack_limit(image: Image, sp: int) -> int | None:
 
     What a linker script calls the limit of the stack; else the end of static data (its symbol, or the end of the
     nearest writable segment below): linker scripts of ST reserve ``_Min_Stack_Size`` bytes, but the stack may grow on.
-    Only without either is it ``sp`` less the reserved size. Left out: a heap in between.
+    Only without either is it ``sp`` less the reserved size. Not modelled: a heap in between.
     """
     for candidates in (_limits(image, sp), _data_ends(image, sp)):
         if candidates:

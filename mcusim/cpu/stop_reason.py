@@ -1,10 +1,10 @@
 """From what the core left behind to a fault that is explained.
 
-Left out: the fault status registers (CFSR, BFAR) that a handler would read.
+Not modelled: the fault status registers (CFSR, BFAR) that a handler would read.
 
 Why a program stopped, in words a person can act on.
 
-Left out: what a fault handler of the program would have done (exceptions are not taken).
+Not modelled: what a fault handler of the program would have done (exceptions are not taken).
 """
 
 from __future__ import annotations

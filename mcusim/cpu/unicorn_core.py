@@ -1,6 +1,6 @@
 """Unicorn's Cortex-M with this package's native hooks on it: memory, registers, starting.
 
-Memory is host memory that Python shares: a region and its aliases are the same bytes. Left out: double-precision
+Memory is host memory that Python shares: a region and its aliases are the same bytes. Not modelled: double-precision
 arithmetic of some Cortex-M7 (Unicorn's core has single precision), exceptions and interrupts, code in the areas that
 the default map makes execute-never (0xA000_0000 and above) where an MPU region would allow it.
 """

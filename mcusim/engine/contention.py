@@ -7,8 +7,8 @@ of one DMA controller do not overlap at all: the highest priority runs, the othe
 
 SimPy sees starts and ends only: when the set of activities changes, every running one is re-timed.
 
-Left out: bursts of accesses (the residual assumes they are spread evenly over the activity), the feedback of a slowed
-activity asking less per cycle, and rows of an SDRAM bank that core and DMA close for each other.
+Not modelled: bursts of accesses (the residual assumes they are spread evenly over the activity), the feedback of a
+slowed activity asking less per cycle, and rows of an SDRAM bank that core and DMA close for each other.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _beside_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Dema
 class ReplayCore:
     """Fidelity ``replay``: cycles from the profile's loop levels, stalls from its access streams on the memory system.
 
-    Left out: the order of loads inside a loop body, the start-up of a call's own pipeline.
+    Not modelled: the order of loads inside a loop body, the start-up of a call's own pipeline.
     """
 
     def __init__(self, profile: Profile, machine: Machine, code: int, overhead: int | None = None) -> None:

@@ -5,7 +5,7 @@ each task of the core; transfers of equal priority go in any order. Each seed ha
 others strong. A draw depends on the seed, the task and the kind alone, never on the order of calls, so a seed replays
 exactly, on any machine and in any process.
 
-Left out: a transfer that is held up in its middle, an interrupt in the middle of a kernel other than a transfer's
+Not modelled: a transfer that is held up in its middle, an interrupt in the middle of a kernel other than a transfer's
 completion, a slower bus under fidelity ``replay``; the figures are bounds chosen to exceed what a firmware with other
 interrupts of up to 60 us shows.
 """

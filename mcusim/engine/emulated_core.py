@@ -5,7 +5,7 @@ memory's native state, so that core and DMA delay each other access by access; e
 behind the data cache, whose lines the core sees. Whatever a call may not write (all but its outputs, its scratch and
 the stack) is read-only while it runs.
 
-Left out: the interpreter's own code and data (a number of cycles stands for it), interrupts in the middle of a
+Not modelled: the interpreter's own code and data (a number of cycles stands for it), interrupts in the middle of a
 basic block.
 """
 

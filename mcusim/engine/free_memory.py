@@ -1,6 +1,6 @@
 """Where a program leaves room for what no plan places: the kernels' code and their stack.
 
-Left out: room for the rest of a firmware.
+Not modelled: room for the rest of a firmware.
 """
 
 from __future__ import annotations

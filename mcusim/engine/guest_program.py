@@ -1,7 +1,7 @@
 """A program and its model as the emulated core finds them: what memory holds before it starts, each call's operands.
 
 The program's header says where everything is at home: buffers ``tensor7``, ``multiplier3``, ``shift3``, ``node3`` (the
-parameters of operator 3). Left out: programs of several models.
+parameters of operator 3). Not modelled: programs of several models.
 """
 
 from __future__ import annotations

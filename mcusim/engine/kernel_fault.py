@@ -1,6 +1,6 @@
 """From a kernel call that did not end well to one sentence a person can act on.
 
-Left out: what the caller of a kernel would have made of it.
+Not modelled: what the caller of a kernel would have made of it.
 """
 
 from __future__ import annotations

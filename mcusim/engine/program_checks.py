@@ -1,6 +1,6 @@
 """Is a program one whole inference of its model, and does nobody write over what the host put into memory?
 
-A replay does not ask: it computes nothing. Left out: races between lanes.
+A replay does not ask: it computes nothing. Not modelled: races between lanes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A lane runs its tasks in list order, each as soon as its ``after`` tasks are don
 and its completion interrupt; the next one of the stream starts when that handler is through. What the core waits for
 is ``dma_wait``; handlers that delay a running kernel are ``runtime``.
 
-Left out: interrupts other than DMA completions, errors and half-transfer events, DMA of peripherals.
+Not modelled: interrupts other than DMA completions, errors and half-transfer events, DMA of peripherals.
 """
 
 from __future__ import annotations

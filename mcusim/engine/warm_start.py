@@ -3,7 +3,7 @@
 The application has written the inputs through the data cache, so that some of their lines are dirty and not in memory
 yet; other lines hold old bytes of buffers that the DMA is about to fill. How many of each is drawn from a seed.
 
-Left out: lines of other data of the application, an instruction cache that is warm.
+Not modelled: lines of other data of the application, an instruction cache that is warm.
 """
 
 from __future__ import annotations

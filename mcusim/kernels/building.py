@@ -1,6 +1,6 @@
 """Build kernel sets into a folder that can be named as a set, and read what a set was built with.
 
-Left out: which headers a source includes; what is missing there the compiler says.
+Not modelled: which headers a source includes; what is missing there the compiler says.
 """
 
 from __future__ import annotations

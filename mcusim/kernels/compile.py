@@ -1,7 +1,7 @@
 """Compile a kernel set: a folder of C files and a manifest, to one ELF for each core.
 
 Only the standard library, and nothing of mcusim: ``scripts/profiles/build_kernels`` runs this file before anything is
-installed. Left out: other compilers' flags; a compiler must understand GCC's.
+installed. Not modelled: other compilers' flags; a compiler must understand GCC's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernel sets: which compiled function runs an operator, with which structure and how much scratch.
 
 A set is a folder with a ``manifest.toml`` (the comment at the head of ``sets/reference/manifest.toml`` explains it) and
-the ELF files built from its C sources, ``<name>-cortex-m4.elf`` and ``<name>-cortex-m7.elf``. Left out: building, which
-``compile.py`` does.
+the ELF files built from its C sources, ``<name>-cortex-m4.elf`` and ``<name>-cortex-m7.elf``. Not modelled: building,
+which ``compile.py`` does.
 """
 
 from __future__ import annotations

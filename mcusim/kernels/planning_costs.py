@@ -6,7 +6,7 @@ out: what that code does to the caches, and that operators with more tensors tak
 What planning needs to know of kernels: their scratch, and what an interpreter keeps in memory for each operator.
 
 A cost profile that names a kernel set, and the set itself, give the same figures, so that both fidelities have the same
-plan. Left out: the interpreter's own objects and its temporary allocations while it starts.
+plan. Not modelled: the interpreter's own objects and its temporary allocations while it starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Scratch formulas of kernel sets: integer arithmetic over a few names, and nothing else.
 
 Grammar: integers, names, ``+ - * //``, parentheses, ``min(a, b, ...)``, ``max(a, b, ...)``, comparisons (1 or 0, not
-chained). Left out: everything that could take long or leave the formula, such as powers, attributes and other calls.
+chained). Not modelled: everything that could take long or leave the formula, such as powers, attributes and other
+calls.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | Non
     An override is the value the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``), and passes
     the same checks. Raises MachineError naming file, line, key, value and the rule that is broken.
 
-    Left out: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
+    Not modelled: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
     and an alias has the attribute of its region.
     """
     tree, path = read_document(name_or_path)

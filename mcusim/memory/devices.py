@@ -11,8 +11,8 @@ SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as
 another row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
 controller's FIFO is full; a refresh every tREFI, behind an access under way, closes all rows for tRP + tRC.
 
-Left out: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so it
-is not seen to help), reordering in the controller, QSPI writes, and parts with more than 16 banks.
+Not modelled: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so
+it is not seen to help), reordering in the controller, QSPI writes, and parts with more than 16 banks.
 """
 
 from __future__ import annotations

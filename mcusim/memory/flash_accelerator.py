@@ -10,7 +10,7 @@ line is held after the first turn, with it those that follow in sequence are rea
 core asks for before its prefetch is through counts as prefetched, not as a miss that is copied: this module's reading.
 It gives the stalls that the F469's published run has beyond the instruction table.
 
-Left out: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
+Not modelled: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
 whether lines that are held start a prefetch; here they do.
 """
 

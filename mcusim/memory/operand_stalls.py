@@ -3,7 +3,7 @@
 A stall is charged to the operand whose access it delays, also where something else caused it: a write that was posted
 before, a dirty line that had to make room, a row that another operand opened.
 
-Left out: stalls of instruction fetches, which are counted on their own, and ranges over ``MAX_OPERANDS``.
+Not modelled: stalls of instruction fetches, which are counted on their own, and ranges over ``MAX_OPERANDS``.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class MemorySystem:
     """Caches, devices and their counters for one machine.
 
     ``state`` is the int64 array that native code shares; :meth:`measure` runs something on it and returns what it asked
-    of every region; it raises UsageError when time runs out of 64 bits. Left out: what each device says it leaves out.
+    of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what each device says it leaves
+    out.
     """
 
     def __init__(self, machine: Machine) -> None:

@@ -20,8 +20,8 @@ def with_pads(graph: Graph) -> Graph:
 
     A PAD adds half a kernel (rounded down) on every side, as PyTorch does for an odd kernel, and the window behind it
     is VALID. SAME puts the odd row and column at the end, so that values differ by a shift of one pixel; shapes do not.
-    Equal to ``graph`` where nothing strided pads. Leaves out: even kernels and dilation, whose windows stay as they are
-    when half a kernel on each side would change the output's size.
+    Equal to ``graph`` where nothing strided pads. Not modelled: even kernels and dilation, whose windows stay as they
+    are when half a kernel on each side would change the output's size.
     """
     tensors = list(graph.tensors)
     operators: list[Operator] = []

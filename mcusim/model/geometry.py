@@ -113,7 +113,7 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     A spatial MEAN is a pool whose kernel is the whole input. ``in_*`` is the first activation input that has the most
     elements (broadcast operands are smaller than it). ``item`` is the wider of input and output item, in bytes.
 
-    Leaves out: the sizes of further inputs, broadcasting, and which axis a CONCATENATION joins; read them from the
+    Not modelled: the sizes of further inputs, broadcasting, and which axis a CONCATENATION joins; read them from the
     tensors.
     """
     data = activation_inputs(graph, operator) or _inputs(graph, operator)

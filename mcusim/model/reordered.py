@@ -1,6 +1,6 @@
 """The same network with its operators in another order: as a graph, and as the bytes of its file.
 
-Left out: whatever a runtime knows of the old order by itself.
+Not modelled: whatever a runtime knows of the old order by itself.
 """
 
 from __future__ import annotations

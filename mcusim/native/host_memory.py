@@ -1,6 +1,6 @@
 """Reading and writing the host's memory by address, for the bytes that a simulated memory holds.
 
-Left out: checks of any kind; addresses come from arrays that Python keeps alive.
+Not modelled: checks of any kind; addresses come from arrays that Python keeps alive.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def sizes(graph: Graph, kernels: Costs) -> Sizes:
     """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
 
     Runtime is what an interpreter keeps: ``node_bytes`` of each operator, ``per_channel_bytes`` for each output channel
-    of the types in ``arrays``. Leaves out: the interpreter's own objects, its temporary allocations while it starts,
+    of the types in ``arrays``. Not modelled: the interpreter's own objects, its temporary allocations while it starts,
     and the stack.
     """
     geometries = tuple(geometry(graph, op) for op in graph.operators)

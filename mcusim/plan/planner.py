@@ -37,7 +37,7 @@ def plan(
 
     ``kernels`` is a kernel cost profile or a kernel set: it says what scratch and parameters its kernels ask for.
     Raises UsageError for an unknown policy and for options the machine cannot meet, DoesNotFit when a region is too
-    small. Leaves out: choosing the order of the operators; they run as stored.
+    small. Not modelled: choosing the order of the operators; they run as stored.
     """
     _require_known(policy)
     if not graph.operators:

@@ -29,7 +29,7 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None
     ``graph`` with a PAD inserted before each CONV_2D or DEPTHWISE_CONV_2D of stride 2 or more that pads.
 
     ``need`` is what :func:`~mcusim.plan.placement.sizes` says of the graph, if that is known already. Equals
-    ``MemoryParts.arena`` for a graph without such operators. Leaves out: the PADs' own parameters.
+    ``MemoryParts.arena`` for a graph without such operators. Not modelled: the PADs' own parameters.
     """
     need = need or sizes(graph, kernels)
     pads = [_padded_bytes(g) for g in need.geometries]

@@ -21,8 +21,8 @@ def check_program(program: Program, machine: Machine) -> None:
     Every span lies in regions the machine has (it may run on into a contiguous one); what is written is writable; lanes
     are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
     stream's maximum units; operands hold what a task's geometry and rows say; ids are unique and ``after`` names
-    earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Leaves out: whether the
-    tasks compute the right thing, and races.
+    earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Not modelled: whether
+    the tasks compute the right thing, and races.
     """
     for buffer in program.header.buffers:
         regions(buffer.span, machine, f"buffer '{buffer.name}'")

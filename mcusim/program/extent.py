@@ -19,8 +19,9 @@ def check_extent(task: Compute) -> None:
     """Raise FieldError for a window that leaves its input, or for an operand too short for the rows of the task.
 
     Bytes are checked from below, over all operands of a role (SPLIT has several outputs); types without a kernel window
-    count one byte an element, since their inputs and outputs may differ in type. Leaves out further inputs (``input1``,
-    ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of scratch.
+    count one byte an element, since their inputs and outputs may differ in type. Not included: further inputs
+    (``input1``, ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of
+    scratch.
     """
     g, rows = task.geometry, task.rows
     if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:

@@ -1,6 +1,6 @@
 """``--kernels`` names two things: the cost profile that ``replay`` plays, the compiled set that ``emulate`` runs.
 
-A profile that was fitted to a set names it, so either name gives both. Left out: profiles of sets given by path.
+A profile that was fitted to a set names it, so either name gives both. Not modelled: profiles of sets given by path.
 """
 
 from __future__ import annotations

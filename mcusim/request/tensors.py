@@ -1,6 +1,6 @@
 """The values that go into a network and come out of it, from and to numpy files.
 
-Left out: images and sounds; their preparation belongs to the application.
+Not modelled: images and sounds; their preparation belongs to the application.
 """
 
 from __future__ import annotations

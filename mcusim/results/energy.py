@@ -69,9 +69,9 @@ def energy(run: Run, machine: Machine) -> Energy:
     used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles has zero energy and
     current.
 
-    Leaves out: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the core's
-    current on its instruction mix (polling for a DMA counts as running), and the difference between reads and writes
-    of a region.
+    Not modelled: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the
+    core's current on its instruction mix (polling for a DMA counts as running), and the difference between reads and
+    writes of a region.
     """
     return delivered(machine, usage(run, machine))
 

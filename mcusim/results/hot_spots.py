@@ -56,7 +56,7 @@ def functions(profile: Profile, image: Image) -> list[FunctionCost]:
     """The functions that ran, the dearest first.
 
     Inclusive cycles are the larger of two figures, at most all cycles: the time between calls from elsewhere and their
-    returns, and own cycles with those of calls made. Left out: calls deeper than the emulator follows; time in a
+    returns, and own cycles with those of calls made. Not modelled: calls deeper than the emulator follows; time in a
     function that was jumped to (a tail call) counts for the one called before.
     """
     found: dict[tuple[str, int], FunctionCost] = {}

@@ -86,7 +86,7 @@ def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
 
     A buffer is in use from where the first of its operators begins to wait for its data to where the last one ends;
     bytes that two buffers share count once. The most of a region is at most its ``peak_bytes``, which count what the
-    plan keeps from start to end: the whole arena, buffers padded to lines. Leaves out: buffers whose operators never
+    plan keeps from start to end: the whole arena, buffers padded to lines. Not modelled: buffers whose operators never
     ran, and that a DMA may fill a buffer before its operator begins (buffers of copies are in use all the time).
     """
     when = lives(run)

@@ -12,7 +12,7 @@ is a row that says so.
 The workers need mcusim of the same version, and the files of models, machines and kernels that do not ship at the same
 paths. One worker computes one point at a time, however many threads it has: start them with ``--nthreads 1``.
 
-Left out: clusters behind a gateway or with TLS, whose clients need more than an address.
+Not modelled: clusters behind a gateway or with TLS, whose clients need more than an address.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A text with a unit is a number where one is needed: ``core.clock < "200 MHz"``, 
 missing value; arithmetic with it is none, a comparison with it (but for ``==`` and ``!=``) too. So is what cannot be
 computed: a division by zero, the logarithm of a negative number.
 
-Left out: functions over several rows (a mean, a ratio to a baseline); pandas has those.
+Not modelled: functions over several rows (a mean, a ratio to a baseline); pandas has those.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A first line says what the file is; each other one is a checksum and a JSON docu
 Lines are only ever appended; one that was cut short or damaged does not have its checksum and is not read, which costs
 that point alone. Which study a row belongs to does not matter: its key says what it rests on.
 
-Left out: two computers that write one journal over a network file system whose locks do not work.
+Not modelled: two computers that write one journal over a network file system whose locks do not work.
 """
 
 from __future__ import annotations

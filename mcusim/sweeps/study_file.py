@@ -23,7 +23,7 @@
     [derived]
     edp = "energy_mj * latency_ms"
 
-Every key is checked before the first point is run. Left out: axes that belong to some of the models, machines or
+Every key is checked before the first point is run. Not modelled: axes that belong to some of the models, machines or
 policies alone; ``where`` drops what does not apply.
 """
 

@@ -2,7 +2,8 @@
 
 Every operator's outputs are compared byte for byte, in the order of execution; what is named is the first difference.
 
-Left out: values that no operator puts out (scratch, overlay buffers); what the runtime does with the network's outputs.
+Not modelled: values that no operator puts out (scratch, overlay buffers); what the runtime does with the network's
+outputs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The same program under the disturbances of many seeds: every one of them has to give the same outputs.
 
 The seeds are shared out among processes; what comes of each depends on the seed alone, so the number of processes
-changes nothing. Left out: what :mod:`mcusim.engine.disturbance` leaves out.
+changes nothing. Not modelled: what :mod:`mcusim.engine.disturbance` leaves out.
 """
 
 from __future__ import annotations

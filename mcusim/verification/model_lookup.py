@@ -26,7 +26,7 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
     name, with or without ``.tflite``, beside the trace, or a zoo network. That never raises, and never reads a file of
     another folder: a program does not make anybody open one.
 
-    Left out: models under other names than the header's.
+    Not modelled: models under other names than the header's.
     """
     if given is not None:
         graph = load_model(given)

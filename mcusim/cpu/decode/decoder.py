@@ -2,8 +2,8 @@
 
 Conditions come from the bytes: an IT instruction's low byte is the state the architecture keeps while its block runs,
 so a block that starts inside one is decoded with that byte (``it_state``), which ``remaining_it`` gives for the block
-before it. Left out: encodings outside ARMv7-M with DSP and FPv5, and those the architecture calls unpredictable: they
-are ``SYSTEM`` and do nothing here, though the emulator executes some (NEON loads, STM of the PC).
+before it. Not modelled: encodings outside ARMv7-M with DSP and FPv5, and those the architecture calls unpredictable:
+they are ``SYSTEM`` and do nothing here, though the emulator executes some (NEON loads, STM of the PC).
 """
 
 from __future__ import annotations

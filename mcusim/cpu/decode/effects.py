@@ -2,9 +2,9 @@
 
 Accesses are those of Unicorn 2.1.4, found by running each form under its load/store hook: a double-precision transfer
 is one access of 8 bytes, LDRD and STRD are two of 4, multiple transfers go upwards from the lowest address in either
-direction; STREX reads and then writes, one that fails does neither. Left out: the Q and GE flags, the floating-point
-status, the half that a conversion to half precision keeps, a conditional instruction's dependence on its old
-destination.
+direction; STREX reads and then writes, one that fails does neither. Not modelled: the Q and GE flags, the
+floating-point status, the half that a conversion to half precision keeps, a conditional instruction's dependence on its
+old destination.
 """
 
 from __future__ import annotations

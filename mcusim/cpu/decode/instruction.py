@@ -1,7 +1,7 @@
 """A decoded Thumb-2 instruction, as the pipeline models and the native tables want it.
 
 Registers are bits of one mask: 0 to 15 the core registers, 16 the flags, 17 to 48 the singles s0 to s31 (a double is
-two bits). Left out: what an instruction computes; the emulator does that.
+two bits). Not modelled: what an instruction computes; the emulator does that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What stands behind the mnemonic of a disassembled Thumb-2 instruction.
 
 The text is read, not the disassembler's operand records: those miss accesses of several M-profile instructions, the
-text does not. Left out: constants in floating point, the values of offsets.
+text does not. Not modelled: constants in floating point, the values of offsets.
 """
 
 from __future__ import annotations

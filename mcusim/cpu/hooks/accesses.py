@@ -3,7 +3,7 @@
 A block's accesses come in the order the decoder foresaw; ``CURSOR`` walks along them. Where conditional accesses make
 the order uncertain the hook gives the exact PC instead.
 
-Left out: loads that overtake a miss they do not depend on (a load miss stops the core), exclusive monitors, the bus
+Not modelled: loads that overtake a miss they do not depend on (a load miss stops the core), exclusive monitors, the bus
 cycles of peripherals and of the private peripheral bus (their registers answer at once), an access whose parts lie in
 two regions (it is timed as one of the first).
 """

@@ -1,6 +1,6 @@
 """The native tables: one record per basic block and per access, filled when a block is first met.
 
-Left out: what changes code; see :mod:`mcusim.cpu.code_cache`.
+Not modelled: what changes code; see :mod:`mcusim.cpu.code_cache`.
 """
 
 from __future__ import annotations

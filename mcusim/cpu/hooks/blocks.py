@@ -4,9 +4,9 @@ A block's static cycles come from the pipeline model; what only running shows is
 misprediction, fetch stalls, results still in flight at the border of two blocks. Stops happen between leaving one block
 and entering the next, so a run cut anywhere goes on as if it had not been cut.
 
-Left out: flags in flight over the border of two blocks; pairs of instructions, and a Cortex-M4's hidden second cycles,
-across the end of a KiB of code or of some hundred instructions without a branch, where the emulator ends a block too.
-A conditional branch to the very next instruction counts as not taken: which it was cannot be seen.
+Not modelled: flags in flight over the border of two blocks; pairs of instructions, and a Cortex-M4's hidden second
+cycles, across the end of a KiB of code or of some hundred instructions without a branch, where the emulator ends a
+block too. A conditional branch to the very next instruction counts as not taken: which it was cannot be seen.
 """
 
 from __future__ import annotations

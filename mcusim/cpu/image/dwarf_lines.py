@@ -117,7 +117,7 @@ class _TooMany(ValueError):
 
 @dataclass
 class LineReader:
-    """Reads ``.debug_line`` into ``sequences`` of rows. Left out: 64-bit DWARF, operations per instruction (VLIW)."""
+    """Reads ``.debug_line`` into ``sequences`` of rows. Omitted: 64-bit DWARF, operations per instruction (VLIW)."""
 
     strings: dict[int, bytes] = field(default_factory=dict)  # by form: .debug_line_str, .debug_str
     paths: list[str] = field(default_factory=list)
@@ -268,7 +268,7 @@ def _join(directories: list[str], index: int, name: str) -> str:
 
 
 class LineTable:
-    """Rows in order of address; a row holds up to the next one. Left out: columns, inlined calls, discriminators."""
+    """Rows in order of address; a row holds up to the next one. Omitted: columns, inlined calls, discriminators."""
 
     def __init__(self, rows: list[Row], paths: list[str]) -> None:
         self._rows, self._paths = rows, paths

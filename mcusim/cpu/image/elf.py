@@ -149,7 +149,7 @@ def readable_name(raw: bytes) -> str:
 def read_elf(path: str | Path) -> ElfFile:
     """The checked headers of the ELF executable at ``path``. Raises ImageError.
 
-    Left out: 64-bit and big-endian files, object files and shared objects, more than 65,279 sections.
+    Not modelled: 64-bit and big-endian files, object files and shared objects, more than 65,279 sections.
     """
     shown = str(path)[:300]
     data = _bytes(Path(path), shown)

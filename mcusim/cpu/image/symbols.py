@@ -42,7 +42,7 @@ class SymbolTable:
     """Symbols in the file's order; look-ups by name and by address.
 
     An address belongs to the function whose range it is in; a function of size 0 reaches to the next one in its
-    section. Labels in executable sections count as functions where no function is. Left out: C++ names are not
+    section. Labels in executable sections count as functions where no function is. Not modelled: C++ names are not
     demangled.
     """
 

@@ -15,7 +15,7 @@
 [T] Cortex-M7 TRM 1.2.3 as quoted in stackoverflow.com/questions/60029258; the static predictor it names is that
 of cores built without a BTAC, and that it also serves misses is assumed. [J] jnk0le/random, pipeline cycle test.
 
-Left out: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
+Not modelled: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
 (its effect depends on the compression of the code around; [J] gives no rule), a conditional branch to the next
 instruction, which looks not taken. The state array also holds the store buffer (``mcusim.cpu.pipeline.store_buffer``),
 so that the hooks carry one array for what a Cortex-M7 keeps between blocks.

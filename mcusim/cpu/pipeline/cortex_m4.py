@@ -34,11 +34,11 @@ VMLA, VFMA and relatives              3, and 1 more when the next instruction us
 VDIV, VSQRT                           14, overlapping what follows until the next floating-point instruction
 ====================================  ==========================================================================
 
-The floating-point figures are the TRM's FPU instruction set table. Left out: instruction fetch beyond the rules above
-(a literal load that contends with it, a branch target guessed early), the write buffer when memory waits, a divide
-under a failed condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy divider
-when the next block starts with another floating-point instruction that does not use the quotient, a load's second cycle
-hidden across a block's end.
+The floating-point figures are the TRM's FPU instruction set table. Not modelled: instruction fetch beyond the rules
+above (a literal load that contends with it, a branch target guessed early), the write buffer when memory waits, a
+divide under a failed condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy
+divider when the next block starts with another floating-point instruction that does not use the quotient, a load's
+second cycle hidden across a block's end.
 
 What single instructions and neighbours cost on a Cortex-M4; ``cortex_m4`` says where each rule comes from.
 """

@@ -19,10 +19,10 @@ sources. Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM
 | VLDR, VSTR, VMOV not as the younger there; VFMA not in the cycle behind VMLA | J |
 | data to address 3 cycles: from loads and multiplies; from the late ALU 2, from the early ALU and write-back 1 | Q, J |
 
-Left out: alignment and compression of the code ("slippery" pairs, predicted branches that do not share their cycle, the
-stall around LDM), operand-dependent double precision, the FP rules across the border of two blocks, refetch after ISB;
-a loaded value read as an address in the next block comes a cycle too early. What depends on addresses and branches is
-added at run time: ``mcusim.cpu.pipeline.branch_predictor``, ``mcusim.cpu.pipeline.store_buffer``; for STM of an even
+Not modelled: alignment and compression of the code ("slippery" pairs, predicted branches that do not share their cycle,
+the stall around LDM), operand-dependent double precision, the FP rules across the border of two blocks, refetch after
+ISB; a loaded value read as an address in the next block comes a cycle too early. What depends on addresses and branches
+is added at run time: ``mcusim.cpu.pipeline.branch_predictor``, ``mcusim.cpu.pipeline.store_buffer``; for STM of an even
 number of words to an address not divisible by 8 (one cycle more, J) ``AccessTiming.even``.
 """
 

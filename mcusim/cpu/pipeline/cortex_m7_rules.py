@@ -25,7 +25,7 @@ where in the pipeline they take an operand, hence a table of results against por
 
 Where in the Cortex-M7 pipeline each operand is read and each result appears: instructions against the tables.
 
-Left out: the Q and GE flags and the floating-point status (VCMP to VMRS) as operands.
+Not modelled: the Q and GE flags and the floating-point status (VCMP to VMRS) as operands.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ when none is free. One store a cycle then costs, in cycles per store:
 Four entries of 64 bits: assumed, not published; merging in four cycles and per bank follows from the figures; the two
 cycles are fitted to the 2.4. ``python -m pytest tests/cpu/pipeline/test_store_buffer.py`` measures the column.
 
-Left out: forwarding to loads, loads that wait for a bank a store occupies, merging of stores (jnk0le saw none), the one
-cycle less of an unaligned load beside an aligned one of its first bank, memory behind the cache (the access path's).
+Not modelled: forwarding to loads, loads that wait for a bank a store occupies, merging of stores (jnk0le saw none), the
+one cycle less of an unaligned load beside an aligned one of its first bank, memory behind the cache (the access
+path's).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A machine file's ``attribute`` says how a region was set up in what the file describes; here the address decides, and
 the program's own MPU set-up.
 
-Left out: the outer cache policy, the system address map of debuggers, bit-band aliases.
+Not modelled: the outer cache policy, the system address map of debuggers, bit-band aliases.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Region:
 class Mpu:
     """MPU_CTRL and the (RBAR, RASR) of each region, by number.
 
-    Left out: HFNMIENA (the MPU is off in HardFault and NMI handlers unless it is set).
+    Not modelled: HFNMIENA (the MPU is off in HardFault and NMI handlers unless it is set).
     """
 
     control: int

@@ -4,12 +4,13 @@ The registers are words of one array that the emulated core maps at 0xE000_0000,
 what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
 Arm DDI0403 (ARMv7-M), appendix of system control space.
 
-Left out: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB, ETM.
+Not modelled: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB,
+ETM.
 
 The private peripheral bus as a reset leaves it, and the MPU's registers read back.
 
 Values: Arm DDI0439 and DDI0489 (CPUID, CTR, CLIDR, MVFR), DDI0403 (the rest). ITM port 0 is on from the start, as a
-debugger would have it. Left out: everything that :mod:`mcusim.cpu.system.ppb` leaves out.
+debugger would have it. Not modelled: as above.
 """
 
 from __future__ import annotations

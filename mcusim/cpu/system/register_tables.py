@@ -1,8 +1,8 @@
 """Where register blocks and the core's own registers are, as tables.
 
 Sources: the memory maps of ST RM0386 and RM0090 (F4), RM0385 and RM0410 (F7), RM0433 (H7) and RM0432 (L4+); Arm DDI0403
-B3 (ARMv7-M) and DDI0489 (Cortex-M7) for the private peripheral bus. Left out: blocks that only some members of a family
-have and that start-up code does not touch, and the registers within a block.
+B3 (ARMv7-M) and DDI0489 (Cortex-M7) for the private peripheral bus. Not modelled: blocks that only some members of a
+family have and that start-up code does not touch, and the registers within a block.
 """
 
 from __future__ import annotations

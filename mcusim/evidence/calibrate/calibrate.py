@@ -11,8 +11,8 @@ The "+-" of a figure takes the residuals of all rows for one kind of noise: the 
 current. It leaves out that simulated time is a rough function of some figures, by hundredths of a cycle, where
 refreshes fall elsewhere.
 
-Left out: minima besides the nearest, measurement errors that differ between rows, errors of the model that no key has
-(they end up in the keys: look at the residuals and at bounds that are hit).
+Not modelled: minima besides the nearest, measurement errors that differ between rows, errors of the model that no key
+has (they end up in the keys: look at the residuals and at bounds that are hit).
 """
 
 from __future__ import annotations

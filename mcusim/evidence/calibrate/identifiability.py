@@ -1,6 +1,6 @@
 """Which keys a set of measurements determines: the choice when nobody names keys, the refusal when somebody does.
 
-Left out: what another start would see; the effects are those at the machine's present figures.
+Not modelled: what another start would see; the effects are those at the machine's present figures.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ within the bounds. The Jacobian is by one-sided differences over steps that are 
 (simulated time comes in 1/256 cycles, some keys in whole cycles), so that its noise stays below one per cent.
 Deterministic.
 
-Left out: minima besides the one that the start leads to, and robust weights: an outlier pulls like any other row.
+Not modelled: minima besides the one that the start leads to, and robust weights: an outlier pulls like any other row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The machine file that a calibration writes: what it extends, and the fitted figures with their source.
 
-Left out: a machine that was not read from a file has nothing to extend.
+Not modelled: a machine that was not read from a file has nothing to extend.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ unless a quoted cell goes on there. Lines end with CR, LF or both.
 =============  ====================================================================================================
 
 ``quantity`` and ``value`` are always needed, ``model`` and ``policy`` or ``program`` and ``function`` too; columns that
-no line needs can be left out, cells that do not apply are empty. Left out: an error of each measurement (all lines
+no line needs can be left out, cells that do not apply are empty. Not modelled: an error of each measurement (all lines
 weigh the same, relative to their value), and anything measured inside a run, such as one operator's cycles.
 """
 

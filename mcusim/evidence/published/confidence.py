@@ -2,8 +2,8 @@
 
 A combination of machine, kernels and policy is *validated* to the largest error of its published rows that nothing was
 fitted to, *calibrated* where it has rows of the other kind alone, and *extrapolated* where it has none, or where
-weights, overlays, buffers, code or the interpreter's overhead are not those of the measured runs. Left out: the model
-and the SRAM budget; a network of other operators may be further off than those that were measured.
+weights, overlays, buffers, code or the interpreter's overhead are not those of the measured runs. Not modelled: the
+model and the SRAM budget; a network of other operators may be further off than those that were measured.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
     from the first. A name that ends in ``-pad`` is the same network with its paddings as operators of their own, as the
     TinyOps networks are inferred to have been (:mod:`mcusim.plan.pytorch_arena`).
 
-    Leaves out figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
+    Not included: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
     """
     key = (model.removesuffix(PADS), machine, policy)
     found = [row for row in rows() if _key(row) == key and row["use"] != "context"]

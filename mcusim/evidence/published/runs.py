@@ -1,6 +1,6 @@
 """Which run reproduces which published row: ``published_runs.toml`` as data.
 
-Left out: whether the publication's binary was built like ours; ``why`` of a run says what is known of that.
+Not modelled: whether the publication's binary was built like ours; ``why`` of a run says what is known of that.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
     name, told by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the SRAM
     budget is none or that of the publication. A ``weights`` region named by the user is the default one when
-    ``program``, planned with it, is what the default gives. Leaves out: whether the publication's binary was built like
-    ours.
+    ``program``, planned with it, is what the default gives. Not modelled: whether the publication's binary was built
+    like ours.
     """
     options = chosen.options
     if chosen.policy == "tinyops" and (options.overlay != frozenset(OVERLAYS) or options.buffering != "double"):
@@ -53,7 +53,7 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
 def measured_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
     """:func:`measured_row` of a program that was read: its zoo network, planned again, must give the same program.
 
-    Leaves out: the program of a ``.tflite``, whose graph is not at hand, is believed what its header says.
+    Not modelled: the program of a ``.tflite``, whose graph is not at hand, is believed what its header says.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):

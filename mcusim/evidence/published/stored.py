@@ -1,6 +1,6 @@
 """The published rows beside figures, however those were come by: from runs, or as they ship with mcusim.
 
-Left out: how far each can be believed (:mod:`mcusim.evidence.published.confidence`).
+Not modelled: how far each can be believed (:mod:`mcusim.evidence.published.confidence`).
 """
 
 from __future__ import annotations

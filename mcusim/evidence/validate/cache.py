@@ -1,7 +1,7 @@
 """Outcomes of validation runs in the user's cache directory, each kept for as long as nothing it rests on changed.
 
 What an outcome rests on: the run itself, its model and its machine, mcusim's own code and kernels, and the versions of
-the packages that compute it. Left out: the processor and compiler that numpy and numba were built for.
+the packages that compute it. Not modelled: the processor and compiler that numpy and numba were built for.
 """
 
 from __future__ import annotations

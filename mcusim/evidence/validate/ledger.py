@@ -2,7 +2,7 @@
 it, and its error where that is known.
 
 The entries are ``ledger.toml`` beside this file; the errors of profiles that were fitted to a compiled set come from
-the profiles. Left out: the error of a whole run, which is what ``mcusim validate`` is for.
+the profiles. Not modelled: the error of a whole run, which is what ``mcusim validate`` is for.
 """
 
 from __future__ import annotations

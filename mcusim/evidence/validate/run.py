@@ -30,7 +30,7 @@ def perform(run: PublishedRun, model: str) -> Outcome:
     Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
     ``cycles_per_access`` (of the bus, which runs at the core's clock) or ``copy_ms`` of a memory micro-benchmark.
     ``arena_bytes`` is that of the network with explicit PADs (:mod:`mcusim.plan.pytorch_arena`), as in ``mcusim
-    compare``. Leaves out: what an allocator does besides moving tensors.
+    compare``. Not modelled: what an allocator does besides moving tensors.
     """
     try:
         if run.function:

@@ -1,6 +1,6 @@
 """``mcusim validate``: every published measurement beside the run that comes nearest to it.
 
-Left out: what the runs leave out, and whether a publication's binary was built like ours (``why`` of each row).
+Not modelled: what the runs leave out, and whether a publication's binary was built like ours (``why`` of each row).
 """
 
 from __future__ import annotations

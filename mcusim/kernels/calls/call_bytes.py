@@ -1,7 +1,7 @@
 """What a kernel is called with: an operator of a graph to the bytes of its call structure, as TFLite prepares it.
 
-Left out: everything but int8 and uint8 activations (float32 at QUANTIZE and DEQUANTIZE), tensors of more axes than a
-structure has, tiles of operators other than convolutions, pools, PAD and element-wise ones.
+Not modelled: everything but int8 and uint8 activations (float32 at QUANTIZE and DEQUANTIZE), tensors of more axes than
+a structure has, tiles of operators other than convolutions, pools, PAD and element-wise ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of 256 outputs that TFLite computes in float32 before a network runs. Left out: 16-bit tables."""
+"""Tables of 256 outputs that TFLite computes in float32 before a network runs. Not modelled: 16-bit tables."""
 
 from __future__ import annotations
 

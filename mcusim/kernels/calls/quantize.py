@@ -1,7 +1,8 @@
 """TensorFlow Lite's preparation of quantised kernels: real scales to integers, in the precision that it computes in.
 
 Sources: TFLite's ``kernel_util.cc``, ``internal/quantization_util.cc`` and the Prepare functions of its kernels. Scales
-are float32 in a model; where TFLite multiplies or divides them as floats, so does this. Left out: 16-bit activations.
+are float32 in a model; where TFLite multiplies or divides them as floats, so does this. Not modelled: 16-bit
+activations.
 """
 
 from __future__ import annotations

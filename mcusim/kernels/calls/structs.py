@@ -1,6 +1,6 @@
 """The call structures of ``sets/include/kernels.h`` as Python sees them; every member is a 32-bit word.
 
-Left out: nothing of the header; a test compares offsets and sizes with the debug information of the built sets.
+Not modelled: nothing of the header; a test compares offsets and sizes with the debug information of the built sets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernel cost profiles: the cycles of each loop level of a kernel set, as data under the set's name.
 
 A profile is ``profiles/<name>.toml`` beside this file, or a user's own file by path. Cycles are those of an ideal
-memory (no wait states); what loads and stores cost is decided by the machine. Left out: data-dependent time
+memory (no wait states); what loads and stores cost is decided by the machine. Not modelled: data-dependent time
 (early-terminating divisions, saturation branches).
 """
 

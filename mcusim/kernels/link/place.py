@@ -2,7 +2,7 @@
 
 A set is linked at one address with ``--emit-relocs``, which leaves in the ELF where addresses stand. All of the set
 moves by the same distance, so that only absolute addresses change. Without relocations a set is moved when nothing in
-it looks like an address into it. Left out: what ``relocations.py`` leaves out.
+it looks like an address into it. Not modelled: what ``relocations.py`` leaves out.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 ELF for the Arm Architecture, IHI 0044, "Relocation": where in the file addresses and distances stand, and of which
 symbol. Absolute addresses are words (R_ARM_ABS32) and MOVW/MOVT pairs; distances are encoded anew for branches and
-words. Left out: RELA tables; position-independent code with a global offset table; the words in long-branch veneers,
-for which a linker leaves no relocation (no branch in a set of less than 4 MiB needs one).
+words. Not modelled: RELA tables; position-independent code with a global offset table; the words in long-branch
+veneers, for which a linker leaves no relocation (no branch in a set of less than 4 MiB needs one).
 
 Distances in code: Thumb branches and words that hold how far a symbol is away, read and written.
 
 Armv7-M Architecture Reference Manual, B and BL: B.W (encoding T4), BL (T1) and conditional B.W (T3) hold the distance
-from 4 bytes behind them. Left out: branches of 16 bits and loads by pc, which a linker gives no place in another
+from 4 bytes behind them. Not modelled: branches of 16 bits and loads by pc, which a linker gives no place in another
 section; BLX to Arm code.
 """
 

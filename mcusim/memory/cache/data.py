@@ -7,7 +7,7 @@ cache go to both. Nothing is done where a line is hit.
 
 Where a region has no cache in front of it view and memory are the same bytes.
 
-Left out: aliases of a cached region see its cache's lines, as does a core whose cache is switched off, or whose MPU
+Not modelled: aliases of a cached region see its cache's lines, as does a core whose cache is switched off, or whose MPU
 makes a region uncached, while it holds lines; the instruction cache holds no data, and code that has run is run again
 as it was after the DMA has written over it; a line is filled, and a beat's bytes are moved, at one moment.
 """

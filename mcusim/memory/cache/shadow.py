@@ -4,7 +4,7 @@ A writer is a number: the position of its task in the program plus one, 0 for wh
 say who wrote what the core *sees* and what is *stored* in memory; a third pair who the program means, its tasks taken
 one after the other. What is read and was written by another is noted, once for each pair of tasks; its bytes widen.
 
-Left out: bytes of the stack; reads of what nobody has written.
+Not modelled: bytes of the stack; reads of what nobody has written.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ linefill buffer). A write miss of a write-back region allocates; its fill runs b
 waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new
 one). A dirty victim is written after the fill and keeps the memory busy.
 
-Left out: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
+Not modelled: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ where both always wait (round-robin, ST AN4031). Nothing is done for an access t
 Tightly coupled memory has a port of its own for the DMA here: neither waits for the other. A beat's bytes are moved
 with its write (:mod:`mcusim.memory.cache.data`).
 
-Left out: contention of two controllers, of the two ports of one flash, on the bus matrix between accesses
+Not modelled: contention of two controllers, of the two ports of one flash, on the bus matrix between accesses
 to different memories, beats between the fill and the write-back of one cache miss, and beats while the core writes
 back a line, or a task the lines of its span, by cache maintenance (they come after it).
 """

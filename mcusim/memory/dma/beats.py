@@ -8,8 +8,8 @@ others did since: a row that was closed, a flash line that was displaced, a new 
 The write of a beat comes at the end of the controller's own ticks. A memory is *held* by a beat: SRAM for its clocks on
 the bus, SDRAM until the data is read or the posted write through, flash and QSPI for the read.
 
-Left out: a FIFO that lets reads run ahead of writes, tWR of a write in the chunk under way, the row that a beat's row
-displaced before the chunk's other beats are made.
+Not modelled: a FIFO that lets reads run ahead of writes, tWR of a write in the chunk under way, the row that a beat's
+row displaced before the chunk's other beats are made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The engine's calls for DMA transfers in flight: begin one, play what is due, ask whether it has ended.
 
-The beats are made by :mod:`mcusim.memory.dma.arbitration`. Left out: what that leaves out.
+The beats are made by :mod:`mcusim.memory.dma.arbitration`. Not modelled: what that leaves out.
 """
 
 from __future__ import annotations

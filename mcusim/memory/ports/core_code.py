@@ -1,7 +1,7 @@
 """The code the emulated core executes, a basic block at a time: TCM, instruction cache, flash accelerator, bus.
 
-Left out: fetches down a path that is not taken, instructions across two blocks' lines fetched again, and what a fetch
-and a data access on the same bus take from each other beyond the memory's own occupation.
+Not modelled: fetches down a path that is not taken, instructions across two blocks' lines fetched again, and what a
+fetch and a data access on the same bus take from each other beyond the memory's own occupation.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ when the fill is done. An access across two lines, uncached across two bus words
 
 What the lines hold is kept by :mod:`mcusim.memory.cache.data`.
 
-Left out: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
+Not modelled: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
 of different memories at once, speculative loads, bus errors.
 """
 

@@ -4,7 +4,7 @@ The word that was asked for comes first, the others follow in order, wrapping at
 critical word first, the core goes on from the linefill buffer). Two buffers for data, one for code; a third fill waits
 until the older one is done (two are assumed, Arm does not say).
 
-Left out: forwarding of a store that waits for its fill to a load of the same word; the load waits for the word.
+Not modelled: forwarding of a store that waits for its fill to a load of the same word; the load waits for the word.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each returns the ticks that the write-backs take and leaves the clock alone; the registers' own cost is the caller's.
 They work on what the caches hold, whether they are switched on or not.
 
-Left out: the difference between the points of unification and coherency, which are one here.
+Not modelled: the difference between the points of unification and coherency, which are one here.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ They are numba functions over the state array of :mod:`mcusim.memory.state_layou
 natively. Each access is counted at the region that answers it (behind the cache), and a stall is charged to that
 region.
 
-Left out: the core's write buffer beyond one memory, exclusive accesses, MPU regions set at run time.
+Not modelled: the core's write buffer beyond one memory, exclusive accesses, MPU regions set at run time.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -
     Raises UsageError for an offset that TFLM's kernels could not work at, ModelError for a file that cannot be read
     or cannot be moved: several subgraphs, bytes kept behind the flatbuffer, fields this schema does not know.
 
-    Left out: whether the plan is sound and the network one that can be read, and the bytes of a plan that was replaced,
-    which stay in the file unused.
+    Not modelled: whether the plan is sound and the network one that can be read, and the bytes of a plan that was
+    replaced, which stay in the file unused.
     """
     for tensor, offset in enumerate(offsets):
         if offset != -1 and (not 0 <= offset < 2**31 or offset % ALIGNMENT):
@@ -70,7 +70,7 @@ def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -
 def without_offline_plan(data: bytes, source: str | Path) -> bytes:
     """The ``.tflite`` file ``data`` without its offline memory plan; ``data`` itself when it has none.
 
-    Raises ModelError as :func:`with_offline_plan` does. Left out: the plan's bytes stay in the file, unused.
+    Raises ModelError as :func:`with_offline_plan` does. Not modelled: the plan's bytes stay in the file, unused.
     """
     file = File(data, source)
     with file.reading("the metadata"):

@@ -23,7 +23,7 @@ TENSOR_BYTES = 176  # tensor, quantisation, buffer and operator tables, alignmen
 def estimate_file_bytes(graph: Graph) -> int:
     """Constants + 12 B a scale + 176 B a tensor, in bytes.
 
-    176 makes proxyless-w0.30-r144 the 929,784 B of its published ``.tflite``. Leaves out what varies between
+    176 makes proxyless-w0.30-r144 the 929,784 B of its published ``.tflite``. Not modelled: what varies between
     converters: the length of names, metadata, and min/max vectors (8 B a channel where a converter keeps them).
     """
     pairs = sum(len(t.quantization.scales) for t in graph.tensors if t.quantization)

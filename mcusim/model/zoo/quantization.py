@@ -8,7 +8,7 @@ int8 cannot tell from 0; the random energy model, Derrida 1981, has the formula)
 and another random input stays far below 5 % at the rails. Scales and gains are snapped to ``2 ** (k / 16)``, so that
 the last bit of a BLAS sum does not change them.
 
-Leaves out: any resemblance to trained weights; sparsity and value distributions are those of uniform noise.
+Not modelled: any resemblance to trained weights; sparsity and value distributions are those of uniform noise.
 """
 
 from __future__ import annotations

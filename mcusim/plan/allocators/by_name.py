@@ -23,7 +23,7 @@ def linear(blocks: Sequence[Block], align: int = 16) -> Arena:
     """TFLM's LinearMemoryPlanner: the blocks one behind the other in the order given, each in a place of its own.
 
     ``Arena.bytes`` is the sum of all aligned sizes: what an engine needs that never reclaims a tensor (the static
-    allocation of Liberis & Lane 2019, Table 1). Leaves out: lifetimes, which do not matter here.
+    allocation of Liberis & Lane 2019, Table 1). Not modelled: lifetimes, which do not matter here.
     """
     ends = list(accumulate((align_up(b.bytes, align) for b in blocks), initial=0))
     return Arena(tuple(ends[:-1]), ends[-1])
@@ -83,7 +83,7 @@ def allocate(blocks: Sequence[Block], allocator: str, align: int = 16, seconds: 
     """Place ``blocks`` with one of :data:`ALLOCATORS`; ``seconds`` limits the search of ``optimal``.
 
     The bound is the peak of live aligned bytes, or what ``optimal`` proves on top of it for blocks that do not move.
-    Raises UsageError for another name or an alignment that is no power of two. Leaves out: headers between blocks.
+    Raises UsageError for another name or an alignment that is no power of two. Not modelled: headers between blocks.
     """
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")

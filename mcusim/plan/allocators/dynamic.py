@@ -67,7 +67,7 @@ def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
     ``Moves.bytes`` therefore equals the peak of live aligned bytes, the lower bound of every allocator. Nothing
     outlives its ``last``, so a graph's outputs do not move after the last step; for that let them live a step longer.
     Time and memory O(blocks alive, summed over the steps with a birth or a death); UsageError when that sum could pass
-    :data:`MOST_MOVES`. Leaves out: the cost of a move, headers between buffers, and allocators that move only when a
+    :data:`MOST_MOVES`. Not modelled: the cost of a move, headers between buffers, and allocators that move only when a
     block does not fit.
     """
     most = moves_at_most(blocks)

@@ -29,7 +29,7 @@ def peel(blocks: Sequence[Block], height: int) -> tuple[list[int], list[int]]:
     A block of ``s`` bytes whose ``n`` neighbours (those alive with it) have ``t`` bytes together finds a gap wherever
     the neighbours are when ``height - t > (n + 1) * (s - unit)``: else all n + 1 gaps could be too small. ``unit`` is
     the common divisor of the sizes; no other offsets are needed than its multiples, so a rest of ``height`` counts for
-    nothing. Taking one block away makes others easier. Sizes must be positive. Leaves out: nothing that would change
+    nothing. Taking one block away makes others easier. Sizes must be positive. Not modelled: nothing that would change
     the answer; the blocks fit if and only if those that need a search do.
     """
     unit = gcd(*(b.bytes for b in blocks))
@@ -137,7 +137,7 @@ def fit(blocks: Sequence[Block], height: int, limit: Limit) -> Fit:
     Blocks that fit wherever the others are (:func:`peel`) come last. The rest is searched depth-first over skyline
     placements; a state is given up when in some section the blocks left do not fit above its skyline, and is not
     entered when it is known to fail. Worst case exponential in the number of blocks.
-    Leaves out: alignment (sizes must be aligned, then offsets are).
+    Not modelled: alignment (sizes must be aligned, then offsets are).
     """
     hard, easy = peel(blocks, height)
     search = _Search(_Sections.of([blocks[i] for i in hard]), height)

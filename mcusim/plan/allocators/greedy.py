@@ -50,7 +50,8 @@ def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
     """The smallest arena found for ``blocks``; every offset is a multiple of ``align`` and live blocks never overlap.
 
     Deterministic, O(n^2) per order tried and at most twelve tries; it stops at the first that reaches the lower bound
-    (the peak of live aligned bytes). Leaves out: an exact search, so the bound is not always reached when it could be.
+    (the peak of live aligned bytes). Not modelled: an exact search, so the bound is not always reached when it could
+    be.
     """
     sized = _aligned(blocks, align)
     bound = max(live_bytes(sized), default=0)

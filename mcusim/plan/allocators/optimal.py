@@ -45,7 +45,7 @@ def optimal(blocks: Sequence[Block], align: int = 16, seconds: float = 10.0) -> 
     the bound to the next sum of block sizes, and a search cut short is asked again for a larger arena, which can still
     be better than the best one known, then again with four times the states. The cuts count states, so a result with
     gap 0 is always the same; one that ran out of ``seconds`` depends on the machine. Zero-size blocks are put at offset
-    0. Leaves out: blocks at given offsets.
+    0. Not modelled: blocks at given offsets.
     """
     start = monotonic()
     used = sorted((i for i, b in enumerate(blocks) if b.bytes), key=lambda i: (blocks[i].first, blocks[i].last, i))

@@ -38,7 +38,7 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     types), an int for each dimension of the input (the position in it) and one for each axis (the axes resolved). The
     reference kernels of all other operators that the reader knows ask for none.
 
-    Leaves out: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
+    Not modelled: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
     convolutions have scratch buffers).
     """
     if op.type != "MEAN":
@@ -51,7 +51,7 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
 def tflm_requests(graph: Graph) -> tuple[Request, ...]:
     """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator.
 
-    Constants and tensors without bytes are not planned. Leaves out: what :func:`scratch_bytes` leaves out.
+    Constants and tensors without bytes are not planned. Not modelled: what :func:`scratch_bytes` leaves out.
     """
     first, last = _lives(graph)
     found = []
@@ -72,8 +72,8 @@ def tflm_head(graph: Graph, offsets: Sequence[int] | None = None) -> int:
 
     ``offsets``: an offline memory plan, one offset per tensor or -1, as
     :func:`mcusim.model.tflite.offline_plan.with_offline_plan` writes it; TFLM puts around it what it leaves out,
-    scratch buffers among that. Leaves out: the tail (the interpreter's own data), and what :func:`scratch_bytes` leaves
-    out.
+    scratch buffers among that. Not modelled: the tail (the interpreter's own data), and what :func:`scratch_bytes`
+    leaves out.
     """
     requests = tflm_requests(graph)
     given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(requests) if r.tensor is not None}

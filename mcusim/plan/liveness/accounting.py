@@ -1,6 +1,6 @@
 """What counts as memory while a network runs: whose bytes two tensors share, and whether weights need RAM.
 
-The extensions that Liberis and Lane 2019 name in their conclusion. Left out: kernels' scratch buffers.
+The extensions that Liberis and Lane 2019 name in their conclusion. Not modelled: kernels' scratch buffers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def sharing(graph: Graph, in_place: bool) -> Sharing:
 
     A view has its input's type and bytes; neither is a constant. A host is an input of an element-wise operator with
     the output's shape and size of an element, no graph output (nor a view of one), and no other input reads its bytes
-    in another shape. Leaves out: outputs that are smaller than the bytes they could take.
+    in another shape. Not modelled: outputs that are smaller than the bytes they could take.
     """
     root = list(range(len(graph.tensors)))
     none: tuple[int, ...] = ()

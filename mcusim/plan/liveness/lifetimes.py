@@ -41,7 +41,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
     could take the place of several inputs takes that of the first.
 
     Raises UsageError when ``order`` is not a permutation of the operators or runs an operator before its producer.
-    Leaves out: in-place results smaller than what they replace.
+    Not modelled: in-place results smaller than what they replace.
     """
     steps = _checked(graph, order)
     shares = sharing(graph, in_place)

@@ -68,7 +68,7 @@ class Timeline:
 def timeline(graph: Graph, order: Sequence[int] | None = None, accounting: Accounting | None = None) -> Timeline:
     """Everything that ``graph`` needs RAM for when its operators run in ``order`` (default: as stored).
 
-    Raises UsageError for an order that does not work. Leaves out: kernels' scratch buffers, what an interpreter keeps
+    Raises UsageError for an order that does not work. Not modelled: kernels' scratch buffers, what an interpreter keeps
     for itself, and that a streamed filter could be fetched in parts.
     """
     counted = accounting or Accounting()

@@ -1,6 +1,6 @@
 """What no order can do without, and where a graph falls into parts that can be ordered by themselves.
 
-Left out: bounds that look at more than one operator at a time.
+Not modelled: bounds that look at more than one operator at a time.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ anything smaller. Parts that every order runs one after the other are searched o
 
 Both hold where results take the place of what dies and where weights are streamed: what an operator adds depends on the
 set as well, and never grows with it. The time limit holds in every phase. Past the limit of memory the exact search
-ends, its bound stands, and wider beams go on. Left out: operators that run twice.
+ends, its bound stands, and wider beams go on. Not modelled: operators that run twice.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
     ``pad_top mod stride_h`` rows more and what is left over (fewer than ``stride_h`` rows) goes to the last part. A
     part that would produce no output row is dropped. Top padding belongs to the first part, bottom padding to the last;
     PAD writes its own padding rows there. The firmware's rule is right for strides 1 and 2; for larger ones its parts
-    can miss rows that their windows need, which are added here. Leaves out: batches, which are not contiguous along H
+    can miss rows that their windows need, which are added here. Not modelled: batches, which are not contiguous along H
     (the caller checks).
     """
     height = _window(g)

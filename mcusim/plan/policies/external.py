@@ -20,7 +20,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
 
     ``options.sram_budget`` plays no part: nothing lives in SRAM.
 
-    Raises DoesNotFit and UsageError (no SDRAM, unknown region). Leaves out: the copy of the weights into SDRAM before
+    Raises DoesNotFit and UsageError (no SDRAM, unknown region). Not modelled: the copy of the weights into SDRAM before
     the first inference, which the TinyOps firmware makes once.
     """
     arena = sdram(machine, "external")

@@ -34,9 +34,10 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
 
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.overlay.tiling` and :mod:`mcusim.plan.overlay.buffers`).
     Raises DoesNotFit when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no
-    DMA, or the program would have too many tasks. Leaves out: that the firmware starts an operator's first tile before
-    its producer has finished when enough rows are there, and that it copies a filter, always into the same buffer, only
-    when the operator before has ended. Both together change the latencies of the paper's tables by -2 to +4 %.
+    DMA, or the program would have too many tasks. Not modelled: that the firmware starts an operator's first tile
+    before its producer has finished when enough rows are there, and that it copies a filter, always into the same
+    buffer, only when the operator before has ended. Both together change the latencies of the paper's tables by -2 to
+    +4 %.
     """
     need, layout = sizes(graph, kernels), Layout(machine)
     home = sdram(machine, "tinyops")

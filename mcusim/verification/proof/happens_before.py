@@ -1,6 +1,6 @@
 """Happens-before: which tasks of a program are over when another one starts, whatever the timing.
 
-Tasks of one lane run in list order; an ``after`` edge waits for the end of a task of another. Left out: that a DMA
+Tasks of one lane run in list order; an ``after`` edge waits for the end of a task of another. Not modelled: that a DMA
 controller makes one beat at a time, which orders no whole transfers.
 """
 

@@ -1,7 +1,7 @@
 """Who wrote every byte last and who has read it since: what a task finds in memory, and which pairs nothing orders.
 
 The tasks are followed in list order. Where all pairs are ordered any other order gives the same; where one is not, that
-is the finding. Left out: further pairs on bytes where one pair was found.
+is the finding. Not modelled: further pairs on bytes where one pair was found.
 
 What is known of every byte of memory, kept for runs of bytes with the same story.
 """

@@ -23,7 +23,7 @@ def prove(program: Program, machine: Machine) -> list[Finding]:
     that is none of this machine: an unknown stream, an id twice, an edge from a later task, a transfer whose ends are
     not equally long.
 
-    Leaves out: whether kernels compute the right thing from the right data, code and stack, interrupt handlers of the
+    Not modelled: whether kernels compute the right thing from the right data, code and stack, interrupt handlers of the
     application, and which tensors an operator reads (a program does not say).
     """
     findings = Findings(program)

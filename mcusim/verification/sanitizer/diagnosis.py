@@ -1,6 +1,6 @@
 """From the sanitizer's notes to findings: which rule is broken, between which tasks, and what would mend it.
 
-Left out: faults that stand behind another one's consequences; each note is explained by itself.
+Not modelled: faults that stand behind another one's consequences; each note is explained by itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It is told from where the buffers lie, so that a run that got away with it shows it too.
 
-Left out: bytes that belong to no buffer of the program, and buffers of the application.
+Not modelled: bytes that belong to no buffer of the program, and buffers of the application.
 """
 
 from __future__ import annotations

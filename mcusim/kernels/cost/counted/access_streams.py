@@ -5,9 +5,9 @@ Every function takes the memory state ``s`` and a parameter array ``p`` (slots b
 marked as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's pace.
 
 Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
-``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``)
-and TFLM of 2021 (``reference_ops::PadImpl``).
-Left out: loads and stores of the stack (they hit zero-wait memory on every machine here and are in the compute cycles).
+``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``) and TFLM of
+2021 (``reference_ops::PadImpl``). Not modelled: loads and stores of the stack (they hit zero-wait memory on every
+machine here and are in the compute cycles).
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def pool(s: State, p: State) -> None:
 def pad(s: State, p: State) -> None:
     """Byte by byte: an input's row read and written, padding written.
 
-    Left out: how many of the padded channels are in front; the geometry does not have it, all are written behind.
+    Not modelled: how many of the padded channels are in front; the geometry does not have it, all are written behind.
     """
     channels, source, target = p[OUT_C], p[IN], p[OUT]
     depth = min(p[IN_C], channels)

@@ -1,7 +1,7 @@
 """Which loop nest plays which compiled function, and the names of its levels.
 
 A *kind* is a function of a kernel set, ``reference_conv_u8``, or one of the cases that a function chooses from,
-``cmsis_conv-pointwise``. Left out: sets with functions of other names.
+``cmsis_conv-pointwise``. Not modelled: sets with functions of other names.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ level has a cost that was fitted to the emulated function (:mod:`mcusim.kernels.
 goes on by it, so that the accesses come at the core's pace. Level 0 of every nest is what words off a word boundary
 take more.
 
-Left out: the order of loads inside a loop body, loads and stores of the stack (they hit zero-wait or cached memory and
-are in the cycles), the members of the call structure one by one: a level reads as many words of it as were counted.
+Not modelled: the order of loads inside a loop body, loads and stores of the stack (they hit zero-wait or cached memory
+and are in the cycles), the members of the call structure one by one: a level reads as many words of it as were counted.
 """
 
 from __future__ import annotations
