@@ -273,6 +273,7 @@ class Machine:
     peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
+    _replace: Any = field(default=None, repr=False, compare=False)  # the loader's own, which reads it again
 
     def replace(self, key: str, value: object) -> Machine:
         """This machine with the dotted ``key`` changed, read and checked again like a file.
@@ -280,9 +281,8 @@ class Machine:
         ``value`` is what the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``). Keys that the
         file leaves to a default follow (``bus.clock`` follows ``core.clock``). Raises MachineError.
         """
-        from mcusim.machine.loader import replace
-
-        return replace(self, key, value)
+        changed: Machine = self._replace(self, key, value)
+        return changed
 
     def cycles(self, duration: Duration, device_hz: int | None = None) -> Fraction:
         """``duration`` in core cycles (fractional; rounding is the caller's)."""

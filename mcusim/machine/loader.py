@@ -77,6 +77,7 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         path=path,
         changes=dict(sorted((changes or {}).items())),
         _raw=tree,
+        _replace=replace,
     )
     found = broken(machine)
     if found:

@@ -17,7 +17,7 @@ SOURCES = ("native", "memory", "cpu", "kernels")
 _STAMP = "native.stamp"
 
 
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """Name, time and size of every source below the folders of native code."""
     digest = hashlib.sha256()
     for folder in SOURCES:
@@ -31,7 +31,7 @@ def forget_outdated() -> None:
     """Remove stored code that other sources made. Does nothing where the package's folder cannot be written."""
     stamp = _PACKAGE / "native" / "__pycache__" / _STAMP
     with suppress(OSError):
-        now = _fingerprint()
+        now = fingerprint()
         if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
             return
         for folder in SOURCES:

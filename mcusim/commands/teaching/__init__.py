@@ -1,1 +1,1 @@
-"""Labs."""
+"""Labs: guided exercises in the terminal and as notebooks."""

@@ -1,6 +1,4 @@
-"""Ways to place buffers in memory, compared on the same lifetimes (TFLM's greedy planner is in
-mcusim.plan.allocators.greedy).
-"""
+"""Ways to place buffers in memory: greedy as TFLM does it, linear, dynamic, optimal."""
 
 from mcusim.plan.allocators.by_name import ALLOCATORS, Placed, allocate, linear
 from mcusim.plan.allocators.dynamic import MOST_MOVES, Move, Moves, dynamic, moves_at_most

@@ -1,1 +1,1 @@
-"""Pages."""
+"""Pages: one HTML file each, offline."""

@@ -1,0 +1,99 @@
+"""Folders say what they are for and have their tests; no module hides a public name; native code is renewed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mcusim
+from tests.support.imports import FILES, MODULES, PACKAGE
+from tests.support.paths import REPOSITORY
+
+FOLDERS = sorted({path.parent for path in FILES})
+# folders that have no test of their own yet
+WITHOUT_TESTS = {
+    "commands/shared",
+    "kernels/cost/counted",
+    "report/html/memory_figures",
+    "report/html/run_figures",
+    "report/html/sweep_figures",
+    "report/json",
+    "request",
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE.parent)))
+def test_a_folder_says_its_purpose_in_one_line(folder: Path) -> None:
+    if folder.name == "memory":
+        pytest.skip("says it with the next change of native code, which compiles it all again")
+    doc = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+    assert doc is not None
+    first = doc.splitlines()[0]
+    assert first.endswith(".") and len(first) > 10, first
+    assert len(doc.splitlines()) == 1 or doc.splitlines()[1] == "", f"more than one line before the first blank: {doc}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE.parent)))
+def test_a_folder_has_its_tests(folder: Path) -> None:
+    if folder == PACKAGE:
+        return
+    tests = REPOSITORY / "tests" / folder.relative_to(PACKAGE)
+    none = not list(tests.rglob("test_*.py"))
+    assert none is (str(folder.relative_to(PACKAGE)) in WITHOUT_TESTS), f"no test in {tests.relative_to(REPOSITORY)}"
+
+
+def test_tests_lie_where_their_package_is() -> None:
+    known = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_dir()}
+    others = {"architecture", "benchmarks", "data", "docs", "how_to", "scripts", "support"}
+    strange = {
+        str(path.relative_to(REPOSITORY))
+        for path in (REPOSITORY / "tests").rglob("test_*.py")
+        if path.relative_to(REPOSITORY / "tests").parts[0] not in others
+        and path.parent.relative_to(REPOSITORY / "tests") not in known
+    }
+    assert strange == set()
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    """A loaded module is an attribute of its package: it would hide the function."""
+    top = {name.split(".")[1] for name in MODULES if name.count(".") == 1}
+    assert top & set(mcusim.__all__) == set()
+
+
+def test_every_public_name_is_there_after_every_module_is_loaded() -> None:
+    names = sorted(name for name in MODULES if not name.endswith("__main__"))
+    code = (
+        "import importlib, mcusim\n"
+        f"for name in {names}: importlib.import_module(name)\n"
+        "for name in mcusim.__all__:\n"
+        "    value = getattr(mcusim, name)\n"
+        "    assert type(value).__name__ != 'module', name\n"
+        "    assert isinstance(value, str) or callable(value), name\n"
+        "print(len(mcusim.__all__))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) >= 10
+
+
+def test_the_fingerprint_of_native_code_sees_subfolders() -> None:
+    """Or a caller would keep the old code of a callee that was edited."""
+    from mcusim.native import stale_code
+
+    native = {path for path in FILES if "@native" in path.read_text(encoding="utf-8")}
+    seen = {path for folder in stale_code.SOURCES for path in (PACKAGE / folder).rglob("*.py")}
+    assert len(native) > 20 and native <= seen
+    deep = next(path for path in sorted(native) if len(path.relative_to(PACKAGE).parts) > 2)
+    status = deep.stat()
+    before = stale_code.fingerprint()
+    try:
+        os.utime(deep, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))
+        assert stale_code.fingerprint() != before
+    finally:
+        os.utime(deep, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert stale_code.fingerprint() == before

@@ -1,0 +1,72 @@
+"""Who imports whom in the package, read from the sources; imports inside functions count."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import mcusim
+
+PACKAGE = Path(mcusim.__file__).parent
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a file but what is under ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from runtime_nodes(node)
+
+
+def imported(path: Path, for_types: bool = False) -> set[str]:
+    """The modules of the package that a file imports, at its top and inside functions; ``for_types``: those under
+    ``if TYPE_CHECKING`` too."""
+    found: set[str] = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if for_types else runtime_nodes(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module or "" for name in whole}
+    return {name for name in found if name in MODULES and name != module_of(path)}
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Groups of nodes that reach each other (Tarjan), each sorted; none when there is no circle."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in sorted(edges.get(node, ())):
+            if target not in index:
+                visit(target)
+            if target in stack:
+                low[node] = min(low[node], low[target])
+        if low[node] == index[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
