@@ -126,7 +126,7 @@ class KernelFault(Verdict):
 
 
 class SanitizerHalt(Verdict):
-    """The sanitizer stopped the run; ``observed`` (:class:`mcusim.verification.sanitizer.observation.Observed`) says
+    """The sanitizer stopped the run; ``observed`` (:class:`mcusim.verification.sanitizer.observation.Observation`) says
     where and why.
     """
 

@@ -24,6 +24,7 @@ from mcusim.engine.core_model import Cycles
 from mcusim.engine.free_memory import code_place, stack_place
 from mcusim.engine.guest_program import GuestProgram
 from mcusim.engine.kernel_fault import explained
+from mcusim.engine.observer import MakeObserver, RunSetup
 from mcusim.engine.run import Traffic
 from mcusim.engine.stall_accounting import transferred
 from mcusim.engine.warm_start import old_bytes, warm_cache
@@ -33,7 +34,6 @@ from mcusim.memory.address_ranges import guarded, machine_ranges
 from mcusim.memory.system import CAUSE, LAST_TICK
 from mcusim.program.extent import steps
 from mcusim.program.program import Span
-from mcusim.verification.sanitizer.monitor import watch
 
 if TYPE_CHECKING:
     from mcusim.cpu.stop_reason import Stop
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mcusim.memory.system import Demand
     from mcusim.model.graph import Graph
     from mcusim.program.program import Compute, Program, Transfer
-    from mcusim.verification.sanitizer.observation import Observed
 
 __all__ = ["EmulatedCore", "Options"]
 
@@ -56,9 +55,9 @@ class Options:
     """``code``: region of the kernels; ``overhead``: cycles of an interpreter for each operator, None for the default.
 
     ``most_instructions`` bounds a kernel call, ``cut`` stops the core every so many cycles (which changes nothing).
-    ``observe`` gets each operator's index and outputs once it is done. ``sanitize`` (``off``, ``report``, ``halt``):
-    look at who wrote each byte that is read, and stop at the first wrong one. ``warm`` seeds memory and data cache as
-    an inference finds them that is not the first; None is a start after reset.
+    ``observe`` gets each operator's index and outputs once it is done. ``observer`` makes what looks on while a core
+    runs (:mod:`mcusim.engine.observer`), one for each core. ``warm`` seeds memory and data cache as an inference finds
+    them that is not the first; None is a start after reset.
     """
 
     code: str | None = None
@@ -66,7 +65,7 @@ class Options:
     most_instructions: int | None = None
     cut: int | None = None
     observe: Callable[[int, list[Array]], object] | None = None
-    sanitize: str = "off"
+    observer: MakeObserver | None = None
     warm: int | None = None
 
 
@@ -112,7 +111,9 @@ class EmulatedCore:
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause
         self._left = {op.index: 0 for op in graph.operators}
         self._inputs = [Span("", self.guest.tensor(t), graph.tensors[t].bytes) for t in graph.inputs]
-        self._watch = watch(self.options.sanitize, program, self.emulator, self.image, self.stack, self._inputs)
+        make = self.options.observer
+        setup = RunSetup(program, self.emulator, self.image, self.stack, self._inputs)
+        self._observer = None if make is None else make(setup)
         self.memory.install_ranges(self._ranges)
         self._load(program, graph, inputs)
 
@@ -127,15 +128,15 @@ class EmulatedCore:
         for tensor, values in zip(graph.inputs, inputs, strict=True):
             emulator.write(self.guest.tensor(tensor), values.tobytes())
         if warm is not None:
-            warm_cache(emulator, program, self._inputs, warm, self._watch)
+            warm_cache(emulator, program, self._inputs, warm, self._observer)
         for task in program.tasks:
             if hasattr(task, "geometry"):
                 self._left[task.operator] += 1
 
     @property
-    def observed(self) -> list[Observed]:
-        """What the sanitizer found so far."""
-        return [] if self._watch is None else self._watch.observed
+    def observed(self) -> list[Any]:
+        """What the observer found so far."""
+        return [] if self._observer is None else self._observer.observed
 
     def tensor(self, index: int) -> Array:
         """The values of a tensor as they are in memory now."""
@@ -156,8 +157,8 @@ class EmulatedCore:
         served = spent["runtime"]
         self.memory.sync(start)
         system.waits.begin(task)
-        if self._watch is not None:
-            self._watch.starts(task, start)
+        if self._observer is not None:
+            self._observer.starts(task, start)
         for address, data, written in self.guest.calls(task):
             self._allow(written)
             self.emulator.write(address, data)
@@ -167,8 +168,8 @@ class EmulatedCore:
         system.waits.end(task, demand)
         system.moves(task, demand)
         self._attribute(spent, elapsed, demand)
-        if self._watch is not None:
-            self._watch.ends(task, int(system.env.now))
+        if self._observer is not None:
+            self._observer.ends(task, int(system.env.now))
         self._observe(task)
         return spent
 
@@ -179,8 +180,8 @@ class EmulatedCore:
         source, target, size = task.source.address, task.destination.address, task.source.bytes
         system.moved[task.id] = transferred(task, system.machine)
         slower = system.disturb.beat(task) if system.disturb else 0
-        now, watching = int(env.now), self._watch
-        watched = watching.begins(task, now) if watching is not None else (0, 0)
+        now, observer = int(env.now), self._observer
+        watched = observer.begins(task, now) if observer is not None else (0, 0)
         handle = memory.begin_transfer(dma, stream, source, target, size, task.priority, now, slower, watched)
         memory.advance(now)
         while (end := memory.finished(handle)) is None:
@@ -188,9 +189,9 @@ class EmulatedCore:
             memory.advance(int(env.now))
         if end > env.now:
             yield env.timeout(end - int(env.now))
-        if watching is not None:
-            watching.check()
-            watching.ends(task, int(env.now))
+        if observer is not None:
+            observer.check()
+            observer.ends(task, int(env.now))
 
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""
@@ -234,8 +235,8 @@ class EmulatedCore:
 
     def _check(self, task: Compute, stop: Stop, most: int) -> None:
         returned = self.emulator.registers()["r0"]
-        if self._watch is not None:
-            self._watch.check()
+        if self._observer is not None:
+            self._observer.check()
         if int(self.memory.state[L.NOW]) >= LAST_TICK or stop.kind != "returned" or returned:
             raise explained(self, task, stop, most, returned)
 

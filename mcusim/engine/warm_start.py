@@ -19,7 +19,7 @@ from mcusim.memory.range_lookup import find
 from mcusim.program.program import Program, Span
 
 if TYPE_CHECKING:
-    from mcusim.verification.sanitizer.sanitizer import Sanitizer
+    from mcusim.engine.observer import Observer
 
 __all__ = ["old_bytes", "warm_cache"]
 
@@ -35,7 +35,7 @@ def old_bytes(emulator: Emulator, program: Program, seed: int) -> None:
 
 
 def warm_cache(
-    emulator: Emulator, program: Program, inputs: Sequence[Span], seed: int, sanitizer: Sanitizer | None
+    emulator: Emulator, program: Program, inputs: Sequence[Span], seed: int, observer: Observer | None
 ) -> None:
     """Put lines of the inputs, dirty, and of overlay buffers, clean, into the data cache.
 
@@ -63,7 +63,7 @@ def warm_cache(
         for way, (tag, is_dirty) in enumerate(own + clean):
             records[index, way] = (tag, way, is_dirty)
             if is_dirty:
-                _only_in_the_cache(emulator, inputs, tag * line, line, rng, sanitizer)
+                _only_in_the_cache(emulator, inputs, tag * line, line, rng, observer)
     s[c + L.C_CLOCK] = ways
 
 
@@ -85,12 +85,12 @@ def _overlays(s: Any, program: Program, line: int, taken: set[int]) -> list[int]
 
 
 def _only_in_the_cache(
-    emulator: Emulator, inputs: Sequence[Span], first: int, line: int, rng: Any, sanitizer: Sanitizer | None
+    emulator: Emulator, inputs: Sequence[Span], first: int, line: int, rng: Any, observer: Observer | None
 ) -> None:
     """The inputs' bytes of a line are not in memory yet: older ones are."""
     for span in inputs:
         low, high = max(span.address, first), min(span.end, first + line)
         if low < high:
             emulator.behind.write(low, rng.bytes(high - low))
-            if sanitizer is not None:
-                sanitizer.unstored(low, high - low)
+            if observer is not None:
+                observer.unstored(low, high - low)

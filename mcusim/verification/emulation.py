@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcusim.engine.disturbance import Disturbance
     from mcusim.engine.run import Run
     from mcusim.kernels.kernel_set import KernelSet
-    from mcusim.verification.sanitizer.observation import Observed
+    from mcusim.verification.sanitizer.observation import Observation
 
 __all__ = ["Emulation", "MacProgress", "Outcome", "Outputs"]
 
@@ -35,15 +35,15 @@ class Outcome:
     outputs: Outputs
     run: Run | None = None
     fault: KernelFault | None = None
-    observed: tuple[Observed, ...] = ()
+    observed: tuple[Observation, ...] = ()
 
 
 @dataclass(frozen=True)
 class Emulation:
     """``program`` of ``graph`` on ``machine`` with ``kernels`` and ``inputs``; picklable, so that any process runs it.
 
-    ``code``, ``overhead``, ``most_instructions`` and ``sanitize`` are those of
-    :class:`~mcusim.engine.emulated_core.Options`.
+    ``code``, ``overhead`` and ``most_instructions`` are those of :class:`~mcusim.engine.emulated_core.Options`;
+    ``sanitize`` is ``off``, ``report`` or ``halt`` (stop at the first byte read that another should have written).
     """
 
     program: Program
@@ -67,6 +67,7 @@ class Emulation:
         from mcusim.engine.emulated_core import EmulatedCore, Options
         from mcusim.engine.execute import play
         from mcusim.program import check_program
+        from mcusim.verification.sanitizer.monitor import make_monitor
 
         outputs: Outputs = {}
         options = Options(
@@ -74,7 +75,7 @@ class Emulation:
             self.overhead,
             self.most_instructions,
             observe=outputs.__setitem__,
-            sanitize=self.sanitize,
+            observer=make_monitor(self.sanitize),
             warm=warm,
         )
         check_program(self.program, self.machine)

@@ -7,7 +7,7 @@ import textwrap
 from mcusim.program.program import Compute, Maintain, Transfer
 from mcusim.text import size, wrapped
 from mcusim.verification.findings import MOST
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.verification import KERNEL_FAULT, RULE_TEXTS, Agreement, Found, Fuzzed, Verification
 
 __all__ = ["verification_table"]
@@ -91,7 +91,7 @@ def _finding(number: int, found: Found) -> list[str]:
     where = f"{finding.low:#010x} to {finding.high - 1:#010x} ({size(finding.high - finding.low)})"
     buffers = f" in {', '.join(name[:40] for name in finding.buffers[:6])}" if finding.buffers else ""
     by = NAMES[found.found_by] + ("" if found.seed is None else f", seed {found.seed}")
-    seen = [_seen(found.what)] if isinstance(found.what, Observed) and finding.rule != KERNEL_FAULT else []
+    seen = [_seen(found.what)] if isinstance(found.what, Observation) and finding.rule != KERNEL_FAULT else []
     return [
         *textwrap.wrap(f"{number}. {finding.rule}: {RULE_TEXTS[finding.rule]}", WIDTH, subsequent_indent="   "),
         *wrapped(f"tasks {tasks}; {where}{buffers}", WIDTH),
@@ -102,7 +102,7 @@ def _finding(number: int, found: Found) -> list[str]:
     ]
 
 
-def _seen(one: Observed) -> str:
+def _seen(one: Observation) -> str:
     """Where and when a run showed it."""
     tile = f", tile {one.tile + 1} of {one.tiles}" if one.tiles > 1 else ""
     line = "" if one.line is None else f", cache line {one.line:#010x}"

@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.machine.description import Machine
 from mcusim.program.program import Program
 from mcusim.verification.findings import RULES, Finding
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.observation import Observation
 
 __all__ = ["KERNEL_FAULT", "RULE_TEXTS", "Agreement", "Difference", "Found", "Fuzzed", "SeedOutcome", "Verification"]
 
@@ -84,7 +84,7 @@ class SeedOutcome:
     seed: int
     difference: Difference | None = None
     fault: str | None = None
-    observed: tuple[Observed, ...] = ()
+    observed: tuple[Observation, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -118,12 +118,12 @@ class Found:
     """A finding and who found it: ``proof``, ``sanitizer`` or, a kernel's fault, ``run``; ``seed``: of a fuzzed run."""
 
     found_by: str
-    what: Finding | Observed
+    what: Finding | Observation
     seed: int | None = None
 
     @property
     def finding(self) -> Finding:
-        return self.what.finding if isinstance(self.what, Observed) else self.what
+        return self.what.finding if isinstance(self.what, Observation) else self.what
 
     def to_json(self) -> dict[str, Any]:
         """``found_by``, ``seed`` if there is one, and all that the finding or the observation has."""

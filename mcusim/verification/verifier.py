@@ -17,7 +17,7 @@ from mcusim.verification.equivalence import with_litert, with_untiled
 from mcusim.verification.findings import buffers_at
 from mcusim.verification.fuzz import fuzz
 from mcusim.verification.proof import Finding, prove
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.verification import KERNEL_FAULT, Agreement, Found, Fuzzed, Verification
 
 __all__ = ["WARM", "Verifier"]
@@ -109,7 +109,7 @@ def _seen(program: Program, outcome: Outcome) -> list[Found]:
     return found if outcome.fault is None else [*found, Found("run", _faulted(program, outcome.fault))]
 
 
-def _faulted(program: Program, fault: KernelFault) -> Observed:
+def _faulted(program: Program, fault: KernelFault) -> Observation:
     """A kernel's fault as a finding: at the address it is about, else where the call puts its outputs."""
     calls = [t for t in program.tasks if isinstance(t, Compute) and t.operator == fault.operator]
     task = next((t for t in calls if t.tile == fault.tile), calls[0])
@@ -119,6 +119,6 @@ def _faulted(program: Program, fault: KernelFault) -> Observed:
     fix = "give the call the operands and the rows that its operator and tile need, in memory that it may use"
     finding = Finding(KERNEL_FAULT, (task.id,), names, low, high, str(fault), fix)
     buffer = names[0] if names else "?"
-    return Observed(
+    return Observation(
         finding, fault.operator, fault.type, fault.tile, fault.tiles, buffer, low, pc=fault.pc, source=fault.line
     )

@@ -22,8 +22,6 @@ UPWARDS = {
     "api/__init__.py": "evidence",
     "api/compare.py": "evidence",
     "api/simulate.py": "evidence",
-    "engine/emulated_core.py": "verification",
-    "engine/warm_start.py": "verification",
     "results/emulation.py": "report",
     "results/result.py": "report",
 }

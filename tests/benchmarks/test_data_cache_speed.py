@@ -1,9 +1,9 @@
 """What a data cache that holds data costs the emulated core; only the ratio within one run is asserted.
 
 ``ratio`` is the speed as a part of that of the same run where view and memory are the same bytes: lines are only tags
-then, and nothing is copied. ``ratio_sanitized`` is the same with every access looked at (``sanitize="report"``). With
-``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes. The
-worst there can be is a loop whose every access brings in a line, and with stores displaces a dirty one.
+then, and nothing is copied. ``ratio_sanitized`` is the same with every access looked at by the sanitizer.
+With ``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes.
+The worst there can be is a loop whose every access brings in a line, and with stores displaces a dirty one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
 from mcusim.request.tensors import random_inputs
+from mcusim.verification.sanitizer.monitor import make_monitor
 from tests.benchmarks.test_network_speed import BOARD, KERNELS, SMALL, run
 
 ROUNDS = 5
@@ -45,7 +46,7 @@ def ready(program: Program, graph: Graph, setting: Setting, monkeypatch: pytest.
     with monkeypatch.context() as patched:
         if not apart:
             patched.setattr(guest_core, "behind_the_cache", one_memory)
-        options = Options(sanitize=sanitize)
+        options = Options(observer=make_monitor(sanitize))
         return EmulatedCore(program, load_machine(BOARD), graph, load_set(KERNELS), random_inputs(graph), options)
 
 

@@ -27,7 +27,8 @@ from mcusim.program.program import Program
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.model_lookup import model_of
 from mcusim.verification.proof import RULES, Finding, prove
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.monitor import make_monitor
+from mcusim.verification.sanitizer.observation import Observation
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY
 
@@ -54,12 +55,12 @@ def graph_of(path: Path) -> Graph:
     return graph
 
 
-def run(path: Path, warm: int | None, seed: int | None = None) -> tuple[list[Array], list[Observed]]:
+def run(path: Path, warm: int | None, seed: int | None = None) -> tuple[list[Array], list[Observation]]:
     """Outputs of the program in that file, and what the sanitizer saw; ``seed`` disturbs the timing."""
     program, graph = read_program(path), graph_of(path)
     machine, kernels = load_machine(program.header.machine), load_set("cmsis")
     check_program(program, machine)
-    options = Options(sanitize="report", warm=warm)
+    options = Options(observer=make_monitor("report"), warm=warm)
     core = EmulatedCore(program, machine, graph, kernels, random_inputs(graph), options)
     play(program, machine, core, kernels.name, "emulate", disturb=None if seed is None else Disturbance(seed))
     return [core.tensor(t) for t in graph.outputs], core.observed

@@ -13,10 +13,10 @@ from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.verification.findings import Finding, buffers_at
 from mcusim.verification.proof.task_accesses import called
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import APPLICATION, Note, Sanitizer
 
-__all__ = ["Explainer"]
+__all__ = ["Diagnosis"]
 
 FAR = 1 << 40
 
@@ -32,7 +32,7 @@ class Cause:
     fix: str
 
 
-class Explainer:
+class Diagnosis:
     """Explains the notes of ``sanitizer`` about ``program``; ``line`` bytes are a cache line (0: no data cache)."""
 
     def __init__(self, program: Program, sanitizer: Sanitizer, image: Image, line: int) -> None:
@@ -41,7 +41,7 @@ class Explainer:
         self._types = {info.index: info.type for info in program.header.operators}
         self._tiles = {(t.operator, t.tile): t.tiles for t in program.tasks if isinstance(t, Compute)}
 
-    def all(self) -> list[Observed]:
+    def all(self) -> list[Observation]:
         """Every note, in the order they were made; those that say the same of the same tasks are one."""
         alike: dict[tuple[object, ...], Note] = {}
         for note in self._sanitizer.notes:
@@ -52,15 +52,15 @@ class Explainer:
             alike[key] = replace(one, low=min(one.low, note.low), high=max(one.high, note.high), times=times)
         return [self.explained(note) for note in alike.values()]
 
-    def unseen(self, finding: Finding) -> Observed:
+    def unseen(self, finding: Finding) -> Observation:
         """A finding that no moment of the run showed; its last task is the transfer."""
         task = next(task for task in self._tasks if task.id == finding.tasks[-1])
         tiles = self._tiles.get((task.operator, task.tile), 1)
         type_ = self._types.get(task.operator, "?")
         at = finding.low // self._line * self._line
-        return Observed(finding, task.operator, type_, task.tile, tiles, finding.buffers[0], finding.low, at)
+        return Observation(finding, task.operator, type_, task.tile, tiles, finding.buffers[0], finding.low, at)
 
-    def explained(self, note: Note) -> Observed:
+    def explained(self, note: Note) -> Observation:
         """What ``note`` means."""
         cause = self._cause(note)
         places = [code - 1 for code in (*cause.before, note.code, *cause.after) if 0 < code < APPLICATION]
@@ -73,11 +73,11 @@ class Explainer:
         )
         return self._observed(finding, note, task)
 
-    def _observed(self, finding: Finding, note: Note, task: Task) -> Observed:
+    def _observed(self, finding: Finding, note: Note, task: Task) -> Observation:
         by_core = note.kind == N.CORE_READ
         found = self._image.line_at(note.pc) if by_core else None
         function = self._image.function_at(note.pc) if by_core else None
-        return Observed(
+        return Observation(
             finding,
             task.operator,
             self._types.get(task.operator, "?"),

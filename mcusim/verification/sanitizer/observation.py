@@ -10,7 +10,7 @@ from typing import Any
 
 from mcusim.verification.findings import Finding
 
-__all__ = ["Observed"]
+__all__ = ["Observation"]
 
 _PLACE = (
     "operator", "type", "tile", "tiles", "buffer", "address", "line", "pc", "source", "function", "cycle", "times"
@@ -18,7 +18,7 @@ _PLACE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """``finding`` at byte ``address`` of ``buffer``, while operator ``operator`` computed ``tile`` of ``tiles``.
 
     ``line``: first address of the cache line, None where none is concerned. ``pc``, ``function`` and ``source``

@@ -10,6 +10,7 @@ stack.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,7 +51,7 @@ class Note:
 class Sanitizer:
     """Watches ``program`` run on ``emulator``; ``inputs`` are where the application wrote the graph's inputs."""
 
-    def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: list[Span], halt: bool) -> None:
+    def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: Sequence[Span], halt: bool) -> None:
         self._emulator, self._tasks = emulator, program.tasks
         self._notes = np.zeros(N.FIRST + N.MOST * N.NOTE, np.int64)
         self._place = {task.id: place for place, task in enumerate(program.tasks)}
@@ -148,7 +149,7 @@ class Sanitizer:
         return int(self._notes[N.LOST])
 
 
-def _meant(program: Program, inputs: list[Span]) -> dict[int, list[Run]]:
+def _meant(program: Program, inputs: Sequence[Span]) -> dict[int, list[Run]]:
     """By a transfer's position: who, in list order, has written its source last."""
     writers: ByteMap[int] = ByteMap(int, int)
     for span in inputs:

@@ -20,7 +20,8 @@ from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.proof import prove
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.monitor import make_monitor
+from mcusim.verification.sanitizer.observation import Observation
 from tests.support.paths import REPOSITORY
 from tests.support.programs.program_faults import with_tasks
 
@@ -36,7 +37,7 @@ def sample(name: str) -> tuple[Program, Graph]:
 
 def run(name: str, program: Program, sanitize: str = "report", warm: int | None = None) -> tuple[EmulatedCore, Run]:
     graph, machine = sample(name)[1], load_machine(program.header.machine)
-    options = Options(sanitize=sanitize, warm=warm)
+    options = Options(observer=make_monitor(sanitize), warm=warm)
     core = EmulatedCore(program, machine, graph, load_set("cmsis"), random_inputs(graph), options)
     return core, play(program, machine, core, "cmsis", "emulate")
 
@@ -79,7 +80,7 @@ def test_samples_show_nothing_and_take_the_same_time(name: str, warm: int | None
     assert (watched.tensor(last) == plain.tensor(last)).all()
 
 
-def only(observed: list[Observed]) -> Observed:
+def only(observed: list[Observation]) -> Observation:
     assert len({(one.finding.rule, one.finding.tasks) for one in observed}) == 1, observed
     return observed[0]
 
@@ -165,7 +166,9 @@ def test_the_dma_reads_memory_that_nobody_writes(machine: str, weights: str) -> 
     program = plan(graph, board, "tinyops", kernels, PlanOptions(weights=weights))
     sources = {one.source.region for one in program.tasks if isinstance(one, Transfer)}
     assert weights in sources
-    core = EmulatedCore(program, board, graph, kernels, random_inputs(graph), Options(sanitize="report", warm=1))
+    core = EmulatedCore(
+        program, board, graph, kernels, random_inputs(graph), Options(observer=make_monitor("report"), warm=1)
+    )
     play(program, board, core, "cmsis", "emulate")
     assert core.observed == []
 

@@ -20,6 +20,7 @@ from mcusim.program import check_program
 from mcusim.program.program import Program
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.proof import prove
+from mcusim.verification.sanitizer.monitor import make_monitor
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import Fault, drop_maintenance, faults
 
@@ -33,7 +34,7 @@ def program(name: str, machine: str, policy: str = "tinyops") -> Program:
 
 
 def run(name: str, machine: str, made: Program, warm: int | None) -> EmulatedCore:
-    options = Options(sanitize="report", warm=warm)
+    options = Options(observer=make_monitor("report"), warm=warm)
     check_program(made, board(machine))
     graph = model(name)
     core = EmulatedCore(made, board(machine), graph, load_set("cmsis"), random_inputs(graph), options)
@@ -80,7 +81,7 @@ def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
     assert prove(made, machine) == []
     found = []
     for warm in WARM:
-        options = Options(sanitize="report", warm=warm)
+        options = Options(observer=make_monitor("report"), warm=warm)
         core = EmulatedCore(made, machine, graph, kernels, random_inputs(graph), options)
         play(made, machine, core, "cmsis", "emulate", disturb=None if warm is None else Disturbance(warm))
         assert core.observed == []

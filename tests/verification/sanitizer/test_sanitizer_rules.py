@@ -15,8 +15,8 @@ from mcusim.memory.cache import shadow as notes
 from mcusim.memory.ports import core_data as core_port
 from mcusim.model.geometry import Tile
 from mcusim.program.program import Buffer, Compute, Header, MemoryParts, OperatorInfo, Program, Span, Transfer
-from mcusim.verification.sanitizer.diagnosis import Explainer
-from mcusim.verification.sanitizer.observation import Observed
+from mcusim.verification.sanitizer.diagnosis import Diagnosis
+from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import Sanitizer
 
 BOARD = "stm32f746g-disco"
@@ -50,7 +50,7 @@ class Probe:
         self.sanitizer = Sanitizer(self.program, self.emulator, Span("", 0, 0), list(inputs), False)
         self.memory.install_ranges(machine_ranges(self.machine))
         no_lines = SimpleNamespace(line_at=lambda pc: None, function_at=lambda pc: None)
-        self.explainer = Explainer(self.program, self.sanitizer, no_lines, LINE)  # type: ignore[arg-type]
+        self.diagnosis = Diagnosis(self.program, self.sanitizer, no_lines, LINE)  # type: ignore[arg-type]
         self.now = 0
 
     @property
@@ -125,8 +125,8 @@ class Probe:
     def seen(self) -> list[tuple[str, tuple[int, ...]]]:
         return [(one.finding.rule, one.finding.tasks) for one in self.observed()]
 
-    def observed(self) -> list[Observed]:
-        return self.explainer.all()
+    def observed(self) -> list[Observation]:
+        return self.diagnosis.all()
 
 
 def with_output() -> Probe:
