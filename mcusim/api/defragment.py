@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, UsageError
 from mcusim.machine.description import DeviceKind, Machine
-from mcusim.plan.allocators import Move
+from mcusim.plan.allocators import BufferMove
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.pools import Pool, sram_pool
 from mcusim.results.assumptions import machine_assumptions
@@ -39,7 +39,7 @@ LOOPS: dict[Copy, tuple[str, int]] = {"words": ("move_words", 4), "bytes": ("mov
 
 
 def defragment(
-    moves: Sequence[Move],
+    moves: Sequence[BufferMove],
     machine: Machine,
     base: int | None = None,
     copy: Copy = "words",
@@ -104,7 +104,7 @@ def _own(loop: str) -> tuple[str, ...]:
     )
 
 
-def _check(moves: Sequence[Move], unit: int) -> None:
+def _check(moves: Sequence[BufferMove], unit: int) -> None:
     for i, move in enumerate(moves):
         where = f"move {i} of block {move.block} from offset {move.source} to {move.target}, {move.bytes} B"
         if not 0 <= move.target < move.source or move.bytes < 1:
@@ -131,7 +131,7 @@ def _pool(machine: Machine, base: int | None) -> Pool:
 
 
 def _moved(
-    moves: Sequence[Move],
+    moves: Sequence[BufferMove],
     machine: Machine,
     base: int,
     extent: int,
@@ -168,7 +168,9 @@ def _moved(
     return emulator, tuple(end - start for start, end in pairwise(cycles))
 
 
-def _make(emulator: Emulator, move: Move, function: int, base: int, memory: bytearray, random: Any, unit: int) -> None:
+def _make(
+    emulator: Emulator, move: BufferMove, function: int, base: int, memory: bytearray, random: Any, unit: int
+) -> None:
     """One move of new bytes, in the emulator and in ``memory``, which is what the emulator should have at ``base``."""
     size = align_up(move.bytes, unit)
     data = random.bytes(size)

@@ -28,7 +28,7 @@ MOST_ARGUMENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class _StartPoint:
     kind: Literal["reset", "entry", "call"]
     pc: int
     top: int  # of the stack
@@ -126,7 +126,7 @@ def _texts(argument: str, values: Iterable[str]) -> list[str]:
 
 def _start(
     image: Image, machine: Machine, call: str | int | None, arguments: Sequence[int | str], stack: int | str | None
-) -> _Start:
+) -> _StartPoint:
     from mcusim.cpu.startup import stack_is_reserved, stack_limit, stack_top
     from mcusim.cpu.startup import start as start_of
 
@@ -141,7 +141,7 @@ def _start(
     else:
         kind, pc, top = "call", _function(image, call), stack_top(image, machine)
     limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
-    return _Start(kind, pc, top, limit, stack is not None or stack_is_reserved(image, top))
+    return _StartPoint(kind, pc, top, limit, stack is not None or stack_is_reserved(image, top))
 
 
 def _function(image: Image, call: str | int) -> int:
@@ -168,7 +168,7 @@ def _stack_size(machine: Machine, top: int, stack: int | str) -> int:
     return size
 
 
-def _prepare(emulator: Emulator, begin: _Start, words: Sequence[int]) -> None:
+def _prepare(emulator: Emulator, begin: _StartPoint, words: Sequence[int]) -> None:
     if begin.kind != "call":
         emulator.begin()
     emulator.set_stack(begin.top, begin.limit, begin.reserved)
@@ -187,7 +187,7 @@ def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float],
         return Stop("interrupted")
 
 
-def _result(emulator: Emulator, image: Image, begin: _Start, stop: Stop) -> EmulationResult:
+def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:
     from mcusim.cpu.profile import profile
 
     measured = profile(emulator, begin.top)

@@ -10,7 +10,7 @@ from mcusim.program.program import Program
 from mcusim.request.kernel_choice import profile_for, set_for
 from mcusim.request.settings import Settings
 from mcusim.request.tensors import SEED, model_inputs
-from mcusim.results import Output, Result, assumptions, energy
+from mcusim.results import KernelOutput, Result, assumptions, energy
 from mcusim.verification.emulation import MacProgress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def play(program: Program, machine: Machine, chosen: Settings, graph: Graph | No
 
     Raises ProgramError, UsageError, UnsupportedError; DoesNotFit when code or stack find no room; KernelFault.
     """
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[KernelOutput, ...] = ()
     if chosen.fidelity == "replay":
         from mcusim.engine import execute
 
@@ -53,7 +53,9 @@ def play(program: Program, machine: Machine, chosen: Settings, graph: Graph | No
     )
 
 
-def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph) -> tuple[Run, tuple[Output, ...]]:
+def _emulate(
+    program: Program, machine: Machine, chosen: Settings, graph: Graph
+) -> tuple[Run, tuple[KernelOutput, ...]]:
     from mcusim.engine.emulated_core import EmulatedCore, Options
     from mcusim.engine.execute import play as play_core
     from mcusim.program import check_program
@@ -66,4 +68,4 @@ def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph)
     progress = None if asked.progress is None else MacProgress(program, asked.progress)
     run = play_core(program, machine, core, kernels.name, "emulate", progress)
     tensors = [(graph.tensors[t], core.tensor(t)) for t in graph.outputs]
-    return run, tuple(Output(tensor.name, values) for tensor, values in tensors)
+    return run, tuple(KernelOutput(tensor.name, values) for tensor, values in tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mcusim.labs.lab import Lab, Run
+from mcusim.labs.lab import Lab, LabRun
 from mcusim.sweeps.expressions import Expression
 from mcusim.text import columns
 
@@ -124,13 +124,13 @@ def shown(value: float) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def command(lab: Lab, run: Run) -> str:
+def command(lab: Lab, run: LabRun) -> str:
     """The command line of a run."""
     options = "".join(f" --{key.replace('_', '-')} {_quoted(value)}" for key, value in run.options.items())
     return f"mcusim run {lab.model} --machine {run.machine} --policy {run.policy}{options}"
 
 
-def python_call(lab: Lab, run: Run) -> str:
+def python_call(lab: Lab, run: LabRun) -> str:
     """The same in Python."""
     arguments = [repr(lab.model), repr(run.machine), repr(run.policy)]
     arguments += [f"{key}={value!r}" for key, value in run.options.items()]

@@ -12,7 +12,7 @@ from mcusim.labs.figures import Figures, shown
 from mcusim.labs.lab import Ask, Choice, Choose, Predict, Question
 from mcusim.sweeps.expressions import parse
 
-__all__ = ["Judge", "Verdict", "number"]
+__all__ = ["AnswerVerdict", "Judge", "number"]
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """``counts``: whether it was a try, and not something that could not be read. ``over``: the answer was given."""
 
     right: bool
@@ -73,17 +73,17 @@ class Judge:
             raise UsageError(f"{shown(value)} {step.unit} cannot be: guess from {step.low:g} to {step.high:g}")
         return value
 
-    def verdict(self, question: Question, text: str, tries: int) -> Verdict:
+    def verdict(self, question: Question, text: str, tries: int) -> AnswerVerdict:
         """What ``text`` is worth after ``tries`` wrong ones; the last one that is allowed ends with the solution."""
         try:
             wrong = self._wrong(question, text, tries)
         except UsageError as error:
-            return Verdict(False, f"{error}.", counts=False)
+            return AnswerVerdict(False, f"{error}.", counts=False)
         if wrong is None:
-            return Verdict(True, " ".join(["Right.", *self._exactly(question), question.why]).strip(), over=True)
+            return AnswerVerdict(True, " ".join(["Right.", *self._exactly(question), question.why]).strip(), over=True)
         if tries >= allowed(question):
-            return Verdict(False, f"{wrong} {self.solution(question)}", over=True)
-        return Verdict(False, wrong)
+            return AnswerVerdict(False, f"{wrong} {self.solution(question)}", over=True)
+        return AnswerVerdict(False, wrong)
 
     def hint(self, question: Question, number: int) -> str:
         """The hint number ``number`` from 0 on, the last one again after that."""

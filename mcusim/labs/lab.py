@@ -13,13 +13,13 @@ __all__ = [
     "Choose",
     "Compare",
     "Lab",
+    "LabPart",
+    "LabRun",
+    "LabTable",
     "Mistake",
-    "Part",
     "Predict",
     "Question",
-    "Run",
     "Step",
-    "Table",
 ]
 
 
@@ -35,7 +35,7 @@ class Predict:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LabRun:
     """A simulation of the lab's model: ``name`` is what its figures are called by; ``options`` are those of
     :func:`~mcusim.api.simulate.simulate`."""
 
@@ -46,7 +46,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LabTable:
     """The figures of ``runs`` side by side."""
 
     runs: tuple[str, ...]
@@ -108,11 +108,11 @@ class Choose:
 
 
 Question = Ask | Choose
-Step = Predict | Run | Table | Compare | Ask | Choose
+Step = Predict | LabRun | LabTable | Compare | Ask | Choose
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LabPart:
     title: str
     text: str
     steps: tuple[Step, ...]
@@ -129,7 +129,7 @@ class Lab:
     needs: str
     aims: tuple[str, ...]
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[LabPart, ...]
     after: str
     teacher: str
 
@@ -140,9 +140,9 @@ class Lab:
             yield from part.steps
 
     @property
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, LabRun]:
         """All runs by name, in order."""
-        return {step.name: step for step in self.steps if isinstance(step, Run)}
+        return {step.name: step for step in self.steps if isinstance(step, LabRun)}
 
     @property
     def questions(self) -> list[Question]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import FIGURES
-from mcusim.labs.lab import Ask, Choice, Choose, Compare, Lab, Mistake, Part, Predict, Run, Step, Table
+from mcusim.labs.lab import Ask, Choice, Choose, Compare, Lab, LabPart, LabRun, LabTable, Mistake, Predict, Step
 from mcusim.sweeps.expressions import Expression, parse
 from mcusim.units import quoted
 
@@ -49,8 +49,8 @@ def lab_of(name: str, raw: Mapping[str, Any]) -> Lab:
     Raises TypeError, KeyError or UsageError for keys, ids, runs and figures that do not exist, or not yet. A lab is
     part of mcusim and no file of a user: the errors are for whoever writes one.
     """
-    reader = _Reader()
-    parts = tuple(Part(p["title"], p["text"], tuple(map(reader.step, p["step"]))) for p in raw["part"])
+    reader = _LabReader()
+    parts = tuple(LabPart(p["title"], p["text"], tuple(map(reader.step, p["step"]))) for p in raw["part"])
     texts = {key: str(raw[key]) for key in ("title", "model", "needs", "text")}
     told = {key: str(raw["after"][key]) for key in ("text", "teacher")}
     return Lab(
@@ -64,7 +64,7 @@ def lab_of(name: str, raw: Mapping[str, Any]) -> Lab:
     )
 
 
-class _Reader:
+class _LabReader:
     """Remembers what steps before have named."""
 
     def __init__(self) -> None:
@@ -84,15 +84,15 @@ class _Reader:
         self.predictions.append(self._new(id))
         return Predict(id, text, **limits)
 
-    def _run(self, name: str, machine: str, policy: str, **options: str) -> Run:
+    def _run(self, name: str, machine: str, policy: str, **options: str) -> LabRun:
         self.runs.append(self._new(name))
-        return Run(name, machine, policy, options)
+        return LabRun(name, machine, policy, options)
 
-    def _table(self, runs: Iterable[str]) -> Table:
+    def _table(self, runs: Iterable[str]) -> LabTable:
         unknown = set(runs) - set(self.runs)
         if unknown:
             raise KeyError(f"a table of {', '.join(sorted(unknown))}, which did not run before")
-        return Table(tuple(runs))
+        return LabTable(tuple(runs))
 
     def _compare(self, id: str, **value: str) -> Compare:
         if id not in self.predictions:

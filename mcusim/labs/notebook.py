@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.labs.figures import FIGURES, Figures, command, figures_table, python_call, shown
 from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, Predict, Question, Run, Step, Table
+from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabRun, LabTable, Predict, Question, Step
 from mcusim.labs.lab_file import read_lab
 from mcusim.sweeps.expressions import parse
 
@@ -126,9 +126,9 @@ def _step(lab: Lab, step: Step, solved: bool) -> Iterator[tuple[str, str]]:
         case Predict():
             yield "markdown", f"**Predict.** {step.text} ({step.unit})"
             yield "code", f'lab.predict("{step.id}", {_between(step) if solved else None})'
-        case Run():
+        case LabRun():
             yield "code", f"{step.name} = {python_call(lab, step)}  # {command(lab, step)}"
-        case Table():
+        case LabTable():
             yield "code", f"lab.table({', '.join(f'{run}={run}' for run in step.runs)})"
         case Compare():
             yield "code", f'lab.compare("{step.id}")'

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mcusim.labs.figures import Figures, command
 from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, Predict, Question, Run, Step, Table
+from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabRun, LabTable, Predict, Question, Step
 from mcusim.report.html.page import page, plain
 
 __all__ = ["html", "teacher_html", "teacher_text", "terminal", "wrapped"]
@@ -114,9 +114,9 @@ def _step(lab: Lab, figures: Figures, step: Step) -> Iterator[str]:
     match step:
         case Predict():
             yield f"Predict `{step.id}`: {step.text}"
-        case Run():
+        case LabRun():
             yield f"    {step.name}: {command(lab, step)}"
-        case Table():
+        case LabTable():
             yield "\n".join(f"    {line}" for line in figures.table(step.runs).splitlines())
         case Compare():
             yield f"Compare `{step.id}`: {step.value.text} = {figures.value(step.value):.4g}"

@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, shown
 from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, Part, Predict, Question, Run, Step, Table
+from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabPart, LabRun, LabTable, Predict, Question, Step
 from mcusim.labs.teacher_page import terminal, wrapped
 
 __all__ = ["LEAVE", "WIDTH", "Session"]
@@ -90,7 +90,7 @@ class Session:
     def _heading(self, title: str, line: str) -> None:
         self.say(f"\n{title}\n{line * len(title)}\n")
 
-    def _part(self, number: int, part: Part) -> None:
+    def _part(self, number: int, part: LabPart) -> None:
         self._heading(f"Part {number} of {len(self.lab.parts)}: {part.title}", "-")
         self.say(terminal(part.text, self.width))
         for step in part.steps:
@@ -100,11 +100,11 @@ class Session:
         match step:
             case Predict():
                 self._predict(step)
-            case Run():
+            case LabRun():
                 self.say(f"\n{step.name}:  $ {command(self.lab, step)}")
                 with self.busy(f"simulating {self.lab.model}"):
                     self.figures.result(step.name)
-            case Table():
+            case LabTable():
                 self._last = self.figures.table(step.runs, self.width)
                 self.say(f"\n{self._last}")
             case Compare():

@@ -10,7 +10,7 @@ from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.greedy import Arena, Block, align_up, plan_arena
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, plan_arena
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
@@ -60,8 +60,8 @@ def sizes(graph: Graph, kernels: Costs) -> Sizes:
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     lives = lifetimes(graph)
-    tensors = [Block(life.bytes, life.first, life.last) for life in lives]
-    extra = [Block(size, step, step) for step, size in enumerate(scratch) if size]
+    tensors = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
+    extra = [ArenaBlock(size, step, step) for step, size in enumerate(scratch) if size]
     alone = plan_arena(tensors, ALIGN)
     channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
     nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.greedy import Block, plan_arena
+from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
 from mcusim.plan.placement import ALIGN, QUANTIZED, Sizes, sizes
 
 __all__ = ["exported_arena_bytes"]
@@ -43,9 +43,9 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None
         padded = pads[life.last] and life.tensor == graph.operators[life.last].inputs[0]
         last = steps[life.last] - (1 if padded and life.tensor not in graph.outputs else 0)
         first = 0 if life.tensor in graph.inputs else steps[life.first]
-        blocks.append(Block(life.bytes, first, last))
-    blocks += [Block(size, steps[i] - 1, steps[i]) for i, size in enumerate(pads) if size]
-    blocks += [Block(size, steps[i], steps[i]) for i, size in enumerate(need.scratch) if size]
+        blocks.append(ArenaBlock(life.bytes, first, last))
+    blocks += [ArenaBlock(size, steps[i] - 1, steps[i]) for i, size in enumerate(pads) if size]
+    blocks += [ArenaBlock(size, steps[i], steps[i]) for i, size in enumerate(need.scratch) if size]
     nodes = sum(1 for size in pads if size)
     return plan_arena(blocks, ALIGN).bytes + need.runtime + nodes * kernels.node
 

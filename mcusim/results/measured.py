@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["FIGURES", "Measured", "Output", "error_percent", "output_json", "output_text", "reference"]
+__all__ = ["FIGURES", "KernelOutput", "Measured", "error_percent", "output_json", "output_text", "reference"]
 
 FIGURES = ("latency_ms", "supply_current_ma", "energy_mj", "arena_bytes")
 
@@ -50,14 +50,14 @@ SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class KernelOutput:
     """One output tensor: its name and values."""
 
     name: str
     values: np.ndarray[Any, Any]
 
 
-def output_json(output: Output) -> dict[str, Any]:
+def output_json(output: KernelOutput) -> dict[str, Any]:
     """Name, type, shape, SHA-256 of the bytes, and all values, flat, when there are no more than a thousand."""
     values = output.values
     row: dict[str, Any] = {"name": output.name, "dtype": str(values.dtype), "shape": list(values.shape)}
@@ -72,7 +72,7 @@ def _finite(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def output_text(output: Output) -> str:
+def output_text(output: KernelOutput) -> str:
     """One line: name, type, shape, the first values, and where the largest is."""
     values = output.values.reshape(-1)
     shape = "x".join(map(str, output.values.shape)) or "scalar"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators import Move, Placed
+from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.ordering import Ordering
@@ -40,7 +40,7 @@ class Defragmentation:
     copy: Copy
     base: int
     memory: str
-    moves: tuple[Move, ...] = field(repr=False)
+    moves: tuple[BufferMove, ...] = field(repr=False)
     cycles_by_move: tuple[int, ...] = field(repr=False)
     by_cause: Mapping[str, int]
     traffic: Mapping[str, Traffic]

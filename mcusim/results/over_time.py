@@ -18,13 +18,13 @@ from mcusim.plan.pools import pieces
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["CORE", "Lives", "Rate", "Segment", "core_segments", "lanes", "lives", "occupancy", "rates", "stretches"]
+__all__ = ["CORE", "Lives", "Rate", "TimeSegment", "core_segments", "lanes", "lives", "occupancy", "rates", "stretches"]
 
 CORE = "core"
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TimeSegment:
     """A part of the core's time: a task, or with ``event`` None the wait of ``operator`` for a transfer."""
 
     start: int
@@ -51,26 +51,26 @@ def lanes(run: Run) -> dict[str, list[Event]]:
     return {name: sorted(found[name], key=lambda event: event.start) for name in names}
 
 
-def core_segments(run: Run) -> list[Segment]:
+def core_segments(run: Run) -> list[TimeSegment]:
     """The core's time from 0 to the end without a gap: tasks, and waits between them.
 
     A wait belongs to the operator whose task comes next, the last one to the last operator, as the engine counts them:
     the segments of an operator sum to its cycles, the waits to the run's ``dma_wait``.
     """
-    found: list[Segment] = []
+    found: list[TimeSegment] = []
     now = operator = 0
     for event in lanes(run)[CORE]:
         operator = event.operator
         if event.start > now:
-            found.append(Segment(now, event.start, operator))
-        found.append(Segment(event.start, event.end, operator, event))
+            found.append(TimeSegment(now, event.start, operator))
+        found.append(TimeSegment(event.start, event.end, operator, event))
         now = event.end
     if now < run.cycles:
-        found.append(Segment(now, run.cycles, operator))
+        found.append(TimeSegment(now, run.cycles, operator))
     return found
 
 
-def stretches(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+def stretches(segments: Iterable[TimeSegment]) -> Iterator[list[TimeSegment]]:
     """Segments of one operator that follow one another: one list for each time that the core turns to an operator."""
     for _, group in groupby(segments, key=lambda segment: segment.operator):
         yield list(group)
@@ -119,7 +119,7 @@ class Lives:
     Row ``k`` has that of each ``2 ** k`` operators in a row, so that any range is two of a row.
     """
 
-    def __init__(self, segments: Iterable[Segment], count: int) -> None:
+    def __init__(self, segments: Iterable[TimeSegment], count: int) -> None:
         row = [(inf, -1.0)] * max(count, 1)  # buffers name operator 0 even where there is none
         for one in segments:
             if one.operator < count:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.results.energy import Energy
-from mcusim.results.measured import Measured, Output, error_percent, output_json
+from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -47,7 +47,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
     fault: KernelFault | None = None
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[KernelOutput, ...] = ()
     confidence: str | None = None
 
     @property

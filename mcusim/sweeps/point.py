@@ -27,7 +27,7 @@ from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import OPTIONS
 from mcusim.sweeps.input_hashes import check_kernels, graph_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
-from mcusim.sweeps.run_cache import Layout, Memo, Played, everything, touched
+from mcusim.sweeps.run_cache import Memo, PlanView, Played, everything, touched
 from mcusim.sweeps.study import BASE, CAUSES
 
 __all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
@@ -107,7 +107,7 @@ def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
 def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
     model, kernels = work.models[inputs["model"]], work.kernels[inputs["kernels"]]
-    kind = (model, kernels, chosen, Layout(machine))
+    kind = (model, kernels, chosen, PlanView(machine))
     played = _memo.find(kind, machine)
     if played is None:
         names, played = _played(model, kernels, machine, chosen)
@@ -125,7 +125,7 @@ def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings
     graph = graph_of(*model)
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
-        program = _planned(model, kernels, chosen, Layout(machine))
+        program = _planned(model, kernels, chosen, PlanView(machine))
         result = play(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
@@ -150,7 +150,7 @@ def _macs(model: Content) -> int:
 
 
 @lru_cache(maxsize=8)
-def _planned(model: Content, kernels: Content, chosen: Settings, layout: Layout) -> Program:
+def _planned(model: Content, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
     path, _ = kernels
     found = profile_for(path) if chosen.fidelity == "replay" else set_for(path)
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)

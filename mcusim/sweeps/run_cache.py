@@ -18,7 +18,7 @@ from mcusim.results.energy import Usage
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Layout", "Memo", "Played", "everything", "touched"]
+__all__ = ["Memo", "PlanView", "Played", "everything", "touched"]
 
 MOST_KINDS = 16  # of models and options whose runs are kept
 MOST_RUNS = 64  # of each
@@ -37,7 +37,7 @@ class Played:
     otherwise: str | None = None
 
 
-class Layout:
+class PlanView:
     """A machine as a plan sees it: equal when the plans are, whatever takes how long.
 
     That is all of :mod:`mcusim.plan`: names, the regions without their devices, lines of the data cache, what the DMA
@@ -51,7 +51,7 @@ class Layout:
         self.key = (machine.name, regions, None if cache is None else (cache.size, cache.line), dma)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self.key == other.key
+        return isinstance(other, PlanView) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)

@@ -80,10 +80,10 @@ def _listed() -> str:
 
 def study_of(found: tuple[Mapping[str, Any], Mapping[str, int]], shown: str, folder: Path | None, name: str) -> Study:
     """The study of a parsed TOML document and the lines of its keys. Raises StudyError."""
-    return _Reader(*found, shown).study(folder, name)
+    return _StudyReader(*found, shown).study(folder, name)
 
 
-class _Reader:
+class _StudyReader:
     """One reading of one document."""
 
     def __init__(self, raw: Mapping[str, Any], lines: Mapping[str, int], shown: str) -> None:

@@ -24,7 +24,7 @@ from mcusim.plan import plan
 from mcusim.program.program import Compute, Program, Task
 from mcusim.units import quoted
 from mcusim.verification.emulation import Array, Emulation, Outputs
-from mcusim.verification.verification import Agreement, Difference
+from mcusim.verification.verification import Agreement, OutputDifference
 
 __all__ = ["first_difference", "litert_outputs", "with_litert", "with_untiled"]
 
@@ -33,7 +33,7 @@ UNTILED = ("internal", "external")
 
 def first_difference(
     program: Program, graph: Graph, ours: Mapping[int, Sequence[Array]], theirs: Mapping[int, Sequence[Array]]
-) -> Difference | None:
+) -> OutputDifference | None:
     """Where the outputs of an operator first differ; those that only one of them has are not compared."""
     for op in graph.operators:
         pairs = zip(op.outputs, ours.get(op.index, ()), theirs.get(op.index, ()), strict=False)
@@ -45,13 +45,15 @@ def first_difference(
     return None
 
 
-def _difference(program: Program, tensor: Tensor, operator: int, got: Array, want: Array, wrong: Array) -> Difference:
+def _difference(
+    program: Program, tensor: Tensor, operator: int, got: Array, want: Array, wrong: Array
+) -> OutputDifference:
     place = int(wrong[0]) // got.itemsize
     shape = (1,) * (4 - len(tensor.shape)) + tuple(tensor.shape)
     *_, row, column, channel = map(int, np.unravel_index(place, shape))
     tile, tiles, kind = _tile(program, operator, row, shape[-3])
     value, expected = (float(x.reshape(-1)[place]) for x in (got, want))
-    return Difference(
+    return OutputDifference(
         operator, kind, tensor.index, tile, tiles, row, column, channel, value, expected, int(wrong.size), got.nbytes
     )
 

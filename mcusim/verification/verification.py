@@ -12,14 +12,23 @@ from mcusim.program.program import Program
 from mcusim.verification.findings import RULES, Finding
 from mcusim.verification.sanitizer.observation import Observation
 
-__all__ = ["KERNEL_FAULT", "RULE_TEXTS", "Agreement", "Difference", "Found", "Fuzzed", "SeedOutcome", "Verification"]
+__all__ = [
+    "KERNEL_FAULT",
+    "RULE_TEXTS",
+    "Agreement",
+    "Found",
+    "Fuzzed",
+    "OutputDifference",
+    "SeedOutcome",
+    "Verification",
+]
 
 KERNEL_FAULT = "kernel-fault"
 RULE_TEXTS: Mapping[str, str] = {**RULES, KERNEL_FAULT: "a compiled kernel broke a rule while it ran"}
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class OutputDifference:
     """The first value that differs: of output ``tensor`` of ``operator``, in ``tile``; ``row``, ``column`` and
     ``channel`` of NHWC. ``count`` of the tensor's ``bytes`` differ."""
 
@@ -60,7 +69,7 @@ class Agreement:
     """``other``: whose outputs these were compared with, ``difference`` the first one; ``note``: why they were not."""
 
     other: str
-    difference: Difference | None = None
+    difference: OutputDifference | None = None
     note: str | None = None
 
     @property
@@ -82,7 +91,7 @@ class SeedOutcome:
     """
 
     seed: int
-    difference: Difference | None = None
+    difference: OutputDifference | None = None
     fault: str | None = None
     observed: tuple[Observation, ...] = ()
 

@@ -23,7 +23,7 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tensor, load_model
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.model.zoo.builder import WEIGHT_LIMIT, seed_of
-from mcusim.model.zoo.quantization import Calibration
+from mcusim.model.zoo.quantization import ZooQuantizer
 from mcusim.plan import PlanOptions, plan
 from mcusim.program import Program, write_program
 
@@ -215,7 +215,7 @@ SAMPLES = {
 @cache
 def model_file(make: Callable[[], Graph]) -> tuple[str, bytes]:
     """Name and bytes of a sketch's ``.tflite``."""
-    graph = Calibration(make()).run()
+    graph = ZooQuantizer(make()).run()
     return f"{graph.name}.tflite", write_tflite(graph)
 
 

@@ -17,8 +17,8 @@ from mcusim.kernels.test_programs import CORES, program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
-from mcusim.plan.allocators import Move, dynamic
-from mcusim.plan.allocators.greedy import Block
+from mcusim.plan.allocators import BufferMove, dynamic
+from mcusim.plan.allocators.greedy import ArenaBlock
 from mcusim.results.memory_plan import COPIES, Copy, Defragmentation
 from tests.support.boards.machines import ideal
 from tests.support.code.pipeline_model import expected
@@ -30,13 +30,13 @@ SRAM1 = 0x2002_0000  # of the F767
 PER_CALL = 60  # cycles: the first fetches, the head of the loop, the last branch
 
 
-def one(bytes: int, source: int = 0x4000, target: int = 0) -> list[Move]:
-    return [Move(0, 0, source, target, bytes)]
+def one(bytes: int, source: int = 0x4000, target: int = 0) -> list[BufferMove]:
+    return [BufferMove(0, 0, source, target, bytes)]
 
 
-def person_detection() -> tuple[Move, ...]:
+def person_detection() -> tuple[BufferMove, ...]:
     lives = lifetimes(load_model(shared_model("person_detect.tflite")))
-    return dynamic([Block(life.bytes, life.first, life.last) for life in lives]).moves
+    return dynamic([ArenaBlock(life.bytes, life.first, life.last) for life in lives]).moves
 
 
 @pytest.mark.parametrize("copy", COPIES)
@@ -129,7 +129,7 @@ def test_moves_of_random_buffers_arrive() -> None:
     for seed in range(8):
         source = random.Random(seed)
         blocks = [
-            Block(source.randrange(1, 400), first, first + source.randrange(3))
+            ArenaBlock(source.randrange(1, 400), first, first + source.randrange(3))
             for first in (source.randrange(10) for _ in range(20))
         ]
         moves = dynamic(blocks)
@@ -217,7 +217,7 @@ def test_buffers_to_the_last_byte() -> None:
         defragment(one(1, 0x6_0000), machine, SRAM1, "bytes")
 
 
-REFUSED: list[tuple[list[Move], int | None, str, str]] = [
+REFUSED: list[tuple[list[BufferMove], int | None, str, str]] = [
     (one(4), None, "lines", "copy = 'lines': must be one of words, bytes"),
     (
         one(4),
@@ -241,7 +241,7 @@ REFUSED: list[tuple[list[Move], int | None, str, str]] = [
 
 
 @pytest.mark.parametrize(("moves", "base", "copy", "text"), REFUSED, ids=range(len(REFUSED)))
-def test_refusals(moves: list[Move], base: int | None, copy: Copy, text: str) -> None:
+def test_refusals(moves: list[BufferMove], base: int | None, copy: Copy, text: str) -> None:
     with pytest.raises(UsageError) as error:
         defragment(moves, load_machine(NUCLEO), base, copy)
     assert text in str(error.value)

@@ -13,7 +13,7 @@ from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.plan import plan
-from mcusim.plan.overlay.hazards import CORE, Schedule
+from mcusim.plan.overlay.hazards import CORE, TaskSchedule
 from mcusim.program import writer as jsonl
 from mcusim.program.program import TASKS, Maintain, Span, Transfer
 
@@ -30,15 +30,15 @@ def test_a_plan_of_too_many_transfers_is_refused_quickly(units: str) -> None:
 @pytest.mark.parametrize("units", ["65535", "300"])
 def test_transfers_are_counted_before_they_are_made(units: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    require = Schedule.require_room
-    monkeypatch.setattr(Schedule, "require_room", lambda s, n: (asked.append(n), require(s, n)))
+    require = TaskSchedule.require_room
+    monkeypatch.setattr(TaskSchedule, "require_room", lambda s, n: (asked.append(n), require(s, n)))
     graph, machine = load_model("mbv3-w0.40-r096"), load_machine("stm32f746g-disco", {"dma.dma2.max_units": units})
     program = plan(graph, machine, "tinyops", load_profile())
     assert asked[0] == sum(isinstance(task, Transfer) for task in program.tasks) > 100
 
 
 def test_a_schedule_ends_at_the_limit() -> None:
-    schedule = Schedule()
+    schedule = TaskSchedule()
 
     def build(task: int, edges: tuple[int, ...]) -> Maintain:
         return Maintain(task, 0, 0, "clean", Span("sram1", 0, 32), edges)

@@ -18,7 +18,7 @@ from mcusim.request.kernel_choice import profile_for
 from mcusim.sweeps import input_hashes as contents
 from mcusim.sweeps import point as at
 from mcusim.sweeps.points import points
-from mcusim.sweeps.run_cache import Layout
+from mcusim.sweeps.run_cache import PlanView
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
 
@@ -46,7 +46,7 @@ def test_what_a_plan_depends_on(policy: str) -> None:
     first = plan(graph, base, policy, kernels=kernels)
     for key, value in same.items():
         machine = base.replace(key, value)
-        assert Layout(machine) == Layout(base), key
+        assert PlanView(machine) == PlanView(base), key
         assert plan(graph, machine, policy, kernels=kernels) == first, key
     for key, value in {
         "cache.data.size": "0 B",
@@ -57,7 +57,7 @@ def test_what_a_plan_depends_on(policy: str) -> None:
         "memory.sdram.attribute": "uncached",
         "memory.sdram.base": 0xC000_0000,
     }.items():
-        assert Layout(base.replace(key, value)) != Layout(base), key
+        assert PlanView(base.replace(key, value)) != PlanView(base), key
 
 
 # a value of every kind of key that is not the file's

@@ -16,7 +16,7 @@ from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.request.settings import Execution
-    from mcusim.results import Output
+    from mcusim.results import KernelOutput
 
 __all__ = [
     "AllowUnknown",
@@ -82,7 +82,7 @@ def check_outputs(path: Path | None, count: int) -> None:
         raise UsageError(f"--output {path}: the network has {count} outputs; name a .npz")
 
 
-def write_outputs(path: Path | None, outputs: Sequence[Output], force: bool) -> None:
+def write_outputs(path: Path | None, outputs: Sequence[KernelOutput], force: bool) -> None:
     """Write what a run computed; nothing when it did not end well."""
     if path is None or not outputs:
         return

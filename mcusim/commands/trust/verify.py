@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcusim.verification.emulation import Emulation
     from mcusim.verification.verifier import Verifier
 
-__all__ = ["Case", "Planning", "Running", "check", "is_program", "planned", "read"]
+__all__ = ["Planning", "Running", "VerifyCase", "check", "is_program", "planned", "read"]
 
 _MACHINE, _POLICY, _SEED = "stm32f746g-disco", "tinyops", 1
 
@@ -101,7 +101,7 @@ def check(what: str, plan: Planning, asked: Running) -> None:
 
 
 @dataclass(frozen=True)
-class Case:
+class VerifyCase:
     """A program on a machine, and what running it takes: the model, None to prove alone, and how to load the kernels.
 
     ``notes`` say why it is not run.
@@ -130,7 +130,7 @@ class Case:
         return Verifier(self.program, self.machine, prepare, self.notes)
 
 
-def read(what: str, machine: str | None, plan: Planning, asked: Running) -> Case:
+def read(what: str, machine: str | None, plan: Planning, asked: Running) -> VerifyCase:
     """A program from a file. Raises UsageError when its model is not here and an option is of no use without."""
     from mcusim.api.simulate import program_machine, shipped_kernels
     from mcusim.program import read_program
@@ -145,7 +145,7 @@ def read(what: str, machine: str | None, plan: Planning, asked: Running) -> Case
         return set_for(asked.kernels or shipped_kernels(planned_for))
 
     if asked.static:
-        return Case(program, target, None, kernels)
+        return VerifyCase(program, target, None, kernels)
     graph, missing = model_of(program, Path(what), asked.model), ""
     if graph is None:
         missing = f"the program's model {name!r} is not here; --model names it"
@@ -153,10 +153,10 @@ def read(what: str, machine: str | None, plan: Planning, asked: Running) -> Case
         missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
     if missing and (option := asked.given(kernels=True)):
         raise UsageError(f"{option} is for the run, and {missing}")
-    return Case(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
+    return VerifyCase(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
 
 
-def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> Case:
+def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> VerifyCase:
     """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
     from mcusim.api.simulate import plan_program
     from mcusim.machine import load_machine
@@ -172,7 +172,7 @@ def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> C
     if not asked.static:
         set_for(chosen.kernels)  # before the plan: a cost profile without code is planned for, and not run
     program = plan_program(graph, target, chosen)
-    return Case(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
+    return VerifyCase(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
 
 
 _MOST_SEEDS = 100_000

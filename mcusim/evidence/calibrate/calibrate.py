@@ -32,7 +32,7 @@ from mcusim.evidence.calibrate.least_squares import Array, Mask, Problem, Soluti
 from mcusim.evidence.calibrate.machine_file import machine_text, parent_of
 from mcusim.evidence.calibrate.measurements import Row, read_measurements
 from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter, candidates
-from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow, Left
+from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow, UnfittedKey
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.request.settings import MACHINE, expect, many
@@ -73,11 +73,11 @@ def calibrate(
     rig = Rig(target, rows, known, progress)
     rig.check()
     parameters, left = named_keys(named, known, rig) if named is not None else chosen_keys(known, rig)
-    solution = _Fit(rig, parameters).solve()
+    solution = _FitProblem(rig, parameters).solve()
     while flat := at_the_fit(parameters, solution):
         parameters, left = without(parameters, left, flat, named is not None)
-        solution = _Fit(rig, parameters).solve()
-    fit = _Fit(rig, parameters)
+        solution = _FitProblem(rig, parameters).solve()
+    fit = _FitProblem(rig, parameters)
     return fit.result(solution, Path(measurements), left, file)
 
 
@@ -89,7 +89,7 @@ def _overhead(machine: Machine, rows: Sequence[Row]) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _FitProblem:
     rig: Rig
     parameters: tuple[Parameter, ...]
 
@@ -139,7 +139,9 @@ class _Fit:
         values = [parameter.rounded(value) for parameter, value in zip(self.parameters, x, strict=True)]
         return np.clip(values, self.problem.low, self.problem.high)
 
-    def result(self, found: Solution, measurements: Path, left: tuple[Left, ...], output: Path | None) -> Calibration:
+    def result(
+        self, found: Solution, measurements: Path, left: tuple[UnfittedKey, ...], output: Path | None
+    ) -> Calibration:
         fitted = self._parameters(found)
         overhead = next((round(p.value) for p in fitted if p.key == OVERHEAD), None)
         return Calibration(

@@ -25,7 +25,7 @@ _WHOLE_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
-class _Played:
+class _ExperimentCost:
     """Core cycles of an experiment, and what its energy is computed from; of a program that is its time alone."""
 
     cycles: float
@@ -41,7 +41,7 @@ class Rig:
     parameters: Sequence[Parameter] = ()
     step: Callable[[object], object] | None = None
     _graphs: dict[str, Graph] = field(default_factory=dict)
-    _runs: dict[tuple[Experiment, tuple[tuple[str, str], ...]], _Played] = field(default_factory=dict)
+    _runs: dict[tuple[Experiment, tuple[tuple[str, str], ...]], _ExperimentCost] = field(default_factory=dict)
 
     @property
     def played(self) -> int:
@@ -102,7 +102,7 @@ class Rig:
         except InputError as error:
             raise UsageError(f"{row.where}: {error}") from None
 
-    def _play(self, row: Row, keys: Mapping[str, str]) -> _Played:
+    def _play(self, row: Row, keys: Mapping[str, str]) -> _ExperimentCost:
         timing = tuple(sorted((key, text) for key, text in keys.items() if not key.startswith("power.")))
         where = (row.experiment, timing)
         if where not in self._runs:
@@ -116,14 +116,14 @@ class Rig:
                 self.step(None)
         return self._runs[where]
 
-    def _network(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+    def _network(self, asked: Experiment, machine: Machine, overhead: str | None) -> _ExperimentCost:
         from mcusim.api.simulate import simulate_row
 
         result = simulate_row(self._graph(asked.model), machine, _settings(asked, overhead))
         run = result.run
         if run is None:
             raise UsageError(str(result.negative))
-        return _Played(run.cycles, usage(run, machine))
+        return _ExperimentCost(run.cycles, usage(run, machine))
 
     def _graph(self, model: str) -> Graph:
         from mcusim.model import load_model
@@ -139,7 +139,7 @@ class Rig:
         path = Path(asked.program)
         return path if path.suffix or path.exists() else program_path(asked.program, self.machine.core.isa)
 
-    def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _Played:
+    def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _ExperimentCost:
         from mcusim.api.emulate import emulate
 
         result = emulate(
@@ -152,7 +152,7 @@ class Rig:
         if result.stop.kind != "returned":
             text = result.stop.fault.text if result.stop.fault else f"it {result.stop.kind}"
             raise UsageError(f"the function did not return: {text}")
-        return _Played(result.profile.cycles, Usage(result.profile.cycles / machine.core.clock))
+        return _ExperimentCost(result.profile.cycles, Usage(result.profile.cycles / machine.core.clock))
 
 
 def _settings(asked: Experiment, overhead: str | None) -> Settings:

@@ -14,7 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.evidence.calibrate.experiments import Rig
 from mcusim.evidence.calibrate.least_squares import Array, Solution, confounded, independent
 from mcusim.evidence.calibrate.parameters import Parameter, parameter_of
-from mcusim.evidence.calibrate.result import HARDLY, Left
+from mcusim.evidence.calibrate.result import HARDLY, UnfittedKey
 from mcusim.units import quoted
 
 __all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]
@@ -26,7 +26,7 @@ MOST_KEYS = 16
 
 def named_keys(
     names: Sequence[str], known: tuple[Parameter, ...], rig: Rig
-) -> tuple[tuple[Parameter, ...], tuple[Left, ...]]:
+) -> tuple[tuple[Parameter, ...], tuple[UnfittedKey, ...]]:
     """The parameters of ``names``; UsageError for one that cannot be fitted, and for a fit that is not determined."""
     if not names:
         raise UsageError("no key to fit is named")
@@ -50,7 +50,7 @@ def named_keys(
     return found, ()
 
 
-def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter, ...], tuple[Left, ...]]:
+def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter, ...], tuple[UnfittedKey, ...]]:
     """The keys that the rows determine, and those that were left and why; UsageError when there is none."""
     taken = {key for row in rig.rows for key, _ in row.experiment.set}
     open_keys = tuple(p for p in known if p.default and p.key not in taken)
@@ -64,7 +64,7 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
     if not chosen:
         raise UsageError(f"under-determined: {_unseen(open_keys, effects, SMALL_EFFECT)}")
     left = [
-        Left(p.key, HARDLY if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
+        UnfittedKey(p.key, HARDLY if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
         for i, (p, effect) in enumerate(zip(open_keys, effects, strict=True))
         if i not in chosen
     ]
@@ -88,15 +88,15 @@ def at_the_fit(parameters: tuple[Parameter, ...], found: Solution) -> list[tuple
 
 
 def without(
-    parameters: tuple[Parameter, ...], left: tuple[Left, ...], flat: Sequence[tuple[Parameter, str]], named: bool
-) -> tuple[tuple[Parameter, ...], tuple[Left, ...]]:
+    parameters: tuple[Parameter, ...], left: tuple[UnfittedKey, ...], flat: Sequence[tuple[Parameter, str]], named: bool
+) -> tuple[tuple[Parameter, ...], tuple[UnfittedKey, ...]]:
     """``parameters`` less the ``flat`` ones, which join ``left``; UsageError if they were named or none remains."""
     out = [p for p, _ in flat]
     rest = tuple(p for p in parameters if p not in out)
     if named or not rest:
         reasons = "; ".join(f"{p.key}: {reason}; measure {p.sees}" for p, reason in flat)
         raise UsageError(f"under-determined: {reasons}")
-    return rest, (*left, *(Left(p.key, reason, p.sees) for p, reason in flat))
+    return rest, (*left, *(UnfittedKey(p.key, reason, p.sees) for p, reason in flat))
 
 
 def _spare(rig: Rig) -> int:

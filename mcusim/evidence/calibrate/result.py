@@ -13,7 +13,16 @@ from typing import Any
 
 from mcusim.text import columns, percent, wrapped
 
-__all__ = ["HARDLY", "Calibration", "Fitted", "FittedRow", "Left", "calibration_json", "calibration_table", "rms"]
+__all__ = [
+    "HARDLY",
+    "Calibration",
+    "Fitted",
+    "FittedRow",
+    "UnfittedKey",
+    "calibration_json",
+    "calibration_table",
+    "rms",
+]
 
 HARDLY = "hardly shows in any row"
 
@@ -70,7 +79,7 @@ class FittedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnfittedKey:
     """A key that was not fitted, why, and a measurement that would show it."""
 
     key: str
@@ -90,7 +99,7 @@ class Calibration:
     measurements: str
     parameters: tuple[Fitted, ...]
     residuals: tuple[FittedRow, ...]
-    left: tuple[Left, ...]
+    left: tuple[UnfittedKey, ...]
     machine_text: str = field(repr=False)
     overhead: int | None
     steps: int

@@ -16,7 +16,7 @@ from mcusim.evidence.published.runs import Published, PublishedRun, published
 from mcusim.evidence.published.validation_result import ValidationRow
 from mcusim.request.settings import NAME, expect
 
-__all__ = ["FIGURES", "STORED", "Outcome", "beside", "selected", "stored_outcomes", "stored_rows"]
+__all__ = ["FIGURES", "STORED", "StoredOutcome", "beside", "selected", "stored_outcomes", "stored_rows"]
 
 STORED = (
     "validation.json"  # the figures that ship, beside this file: by command, as scripts/evidence/validation wrote them
@@ -37,7 +37,7 @@ FIGURES = {  # the figure of a published quantity, and how many of its units one
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StoredOutcome:
     """``figures`` by name, or why there are none."""
 
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -59,18 +59,18 @@ def selected(source: str | None, board: str | None) -> list[Published]:
     return rows
 
 
-def beside(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> tuple[ValidationRow, ...]:
+def beside(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> tuple[ValidationRow, ...]:
     """``rows`` with what their runs gave, without a confidence."""
-    return tuple(_row(one, outcomes.get(one.run) or Outcome(reason=one.run.cannot)) for one in rows)
+    return tuple(_row(one, outcomes.get(one.run) or StoredOutcome(reason=one.run.cannot)) for one in rows)
 
 
-def stored_outcomes() -> dict[PublishedRun, Outcome]:
+def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
     """What ships with mcusim, for every run that can be done."""
     text = files("mcusim.evidence.published").joinpath(STORED).read_text(encoding="utf-8")
     figures: Mapping[str, Mapping[str, float]] = json.loads(text)
-    nothing = Outcome(reason="no figures of it ship; scripts/evidence/validation writes them")
+    nothing = StoredOutcome(reason="no figures of it ship; scripts/evidence/validation writes them")
     runs = (one.run for one in published() if one.run.cannot is None)
-    return {run: Outcome(figures[run.command]) if run.command in figures else nothing for run in runs}
+    return {run: StoredOutcome(figures[run.command]) if run.command in figures else nothing for run in runs}
 
 
 @cache
@@ -79,7 +79,7 @@ def stored_rows() -> tuple[ValidationRow, ...]:
     return beside(published(), stored_outcomes())
 
 
-def _row(one: Published, outcome: Outcome) -> ValidationRow:
+def _row(one: Published, outcome: StoredOutcome) -> ValidationRow:
     row, run = one.row, one.run
     figure, factor = FIGURES[row["quantity"], row["unit"]]
     simulated = outcome.figures.get(figure)

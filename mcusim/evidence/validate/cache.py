@@ -21,7 +21,7 @@ from math import isfinite
 from pathlib import Path
 
 from mcusim.evidence.published.runs import PublishedRun
-from mcusim.evidence.published.stored import FIGURES, Outcome
+from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.machine import load_machine
 
 __all__ = ["OutcomeCache", "cache_folder", "code_sha256", "package_versions"]
@@ -53,7 +53,7 @@ class OutcomeCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, run: PublishedRun, model_sha256: str) -> Outcome | None:
+    def get(self, run: PublishedRun, model_sha256: str) -> StoredOutcome | None:
         """What the run gave before; None when it did not, or rests on other things now."""
         path = self._path(run)
         try:
@@ -65,9 +65,9 @@ class OutcomeCache:
             return None
         names = {name for name, _ in FIGURES.values()}
         sound = isinstance(figures, dict) and all(k in names and _is_number(v) for k, v in figures.items())
-        return Outcome(figures) if known and sound and figures else None
+        return StoredOutcome(figures) if known and sound and figures else None
 
-    def put(self, run: PublishedRun, model_sha256: str, outcome: Outcome) -> None:
+    def put(self, run: PublishedRun, model_sha256: str, outcome: StoredOutcome) -> None:
         """Keep the figures that the run gave; why there are none is found out anew each time."""
         if outcome.reason is not None:
             return

@@ -18,8 +18,8 @@ from typing import Any
 
 __all__ = [
     "KINDS",
-    "Entry",
     "KernelError",
+    "LedgerEntry",
     "entries",
     "kernel_errors",
     "ledger_json",
@@ -46,7 +46,7 @@ if a test fails when it is exceeded. Whole runs against published measurements a
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """``kind`` is one of :data:`KINDS`. ``tests`` and ``error_tests`` are ``file::function`` below ``tests/``.
 
     The latter fail when ``error`` is exceeded, which is None where none is known. ``modules``: whose docstrings say
@@ -77,16 +77,16 @@ class KernelError:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[LedgerEntry, ...]:
     """All entries, by kind in the order of :data:`KINDS`."""
     data = tomllib.loads(files("mcusim.evidence.validate").joinpath("ledger.toml").read_text(encoding="utf-8"))
     return tuple(_entry(kind, name, table) for kind in KINDS for name, table in data[kind].items())
 
 
-def _entry(kind: str, name: str, table: dict[str, Any]) -> Entry:
+def _entry(kind: str, name: str, table: dict[str, Any]) -> LedgerEntry:
     lists = {key: tuple(table.get(key, ())) for key in ("modules", "tests", "error_tests")}
     error = table.get("error") if kind != "profile" or "error" in table else _fitted(name)
-    return Entry(kind, name, table["modelled"], table["left_out"], error=error, **lists)
+    return LedgerEntry(kind, name, table["modelled"], table["left_out"], error=error, **lists)
 
 
 def _fitted(profile: str) -> str | None:
@@ -135,7 +135,7 @@ def ledger_table() -> str:
     return "\n".join([*lines, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _lines(entry: LedgerEntry) -> Iterator[str]:
     pairs = [("modelled", entry.modelled), ("left out", entry.left_out), ("error", entry.error or "not known")]
     pairs.append(("tests", ", ".join(_shown(entry.tests))))
     pairs += [("error in", ", ".join(_shown(entry.error_tests)))] if entry.error_tests else []

@@ -10,14 +10,14 @@ from pathlib import Path
 from mcusim.errors import UsageError
 from mcusim.evidence.published.runs import PublishedRun
 
-__all__ = ["VARIABLE", "Found", "find", "models_folder"]
+__all__ = ["VARIABLE", "FoundModel", "find", "models_folder"]
 
 VARIABLE = "MCUSIM_MODELS"
 _LARGEST = 256 << 20  # the reader takes no larger file
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundModel:
     """What :func:`mcusim.model.load_model` takes, with the ``sha256`` of what it reads; or the ``reason`` why not."""
 
     model: str = ""
@@ -43,29 +43,29 @@ def models_folder(given: str | Path | None) -> Path | None:
     return Path(named)
 
 
-def find(run: PublishedRun, folder: Path | None) -> Found:
+def find(run: PublishedRun, folder: Path | None) -> FoundModel:
     """The model of ``run``; a file must be the published one, told by its sha256. Programs ship with the code."""
     if run.function:
-        return Found(run.model)
+        return FoundModel(run.model)
     if run.sha256 is None:
         from mcusim.model.zoo import parse_name
         from mcusim.model.zoo.builder import definition_sha256
 
         name = parse_name(run.model)
         assert name is not None, f"published_runs.toml: there is no network {run.model}"
-        return Found(run.model, definition_sha256(name, name.architecture))
+        return FoundModel(run.model, definition_sha256(name, name.architecture))
     if folder is None:
-        return Found(reason=f"no model files: they do not ship; --models DIR or {VARIABLE} names their folder")
+        return FoundModel(reason=f"no model files: they do not ship; --models DIR or {VARIABLE} names their folder")
     path = folder / run.model
     try:
         if not path.is_file():
-            return Found(reason=f"the folder of models has no {run.model}")
+            return FoundModel(reason=f"the folder of models has no {run.model}")
         sha256 = _sha256(path) if path.stat().st_size <= _LARGEST else "too large for it"
     except OSError as error:
-        return Found(reason=f"{run.model} cannot be read: {error.strerror}")
+        return FoundModel(reason=f"{run.model} cannot be read: {error.strerror}")
     if sha256 != run.sha256:
-        return Found(reason=f"{run.model} is another file than the published one (sha256 {run.sha256[:16]}…)")
-    return Found(str(path), sha256)
+        return FoundModel(reason=f"{run.model} is another file than the published one (sha256 {run.sha256[:16]}…)")
+    return FoundModel(str(path), sha256)
 
 
 def _sha256(path: Path) -> str:

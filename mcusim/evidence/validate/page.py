@@ -11,7 +11,7 @@ from typing import Any
 
 from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.table import in_base_unit, ran
-from mcusim.report.html.page import Figure, page, plain, table
+from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.text import percent, rounded
 
 __all__ = ["scatter", "validation_html"]
@@ -24,7 +24,7 @@ _ROOM = 1.3  # factor between the outermost points and the frame
 _GREY = "#7d8590"
 
 
-def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) -> Figure:
+def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) -> PlotFigure:
     """One point a row, on logarithmic axes of one range; a trace for each of ``boards`` and use.
 
     ``rows`` were run and have one unit; a board has the colour of its place in ``boards``. Not included: numbers of 0,
@@ -44,7 +44,7 @@ def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) 
             if found:
                 traces.append(_points(found, f"{board or 'no board'}: {use}", colour, symbol))
     unit = points[0][1] if points else ""
-    return Figure(caption, traces, _layout(low, high, plain(unit)), height=560)
+    return PlotFigure(caption, traces, _layout(low, high, plain(unit)), height=560)
 
 
 def _line(low: float, high: float, factor: float, dash: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def validation_html(validation: Validation) -> str:
 
     Equal validations give equal text. Not included: MACs and file sizes from the plots.
     """
-    parts: list[str | Figure] = [_lead(validation)]
+    parts: list[str | PlotFigure] = [_lead(validation)]
     boards = list(dict.fromkeys(row.board for row in validation.rows))
     for title, quantities in _PLOTS:
         rows = [row for row in validation.rows if row.quantity in quantities and row.simulated is not None]

@@ -9,7 +9,7 @@ from mcusim.api.plan_memory import memory, priced
 from mcusim.api.simulate import simulate_row
 from mcusim.errors import McusimError
 from mcusim.evidence.published.runs import PublishedRun
-from mcusim.evidence.published.stored import Outcome
+from mcusim.evidence.published.stored import StoredOutcome
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
 from mcusim.model import load_model
@@ -24,7 +24,7 @@ __all__ = ["perform"]
 DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's
 
 
-def perform(run: PublishedRun, model: str) -> Outcome:
+def perform(run: PublishedRun, model: str) -> StoredOutcome:
     """Do ``run``, whose model is the file or zoo network ``model``; what cannot be run is an outcome.
 
     Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
@@ -34,17 +34,17 @@ def perform(run: PublishedRun, model: str) -> Outcome:
     """
     try:
         if run.function:
-            return Outcome(_kept(_called(run)))
+            return StoredOutcome(_kept(_called(run)))
         if run.fidelity == "plan":
             found = memory(model, order=run.order, allocator=run.allocator)
-            return Outcome({"peak_bytes": float(found.placed.bytes)})
+            return StoredOutcome({"peak_bytes": float(found.placed.bytes)})
         graph = load_model(model)
         result = _simulated(run, graph)
         if result.negative is not None:
-            return Outcome(reason=str(result.negative))
-        return Outcome(_kept(_figures(run, model, graph, result)))
+            return StoredOutcome(reason=str(result.negative))
+        return StoredOutcome(_kept(_figures(run, model, graph, result)))
     except McusimError as error:
-        return Outcome(reason=str(error))
+        return StoredOutcome(reason=str(error))
 
 
 def _kept(figures: Mapping[str, float]) -> dict[str, float]:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from mcusim.evidence.published.confidence import row_confidence
 from mcusim.evidence.published.runs import Published, PublishedRun
-from mcusim.evidence.published.stored import Outcome, beside, selected, stored_outcomes
+from mcusim.evidence.published.stored import StoredOutcome, beside, selected, stored_outcomes
 from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
-from mcusim.evidence.validate.models import Found, find, models_folder
+from mcusim.evidence.validate.models import FoundModel, find, models_folder
 from mcusim.evidence.validate.run import perform
 from mcusim.processes import deaf, pool, processes
 from mcusim.request.settings import expect
@@ -66,13 +66,13 @@ def validate(
     return _assembled(rows, outcomes)
 
 
-def _known(found: Mapping[PublishedRun, Found], kept: OutcomeCache | None) -> dict[PublishedRun, Outcome]:
+def _known(found: Mapping[PublishedRun, FoundModel], kept: OutcomeCache | None) -> dict[PublishedRun, StoredOutcome]:
     """What need not be run: it was, or its model is not here."""
     outcomes = {}
     for run, model in found.items():
         known = kept.get(run, model.sha256) if kept is not None and model.reason is None else None
         if known is not None or model.reason is not None:
-            outcomes[run] = known or Outcome(reason=model.reason)
+            outcomes[run] = known or StoredOutcome(reason=model.reason)
     return outcomes
 
 
@@ -84,7 +84,7 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
     return _assembled(selected(source, board), stored_outcomes())
 
 
-def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, Outcome]) -> Validation:
+def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
     found = (replace(row, confidence=row_confidence(row)) for row in beside(rows, outcomes))
     runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
     figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
@@ -97,7 +97,7 @@ def _order(rows: Sequence[Published]) -> list[PublishedRun]:
     return sorted(runs, key=lambda run: run.place)
 
 
-def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Generator[tuple[PublishedRun, Outcome]]:
+def _performed(waiting: Mapping[PublishedRun, FoundModel], jobs: int) -> Generator[tuple[PublishedRun, StoredOutcome]]:
     """Each run with what came of it, as they end."""
     count = min(jobs, len(waiting))
     if count <= 1:
@@ -106,7 +106,7 @@ def _performed(waiting: Mapping[PublishedRun, Found], jobs: int) -> Generator[tu
         return
     with pool(count, "the validation") as workers:
         with deaf():  # the first runs start the processes
-            futures: dict[Future[Outcome], PublishedRun] = {
+            futures: dict[Future[StoredOutcome], PublishedRun] = {
                 workers.submit(perform, run, model.model): run for run, model in waiting.items()
             }
         for future in as_completed(futures):

@@ -19,9 +19,9 @@ def build(name: ZooName) -> Graph:
     :func:`mcusim.model.zoo.builder.estimate_file_bytes`.
     """
     from mcusim.model.zoo.builder import build_layers, estimate_file_bytes
-    from mcusim.model.zoo.quantization import Calibration
+    from mcusim.model.zoo.quantization import ZooQuantizer
 
-    graph = Calibration(build_layers(replace(name, pads=False))).run()
+    graph = ZooQuantizer(build_layers(replace(name, pads=False))).run()
     if name.pads:
         from mcusim.model.explicit_pads import with_pads
         from mcusim.model.zoo.builder import definition_sha256

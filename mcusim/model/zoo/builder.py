@@ -48,7 +48,7 @@ def scale_channels(channels: int, factor: Fraction, rounding: str) -> int:
     return near if near >= exact * 9 / 10 else near + 8
 
 
-class Builder:
+class GraphBuilder:
     """Appends operators one after another; ``current`` is the tensor the next one reads."""
 
     def __init__(self, name: ZooName) -> None:
@@ -188,7 +188,7 @@ def definition_sha256(name: ZooName, architecture: Architecture) -> str:
 
 def build_layers(name: ZooName) -> Graph:
     """The network's operators with filters, without scales and with biases of zero."""
-    builder = Builder(name)
+    builder = GraphBuilder(name)
     builder.build()
     return Graph(
         name=str(name),

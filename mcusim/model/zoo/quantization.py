@@ -32,7 +32,7 @@ SAME_SCALE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "RESHAPE")
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """Real values a tensor must hold: 0 to ``high``, or -``high`` to ``high`` when ``signed``."""
 
     high: float
@@ -48,13 +48,13 @@ def snap(value: float) -> float:
     return float(np.float32(2.0 ** (math.ceil(16 * math.log2(value)) / 16))) if value > 0 else 1.0
 
 
-class Calibration:
+class ZooQuantizer:
     """Runs a graph once and keeps every tensor's range, every filter's scales and every bias in real numbers."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.values: dict[int, Array] = {}
-        self.ranges: dict[int, Range] = {}
+        self.ranges: dict[int, ValueRange] = {}
         self.scales: dict[int, Array] = {}
         self.biases: dict[int, Array] = {}
 
@@ -62,7 +62,7 @@ class Calibration:
         start = self.graph.inputs[0]
         rng = self._random("calibration")
         self.values[start] = rng.uniform(-1, 1, self.graph.tensors[start].shape[1:]).astype(np.float32)
-        self.ranges[start] = Range(INPUT_SCALE * 127, signed=True)
+        self.ranges[start] = ValueRange(INPUT_SCALE * 127, signed=True)
         for op in self.graph.operators:
             self._weighted(op) if op.type in WEIGHTED else self._unweighted(op)
         self._join()
@@ -101,18 +101,18 @@ class Calibration:
         if op.type in SAME_SCALE:
             self.ranges[op.outputs[0]] = self.ranges[data[0]]
         elif op.type == "SOFTMAX":
-            self.ranges[op.outputs[0]] = Range(255 / 256, signed=False)
+            self.ranges[op.outputs[0]] = ValueRange(255 / 256, signed=False)
 
     def _keep(self, tensor: int, value: Array, signed: bool) -> None:
         self.values[tensor] = value
-        self.ranges[tensor] = Range(snap(HEADROOM * float(np.quantile(np.abs(value), QUANTILE))), signed)
+        self.ranges[tensor] = ValueRange(snap(HEADROOM * float(np.quantile(np.abs(value), QUANTILE))), signed)
 
     def _join(self) -> None:
         """A CONCATENATION copies bytes: its inputs and its output take the widest range among them."""
         for op in self.graph.operators:
             if op.type == "CONCATENATION":
                 parts = [self.ranges[i] for i in (*op.inputs, *op.outputs)]
-                widest = Range(max(r.high for r in parts), any(r.signed for r in parts))
+                widest = ValueRange(max(r.high for r in parts), any(r.signed for r in parts))
                 self.ranges |= dict.fromkeys((*op.inputs, *op.outputs), widest)
 
     def _quantized(self) -> Graph:

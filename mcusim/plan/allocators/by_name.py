@@ -12,14 +12,14 @@ from itertools import accumulate
 from time import monotonic
 
 from mcusim.errors import UsageError
-from mcusim.plan.allocators.dynamic import Move, Moves, dynamic
-from mcusim.plan.allocators.greedy import Arena, Block, align_up, greedy_by_size, live_bytes
+from mcusim.plan.allocators.dynamic import BufferMove, Moves, dynamic
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes
 from mcusim.plan.allocators.optimal import optimal
 
 __all__ = ["ALLOCATORS", "Placed", "allocate", "linear"]
 
 
-def linear(blocks: Sequence[Block], align: int = 16) -> Arena:
+def linear(blocks: Sequence[ArenaBlock], align: int = 16) -> Arena:
     """TFLM's LinearMemoryPlanner: the blocks one behind the other in the order given, each in a place of its own.
 
     ``Arena.bytes`` is the sum of all aligned sizes: what an engine needs that never reclaims a tensor (the static
@@ -45,7 +45,7 @@ class Placed:
     bytes: int
     bound: int
     places: Places
-    moves: tuple[Move, ...]
+    moves: tuple[BufferMove, ...]
     seconds: float
 
     @property
@@ -63,7 +63,7 @@ class Placed:
         places = self.places[block]
         return places[bisect_right(places, step, key=lambda place: place[0]) - 1][1]
 
-    def tops(self, blocks: Sequence[Block], steps: int) -> tuple[int, ...]:
+    def tops(self, blocks: Sequence[ArenaBlock], steps: int) -> tuple[int, ...]:
         """The first byte behind the ``blocks`` in use at each step; 0 where there is none."""
         found = [0] * steps
         for i, b in enumerate(blocks):
@@ -79,7 +79,7 @@ class Placed:
         return tuple(places[0][1] for places in self.places)
 
 
-def allocate(blocks: Sequence[Block], allocator: str, align: int = 16, seconds: float = 10.0) -> Placed:
+def allocate(blocks: Sequence[ArenaBlock], allocator: str, align: int = 16, seconds: float = 10.0) -> Placed:
     """Place ``blocks`` with one of :data:`ALLOCATORS`; ``seconds`` limits the search of ``optimal``.
 
     The bound is the peak of live aligned bytes, or what ``optimal`` proves on top of it for blocks that do not move.
@@ -94,36 +94,36 @@ def allocate(blocks: Sequence[Block], allocator: str, align: int = 16, seconds: 
     return Placed(allocator, align, bytes_, bound, places, moves, monotonic() - began)
 
 
-_Result = tuple[int, int, Places, tuple[Move, ...]]
+_Result = tuple[int, int, Places, tuple[BufferMove, ...]]
 
 
-def _linear(blocks: Sequence[Block], align: int, _: float) -> _Result:
+def _linear(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
     return _fixed(blocks, linear(blocks, align), _floor(blocks, align))
 
 
-def _greedy(blocks: Sequence[Block], align: int, _: float) -> _Result:
+def _greedy(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
     return _fixed(blocks, greedy_by_size(blocks, align), _floor(blocks, align))
 
 
-def _optimal(blocks: Sequence[Block], align: int, seconds: float) -> _Result:
+def _optimal(blocks: Sequence[ArenaBlock], align: int, seconds: float) -> _Result:
     found = optimal(blocks, align, seconds)
     return _fixed(blocks, found.arena, found.bound)
 
 
-def _dynamic(blocks: Sequence[Block], align: int, _: float) -> _Result:
+def _dynamic(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
     found: Moves = dynamic(blocks, align)
     return found.bytes, _floor(blocks, align), found.places, found.moves
 
 
-def _fixed(blocks: Sequence[Block], arena: Arena, bound: int) -> _Result:
+def _fixed(blocks: Sequence[ArenaBlock], arena: Arena, bound: int) -> _Result:
     return arena.bytes, bound, tuple(((b.first, at),) for b, at in zip(blocks, arena.offsets, strict=True)), ()
 
 
-def _floor(blocks: Sequence[Block], align: int) -> int:
-    return max(live_bytes([Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
+def _floor(blocks: Sequence[ArenaBlock], align: int) -> int:
+    return max(live_bytes([ArenaBlock(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
 
 
-ALLOCATORS: dict[str, Callable[[Sequence[Block], int, float], _Result]] = {
+ALLOCATORS: dict[str, Callable[[Sequence[ArenaBlock], int, float], _Result]] = {
     "linear": _linear,
     "greedy": _greedy,
     "dynamic": _dynamic,

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcusim.errors import UsageError
-from mcusim.plan.allocators.greedy import Block, align_up, live_bytes
+from mcusim.plan.allocators.greedy import ArenaBlock, align_up, live_bytes
 
-__all__ = ["MOST_MOVES", "Move", "Moves", "dynamic", "moves_at_most"]
+__all__ = ["MOST_MOVES", "BufferMove", "Moves", "dynamic", "moves_at_most"]
 
 MOST_MOVES = 1_000_000  # a move and what is known of it take some 200 B
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class BufferMove:
     """After step ``step``, ``bytes`` bytes of block ``block`` go from offset ``source`` down to offset ``target``.
 
     The two ranges may overlap: the copy is a memmove, lowest byte first.
@@ -37,7 +37,7 @@ class Moves:
     """
 
     places: tuple[tuple[tuple[int, int], ...], ...]
-    moves: tuple[Move, ...]
+    moves: tuple[BufferMove, ...]
     bytes: int
 
     def offset(self, block: int, step: int) -> int:
@@ -51,7 +51,7 @@ class Moves:
         return sum(move.bytes for move in self.moves)
 
 
-def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
+def dynamic(blocks: Sequence[ArenaBlock], align: int = 16) -> Moves:
     """Liberis & Lane 2019, section 4: "moving all tensor buffers to the start of the memory region as much as possible
     after the execution of every operator".
 
@@ -75,7 +75,7 @@ def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
         raise UsageError(f"the dynamic allocator could make {most:,} moves here; it does up to {MOST_MOVES:,}")
     sizes = [align_up(b.bytes, align) for b in blocks]
     places: list[list[tuple[int, int]]] = [[] for _ in blocks]
-    moves: list[Move] = []
+    moves: list[BufferMove] = []
     live: list[int] = []  # by rising offset, without gaps while a step runs
     end = peak = 0
     for step, born in _births(blocks):
@@ -88,13 +88,13 @@ def dynamic(blocks: Sequence[Block], align: int = 16) -> Moves:
     return Moves(tuple(map(tuple, places)), tuple(moves), peak)
 
 
-def moves_at_most(blocks: Sequence[Block]) -> int:
+def moves_at_most(blocks: Sequence[ArenaBlock]) -> int:
     """A bound on the moves that :func:`dynamic` makes: the blocks alive, summed over the steps at which it looks."""
-    counts = live_bytes([Block(1, b.first, b.last) for b in blocks])
+    counts = live_bytes([ArenaBlock(1, b.first, b.last) for b in blocks])
     return sum(counts[step] for step, _ in _births(blocks))
 
 
-def _births(blocks: Sequence[Block]) -> list[tuple[int, list[int]]]:
+def _births(blocks: Sequence[ArenaBlock]) -> list[tuple[int, list[int]]]:
     """Every step at which a block is born or dies, with the blocks born at it."""
     steps: dict[int, list[int]] = {step: [] for b in blocks for step in (b.first, b.last)}
     for i, b in enumerate(blocks):
@@ -107,8 +107,8 @@ def _compact(
     live: Sequence[int],
     sizes: Sequence[int],
     places: Sequence[list[tuple[int, int]]],
-    moves: list[Move],
-    blocks: Sequence[Block],
+    moves: list[BufferMove],
+    blocks: Sequence[ArenaBlock],
 ) -> int:
     """Moves the ``live`` blocks together after ``step``; the first byte behind them."""
     end = 0
@@ -117,6 +117,6 @@ def _compact(
         if source != end:
             places[i].append((step + 1, end))
             if blocks[i].bytes:
-                moves.append(Move(step, i, source, end, blocks[i].bytes))
+                moves.append(BufferMove(step, i, source, end, blocks[i].bytes))
         end += sizes[i]
     return end

@@ -18,12 +18,12 @@ from itertools import pairwise
 from math import gcd
 from time import monotonic
 
-from mcusim.plan.allocators.greedy import Block, gap
+from mcusim.plan.allocators.greedy import ArenaBlock, gap
 
 __all__ = ["Fit", "Limit", "fit", "peel", "put_back"]
 
 
-def peel(blocks: Sequence[Block], height: int) -> tuple[list[int], list[int]]:
+def peel(blocks: Sequence[ArenaBlock], height: int) -> tuple[list[int], list[int]]:
     """The blocks that need a search at ``height`` bytes, and the others in the order in which they were taken away.
 
     A block of ``s`` bytes whose ``n`` neighbours (those alive with it) have ``t`` bytes together finds a gap wherever
@@ -52,14 +52,14 @@ def peel(blocks: Sequence[Block], height: int) -> tuple[list[int], list[int]]:
     return sorted(left), easy
 
 
-def put_back(blocks: Sequence[Block], easy: Sequence[int], offsets: dict[int, int]) -> None:
+def put_back(blocks: Sequence[ArenaBlock], easy: Sequence[int], offsets: dict[int, int]) -> None:
     """Adds an offset for each of the ``easy`` blocks, last taken first, to those in ``offsets``: the first gap."""
     for i in reversed(easy):
         alive = sorted((at, at + blocks[j].bytes) for j, at in offsets.items() if _together(blocks[i], blocks[j]))
         offsets[i] = gap(alive, blocks[i].bytes)
 
 
-def _together(a: Block, b: Block) -> bool:
+def _together(a: ArenaBlock, b: ArenaBlock) -> bool:
     return a.first <= b.last and b.first <= a.last
 
 
@@ -80,7 +80,7 @@ class _Sections:
     twin: tuple[int, ...]
 
     @staticmethod
-    def of(blocks: Sequence[Block]) -> _Sections:
+    def of(blocks: Sequence[ArenaBlock]) -> _Sections:
         """Sections of ``blocks``, which are given by rising ``first`` and not empty."""
         ends = sorted(b.last for b in blocks)
         births = sorted({b.first for b in blocks})
@@ -122,7 +122,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _PartialPlacement:
     """Blocks still to place (``left``, rising), the skyline from section ``low`` on, and the placement made last."""
 
     left: tuple[int, ...]
@@ -131,7 +131,7 @@ class _State:
     latest: tuple[int, int]  # (offset, block)
 
 
-def fit(blocks: Sequence[Block], height: int, limit: Limit) -> Fit:
+def fit(blocks: Sequence[ArenaBlock], height: int, limit: Limit) -> Fit:
     """Offsets for all ``blocks`` (by rising ``first``, sizes > 0) below ``height`` bytes, or proof that there are none.
 
     Blocks that fit wherever the others are (:func:`peel`) come last. The rest is searched depth-first over skyline
@@ -140,7 +140,7 @@ def fit(blocks: Sequence[Block], height: int, limit: Limit) -> Fit:
     Not modelled: alignment (sizes must be aligned, then offsets are).
     """
     hard, easy = peel(blocks, height)
-    search = _Search(_Sections.of([blocks[i] for i in hard]), height)
+    search = _HeightSearch(_Sections.of([blocks[i] for i in hard]), height)
     answer = _run(search, limit)
     if not answer:
         return Fit(answer)
@@ -149,7 +149,7 @@ def fit(blocks: Sequence[Block], height: int, limit: Limit) -> Fit:
     return Fit(True, tuple(offsets[i] for i in range(len(blocks))))
 
 
-def _run(search: _Search, limit: Limit) -> bool | None:
+def _run(search: _HeightSearch, limit: Limit) -> bool | None:
     """Whether the blocks of ``search`` fit; a stack of generators, so that depth is not bound by Python's own stack."""
     stack = [search.solve(search.start())]
     answer: bool | None = None
@@ -167,7 +167,7 @@ def _run(search: _Search, limit: Limit) -> bool | None:
     return answer
 
 
-class _Search:
+class _HeightSearch:
     """One search at one height; ``offsets`` is filled when it succeeds."""
 
     def __init__(self, sections: _Sections, height: int) -> None:
@@ -177,12 +177,12 @@ class _Search:
         self.failed: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int]] = {}
         self.room = REMEMBERED
 
-    def start(self) -> _State:
+    def start(self) -> _PartialPlacement:
         """Nothing placed yet."""
         width = max(self.sections.last, default=-1) + 1
-        return _State(tuple(range(len(self.offsets))), 0, (0,) * width, (0, -1))
+        return _PartialPlacement(tuple(range(len(self.offsets))), 0, (0,) * width, (0, -1))
 
-    def solve(self, state: _State) -> Generator[_State, bool, bool]:
+    def solve(self, state: _PartialPlacement) -> Generator[_PartialPlacement, bool, bool]:
         """Yields the states whose answer it needs; returns whether the blocks left fit."""
         parts = self._parts(state)
         if len(parts) != 1:
@@ -205,7 +205,7 @@ class _Search:
         self._remember(key, state.latest)
         return False
 
-    def _parts(self, state: _State) -> list[_State]:
+    def _parts(self, state: _PartialPlacement) -> list[_PartialPlacement]:
         """``state`` cut where no block left lives on from one section to the next."""
         first, last = self.sections.first, self.sections.last
         groups: list[tuple[int, int, list[int]]] = []  # (first section, last section, blocks)
@@ -217,16 +217,16 @@ class _Search:
             else:
                 groups.append((first[i], last[i], [i]))
         return [
-            _State(tuple(members), low, state.skyline[low - state.low : high + 1 - state.low], state.latest)
+            _PartialPlacement(tuple(members), low, state.skyline[low - state.low : high + 1 - state.low], state.latest)
             for low, high, members in groups
         ]
 
-    def _lowest(self, state: _State) -> dict[int, int]:
+    def _lowest(self, state: _PartialPlacement) -> dict[int, int]:
         """Offset of each block left if it were the next one."""
         first, last, low = self.sections.first, self.sections.last, state.low
         return {i: max(state.skyline[first[i] - low : last[i] + 1 - low]) for i in state.left}
 
-    def _raised(self, state: _State, lowest: dict[int, int]) -> tuple[int, ...] | None:
+    def _raised(self, state: _PartialPlacement, lowest: dict[int, int]) -> tuple[int, ...] | None:
         """The skyline up to where the blocks left can begin at all; None when they do not fit above it."""
         sections, low, height = self.sections, state.low, self.height
         total = [0] * len(state.skyline)
@@ -244,7 +244,7 @@ class _Search:
             return None
         return tuple(raised)
 
-    def _candidates(self, state: _State, lowest: dict[int, int]) -> list[int]:
+    def _candidates(self, state: _PartialPlacement, lowest: dict[int, int]) -> list[int]:
         """Blocks that may come next: none that leaves room below itself for another one, and twins in order.
 
         Of equal offsets the earliest life is first, so that what is tried again stays close in time to what failed.
@@ -256,11 +256,11 @@ class _Search:
         ]
         return sorted(able, key=lambda i: (lowest[i], sections.first[i], -sections.sizes[i], i))
 
-    def _placed(self, state: _State, skyline: tuple[int, ...], i: int, offset: int) -> _State:
+    def _placed(self, state: _PartialPlacement, skyline: tuple[int, ...], i: int, offset: int) -> _PartialPlacement:
         first, end = self.sections.first[i] - state.low, self.sections.last[i] + 1 - state.low
         roof = (offset + self.sections.sizes[i],) * (end - first)
         left = tuple(j for j in state.left if j != i)
-        return _State(left, state.low, skyline[:first] + roof + skyline[end:], (offset, i))
+        return _PartialPlacement(left, state.low, skyline[:first] + roof + skyline[end:], (offset, i))
 
     def _remember(self, key: tuple[tuple[int, ...], tuple[int, ...]], latest: tuple[int, int]) -> None:
         self.room -= len(key[0]) + len(key[1])

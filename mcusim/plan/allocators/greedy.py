@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Arena", "Block", "align_up", "gap", "greedy_by_size", "live_bytes", "plan_arena"]
+__all__ = ["Arena", "ArenaBlock", "align_up", "gap", "greedy_by_size", "live_bytes", "plan_arena"]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ArenaBlock:
     """A buffer of ``bytes`` bytes, alive at steps ``first`` to ``last``, both inclusive."""
 
     bytes: int
@@ -35,7 +35,7 @@ def align_up(value: int, align: int) -> int:
     return -(-value // align) * align
 
 
-def greedy_by_size(blocks: Sequence[Block], align: int = 16, fixed: Mapping[int, int] | None = None) -> Arena:
+def greedy_by_size(blocks: Sequence[ArenaBlock], align: int = 16, fixed: Mapping[int, int] | None = None) -> Arena:
     """TFLM's GreedyMemoryPlanner: by falling aligned size (equal sizes: last first), first gap large enough.
 
     The TFLM planner fills its list from the tail before a stable sort, hence the order of equal sizes; give the blocks
@@ -46,7 +46,7 @@ def greedy_by_size(blocks: Sequence[Block], align: int = 16, fixed: Mapping[int,
     return _place(sized, _by_size(sized), best_fit=False, fixed=fixed)
 
 
-def plan_arena(blocks: Sequence[Block], align: int = 16) -> Arena:
+def plan_arena(blocks: Sequence[ArenaBlock], align: int = 16) -> Arena:
     """The smallest arena found for ``blocks``; every offset is a multiple of ``align`` and live blocks never overlap.
 
     Deterministic, O(n^2) per order tried and at most twelve tries; it stops at the first that reaches the lower bound
@@ -81,7 +81,7 @@ def gap(alive: Sequence[tuple[int, int]], needed: int, best_fit: bool = False) -
     return choice if choice >= 0 else free
 
 
-def live_bytes(blocks: Sequence[Block]) -> list[int]:
+def live_bytes(blocks: Sequence[ArenaBlock]) -> list[int]:
     """Sum of the blocks alive at each step, from step 0 to the last one."""
     steps = max((b.last for b in blocks), default=-1) + 1
     change = [0] * (steps + 1)
@@ -95,18 +95,18 @@ def live_bytes(blocks: Sequence[Block]) -> list[int]:
     return total
 
 
-def _aligned(blocks: Sequence[Block], align: int) -> list[Block]:
-    return [Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]
+def _aligned(blocks: Sequence[ArenaBlock], align: int) -> list[ArenaBlock]:
+    return [ArenaBlock(align_up(b.bytes, align), b.first, b.last) for b in blocks]
 
 
-def _by_size(blocks: Sequence[Block]) -> list[int]:
+def _by_size(blocks: Sequence[ArenaBlock]) -> list[int]:
     return sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, -i))
 
 
-def _orders(blocks: Sequence[Block]) -> Iterable[Callable[[], list[int]]]:
+def _orders(blocks: Sequence[ArenaBlock]) -> Iterable[Callable[[], list[int]]]:
     """Orders of placement, each computed when it is asked for; TFLM's first."""
 
-    def sort(key: Callable[[Block], tuple[int, ...]]) -> Callable[[], list[int]]:
+    def sort(key: Callable[[ArenaBlock], tuple[int, ...]]) -> Callable[[], list[int]]:
         return lambda: sorted(range(len(blocks)), key=lambda i: (*key(blocks[i]), i))
 
     yield lambda: _by_size(blocks)
@@ -117,7 +117,7 @@ def _orders(blocks: Sequence[Block]) -> Iterable[Callable[[], list[int]]]:
     yield sort(lambda b: (-b.bytes * (b.last - b.first + 1),))
 
 
-def _by_breadth(blocks: Sequence[Block]) -> list[int]:
+def _by_breadth(blocks: Sequence[ArenaBlock]) -> list[int]:
     """Steps by falling live bytes; at each step its blocks by falling size, those already listed left out."""
     live = live_bytes(blocks)
     at: list[list[int]] = [[] for _ in live]
@@ -132,7 +132,7 @@ def _by_breadth(blocks: Sequence[Block]) -> list[int]:
 
 
 def _place(
-    blocks: Sequence[Block], order: Sequence[int], best_fit: bool, fixed: Mapping[int, int] | None = None
+    blocks: Sequence[ArenaBlock], order: Sequence[int], best_fit: bool, fixed: Mapping[int, int] | None = None
 ) -> Arena:
     """Each block of ``order`` into the first (or the smallest) gap among the placed blocks alive with it."""
     held = fixed or {}

@@ -10,7 +10,7 @@ from math import gcd
 from time import monotonic
 
 from mcusim.plan.allocators.exact_search import Limit, fit
-from mcusim.plan.allocators.greedy import Arena, Block, align_up, live_bytes, plan_arena
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, live_bytes, plan_arena
 
 __all__ = ["Optimum", "optimal"]
 
@@ -36,7 +36,7 @@ class Optimum:
         return self.arena.bytes - self.bound
 
 
-def optimal(blocks: Sequence[Block], align: int = 16, seconds: float = 10.0) -> Optimum:
+def optimal(blocks: Sequence[ArenaBlock], align: int = 16, seconds: float = 10.0) -> Optimum:
     """The smallest arena for ``blocks``, or the smallest found within ``seconds`` with a proven lower bound.
 
     Dynamic storage allocation is NP-hard. The start is :func:`plan_arena` and the peak of live aligned bytes; parts of
@@ -49,7 +49,7 @@ def optimal(blocks: Sequence[Block], align: int = 16, seconds: float = 10.0) -> 
     """
     start = monotonic()
     used = sorted((i for i, b in enumerate(blocks) if b.bytes), key=lambda i: (blocks[i].first, blocks[i].last, i))
-    sized = [Block(align_up(blocks[i].bytes, align), blocks[i].first, blocks[i].last) for i in used]
+    sized = [ArenaBlock(align_up(blocks[i].bytes, align), blocks[i].first, blocks[i].last) for i in used]
     offsets = [0] * len(blocks)
     parts = [_Part(sized[low:high], used[low:high]) for low, high in _cuts(sized)]
     bound = max((part.bound for part in parts), default=0)
@@ -64,7 +64,7 @@ def optimal(blocks: Sequence[Block], align: int = 16, seconds: float = 10.0) -> 
     return Optimum(Arena(tuple(offsets), total), bound, states, monotonic() - start)
 
 
-def _cuts(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+def _cuts(blocks: Sequence[ArenaBlock]) -> list[tuple[int, int]]:
     """Ranges of ``blocks`` (by rising ``first``) such that no block of one lives together with one of another."""
     cuts, last = [], -1
     for i, b in enumerate(blocks):
@@ -77,7 +77,7 @@ def _cuts(blocks: Sequence[Block]) -> list[tuple[int, int]]:
 class _Part:
     """Blocks that hang together in time: ``index`` names them, ``arena`` is the best known, ``bound`` is proven."""
 
-    def __init__(self, blocks: Sequence[Block], index: Sequence[int]) -> None:
+    def __init__(self, blocks: Sequence[ArenaBlock], index: Sequence[int]) -> None:
         self.index = index
         self.blocks = blocks
         self.bound = max(live_bytes(blocks))
@@ -117,7 +117,7 @@ class _Part:
         return states
 
 
-def _top(blocks: Sequence[Block], offsets: Sequence[int]) -> int:
+def _top(blocks: Sequence[ArenaBlock], offsets: Sequence[int]) -> int:
     return max(offset + b.bytes for offset, b in zip(offsets, blocks, strict=True))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcusim.model.graph import Graph, Operator
-from mcusim.plan.allocators.greedy import Block, greedy_by_size
+from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 
 __all__ = ["Request", "scratch_bytes", "tflm_head", "tflm_requests"]
 
@@ -27,7 +27,7 @@ class Request:
 
     name: str
     kind: Literal["activation", "unused", "scratch"]
-    block: Block
+    block: ArenaBlock
     tensor: int | None = None
 
 
@@ -59,11 +59,11 @@ def tflm_requests(graph: Graph) -> tuple[Request, ...]:
         if t.constant or t.bytes == 0:
             continue
         kind: Literal["activation", "unused"] = "activation" if t.index in last else "unused"
-        block = Block(t.bytes, first.get(t.index, _NOBODY), last.get(t.index, _NOBODY))
+        block = ArenaBlock(t.bytes, first.get(t.index, _NOBODY), last.get(t.index, _NOBODY))
         found.append(Request(t.name, kind, block, t.index))
     for step, op in enumerate(graph.operators, _FIRST):
         for name, size in scratch_bytes(graph, op):
-            found.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", Block(size, step, step)))
+            found.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", ArenaBlock(size, step, step)))
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.greedy import Block, live_bytes
+from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting, weights_bytes
 from mcusim.plan.liveness.lifetimes import lifetimes
 
@@ -40,9 +40,9 @@ class Timeline:
     residents: tuple[Resident, ...]
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[ArenaBlock, ...]:
         """The residents as buffers to place."""
-        return tuple(Block(r.bytes, r.first, r.last) for r in self.residents)
+        return tuple(ArenaBlock(r.bytes, r.first, r.last) for r in self.residents)
 
     @cached_property
     def usage(self) -> tuple[int, ...]:

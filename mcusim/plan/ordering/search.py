@@ -72,14 +72,14 @@ def optimal_order(graph: Graph, seconds: float = 60.0, accounting: Accounting | 
 
 
 @dataclass(slots=True)
-class State:
+class SearchState:
     """``done`` has run, ``ready`` can run now, ``live`` bytes are alive; ``run`` are the operators since ``since``."""
 
     done: int
     ready: int
     live: int
     peak: int
-    since: State | None
+    since: SearchState | None
     run: tuple[int, ...]
 
 
@@ -106,7 +106,7 @@ class Search:
         p = self.p
         floor = max(enough, *(self.needs[i] for i in members(part)))
         ready = sum(1 << i for i in members(part) if p.before[i] & ~self.done == 0)
-        first = State(self.done, ready, self.live, floor, None, ())
+        first = SearchState(self.done, ready, self.live, floor, None, ())
         goal, bound = self.done | part, floor
         best = self._beams(first, part, goal, self._first(first, part, goal), floor, BEAMS)
         sets = Sets([(floor, 0, 0, self._settled(first, part))], {})
@@ -124,7 +124,7 @@ class Search:
     def _late(self) -> bool:
         return time.monotonic() > self.until
 
-    def _bytes(self, state: State, i: int) -> tuple[int, int]:
+    def _bytes(self, state: SearchState, i: int) -> tuple[int, int]:
         """Bytes alive while operator ``i`` runs next, and behind it."""
         p = self.p
         left = ~(state.done | 1 << i)
@@ -138,7 +138,7 @@ class Search:
                 break
         return working, state.live + p.results[i] - freed - (0 if state.done else p.unread)
 
-    def _after(self, state: State, i: int, part: int) -> State:
+    def _after(self, state: SearchState, i: int, part: int) -> SearchState:
         """``state`` when operator ``i`` has run."""
         p = self.p
         working, live = self._bytes(state, i)
@@ -146,9 +146,9 @@ class Search:
         for j in members(p.after[i] & part):
             if p.before[j] & ~done == 0:
                 ready |= 1 << j
-        return State(done, ready, live, max(state.peak, working), state, (i,))
+        return SearchState(done, ready, live, max(state.peak, working), state, (i,))
 
-    def _settled(self, state: State, part: int) -> State:
+    def _settled(self, state: SearchState, part: int) -> SearchState:
         """``state`` after all operators that can only help: within its peak, and freeing what they make."""
         run: list[int] = []
         one, again = state, True
@@ -161,9 +161,9 @@ class Search:
                     run.append(i)
                     one, again = self._after(one, i, part), True
                     break
-        return State(one.done, one.ready, one.live, one.peak, state.since, (*state.run, *run)) if run else state
+        return SearchState(one.done, one.ready, one.live, one.peak, state.since, (*state.run, *run)) if run else state
 
-    def _first(self, first: State, part: int, goal: int) -> State:
+    def _first(self, first: SearchState, part: int, goal: int) -> SearchState:
         """A quick order: always the operator with the least peak, then the least that is alive; past the grace as
         stored."""
         state = self._settled(first, part)
@@ -174,7 +174,9 @@ class Search:
             state = self._after(state, i, part)
         return state
 
-    def _beams(self, first: State, part: int, goal: int, best: State, bound: int, widths: Sequence[int]) -> State:
+    def _beams(
+        self, first: SearchState, part: int, goal: int, best: SearchState, bound: int, widths: Sequence[int]
+    ) -> SearchState:
         """``best``, or a better order found by keeping the best few sets at each step; wider while it is not good
         enough."""
         for width in widths:
@@ -183,14 +185,14 @@ class Search:
             best = self._beam(first, part, goal, width, best.peak) or best
         return best
 
-    def _beam(self, first: State, part: int, goal: int, width: int, below: int) -> State | None:
+    def _beam(self, first: SearchState, part: int, goal: int, width: int, below: int) -> SearchState | None:
         """An order with a peak ``below`` that, or None."""
         states = [self._settled(first, part)]
         while states:
             finished = [s for s in states if s.done == goal]
             if finished:
                 return min(finished, key=lambda s: s.peak)
-            following: dict[int, State] = {}
+            following: dict[int, SearchState] = {}
             for state in states:
                 for i in members(state.ready):
                     if self._late():
@@ -205,7 +207,7 @@ class Search:
             states = _best(following, width)
         return None
 
-    def _exact(self, sets: Sets, part: int, goal: int, best: State, until: float) -> tuple[State, int]:
+    def _exact(self, sets: Sets, part: int, goal: int, best: SearchState, until: float) -> tuple[SearchState, int]:
         """The least peak by sets in order of their peaks, going on from ``sets``; ``best`` is an order known already.
 
         Without an answer at ``until``, or when there is no memory for more sets: ``best`` and the bound reached."""
@@ -229,11 +231,11 @@ class Search:
 class Sets:
     """Sets still to look at by their peak, the fuller first, and the least peak of each set ever seen."""
 
-    heap: list[tuple[int, int, int, State]]
+    heap: list[tuple[int, int, int, SearchState]]
     seen: dict[int, int]
     number: int = 0
 
-    def put(self, state: State, below: int) -> None:
+    def put(self, state: SearchState, below: int) -> None:
         """Keep ``state`` unless it is no better than an order or a set known already."""
         if state.peak < below and self.seen.get(state.done, below) > state.peak:
             self.seen[state.done] = state.peak
@@ -241,11 +243,11 @@ class Sets:
             heapq.heappush(self.heap, (state.peak, -state.done.bit_count(), self.number, state))
 
 
-def _best(states: dict[int, State], width: int) -> list[State]:
+def _best(states: dict[int, SearchState], width: int) -> list[SearchState]:
     return sorted(states.values(), key=lambda s: (s.peak, s.live, s.done))[:width]
 
 
-def _path(state: State | None) -> list[int]:
+def _path(state: SearchState | None) -> list[int]:
     runs: list[Sequence[int]] = []
     while state is not None:
         runs.append(state.run)

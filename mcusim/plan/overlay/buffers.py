@@ -18,7 +18,7 @@ from mcusim.plan.overlay.tiling import PARTITIONED, partition, smallest_factor, 
 from mcusim.plan.placement import QUANTIZED, Sizes
 from mcusim.plan.pools import Pool
 
-__all__ = ["Copies", "Job", "OverlaySizes", "choose", "copies", "jobs", "transfers"]
+__all__ = ["Copies", "OverlaySizes", "TiledOperator", "choose", "copies", "jobs", "transfers"]
 
 TWO_INPUTS = ("ADD", "MUL")
 
@@ -36,7 +36,7 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TiledOperator:
     """One operator as it will run: ``copies`` that fit, and its tiles."""
 
     operator: Operator
@@ -117,17 +117,17 @@ def choose(
     raise DoesNotFit(pool.name, min(totals), pool.size, "the smallest set of overlay buffers (at any partition factor)")
 
 
-def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[Job]:
+def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[TiledOperator]:
     """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer."""
     made = []
     for op, g, c in zip(graph.operators, need.geometries, found, strict=True):
         tiles = _tiles(g, c, sizes.tile) if c.row else (whole(g),)
         kept = c if c.filter <= sizes.second else Copies(c.row, c.second_row, 0, c.bias, c.quant)
-        made.append(Job(op, g, kept, tiles))
+        made.append(TiledOperator(op, g, kept, tiles))
     return made
 
 
-def transfers(jobs: Sequence[Job], most: int) -> int:
+def transfers(jobs: Sequence[TiledOperator], most: int) -> int:
     """DMA transfers that all copies of ``jobs`` take when one moves at most ``most`` bytes."""
     sizes: list[int] = []
     for job in jobs:

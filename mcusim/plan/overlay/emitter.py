@@ -9,11 +9,11 @@ from typing import Literal
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.plan.allocators.greedy import align_up
-from mcusim.plan.overlay.hazards import CORE, Access, Schedule
+from mcusim.plan.overlay.hazards import CORE, TaskAccess, TaskSchedule
 from mcusim.plan.pools import span_at
 from mcusim.program.program import Compute, Maintain, Operand, Span, Transfer
 
-__all__ = ["ARENA", "Emitter", "Held", "Kind", "cached_parts", "controller"]
+__all__ = ["ARENA", "Emitter", "HeldOperand", "Kind", "cached_parts", "controller"]
 
 ARENA = "arena"  # the schedule's slot for activations
 Kind = Literal["input", "input1", "filter", "bias", "multiplier", "shift"]
@@ -21,7 +21,7 @@ URGENT = ("input", "input1")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldOperand:
     """An operand in overlay buffer ``buffer``; ``filled`` are the transfers that put it there."""
 
     buffer: str
@@ -62,12 +62,12 @@ class Emitter:
 
     machine: Machine
     dma: Dma
-    schedule: Schedule = field(default_factory=Schedule)
+    schedule: TaskSchedule = field(default_factory=TaskSchedule)
     requests: int = 0
 
     def request(
-        self, operator: int, tile: int, kind: Kind, source: Span, buffer: Held, after: Iterable[int] = ()
-    ) -> Held:
+        self, operator: int, tile: int, kind: Kind, source: Span, buffer: HeldOperand, after: Iterable[int] = ()
+    ) -> HeldOperand:
         """Copy ``source`` into ``buffer``; ``after`` holds the first part back. Inputs go on stream 0, which pre-empts
         stream 1 with the rest. More than the stream's maximum units is split into parts, each after the one before."""
         urgent = kind in URGENT or self.dma.streams < 2
@@ -84,26 +84,26 @@ class Emitter:
                 where = (operator, tile, kind, ends[0], ends[1], number, part, parts)
                 return Transfer(task, lane, *where, 1 if kind in URGENT else 0, edges)
 
-            accesses = [Access(buffer.buffer, ends[1], True)]
+            accesses = [TaskAccess(buffer.buffer, ends[1], True)]
             if kind in URGENT:
-                accesses.append(Access(ARENA, ends[0], False))
+                accesses.append(TaskAccess(ARENA, ends[0], False))
             done.append(self.schedule.add(lane, build, accesses, filled))
             filled = done[-1:]
-        return Held(buffer.buffer, buffer.span, tuple(done))
+        return HeldOperand(buffer.buffer, buffer.span, tuple(done))
 
     def clean(self, operator: int, tile: int, span: Span) -> list[int]:
         """Write back what the data cache may hold of ``span``; nothing on a machine without one."""
         return [self._maintain(operator, tile, "clean", part, ()) for part in cached_parts(self.machine, span)]
 
-    def invalidate(self, operator: int, tile: int, held: Held) -> None:
+    def invalidate(self, operator: int, tile: int, held: HeldOperand) -> None:
         """Drop stale lines of a buffer once its transfers are done."""
         for part in cached_parts(self.machine, held.span):
             self._maintain(operator, tile, "invalidate", part, held.filled)
 
-    def compute(self, call: Compute, held: Iterable[Held]) -> int:
+    def compute(self, call: Compute, held: Iterable[HeldOperand]) -> int:
         """Append ``call`` (its id and ``after`` are set here); it waits for the transfers behind ``held``."""
         copied = list(held)
-        accesses = [Access(h.buffer, h.span, False) for h in copied]
+        accesses = [TaskAccess(h.buffer, h.span, False) for h in copied]
         places = {h.span for h in copied}
         accesses += [_own(o) for o in call.operands if o.span not in places and _changes(o)]
 
@@ -127,5 +127,5 @@ def _changes(operand: Operand) -> bool:
     return operand.role in ("input0", "input1", "inputN", "output")
 
 
-def _own(operand: Operand) -> Access:
-    return Access(ARENA, operand.span, operand.access == "w")
+def _own(operand: Operand) -> TaskAccess:
+    return TaskAccess(ARENA, operand.span, operand.access == "w")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from mcusim.errors import UsageError
 from mcusim.program.program import TASKS, Span, Task
 
-__all__ = ["CORE", "Access", "Schedule"]
+__all__ = ["CORE", "TaskAccess", "TaskSchedule"]
 
 CORE = "core"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TaskAccess:
     """A task's use of ``span``. ``slot`` names the piece of memory for bookkeeping: accesses of different slots never
     overlap."""
 
@@ -29,7 +29,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class _AccessRecord:
     start: int
     end: int
     write: bool
@@ -38,19 +38,19 @@ class _Record:
 
 
 @dataclass
-class Schedule:
+class TaskSchedule:
     """``tasks`` in list order; ids count up from 0."""
 
     tasks: list[Task] = field(default_factory=list)
     _lanes: dict[str, dict[str, int]] = field(default_factory=dict)  # lane -> what its last task knows to be finished
     _known: list[dict[str, int]] = field(default_factory=list)  # the same for every task, itself included
-    _records: dict[str, list[_Record]] = field(default_factory=dict)
+    _records: dict[str, list[_AccessRecord]] = field(default_factory=dict)
 
     def add(
         self,
         lane: str,
         build: Callable[[int, tuple[int, ...]], Task],
-        accesses: Iterable[Access] = (),
+        accesses: Iterable[TaskAccess] = (),
         after: Iterable[int] = (),
     ) -> int:
         """Append ``build(id, after)`` to ``lane`` and return its id. ``after`` adds edges to those found by access.
@@ -97,12 +97,12 @@ class Schedule:
                 edges.append(task)
         return tuple(sorted([*edges, core])) if core >= 0 else tuple(edges)
 
-    def _conflicts(self, access: Access) -> Iterable[int]:
+    def _conflicts(self, access: TaskAccess) -> Iterable[int]:
         start, end, write = access.span.address, access.span.end, access.write
         found = self._records.get(access.slot, ())
         return [r.task for r in found if r.start < end and start < r.end and (write or r.write)]
 
-    def _record(self, access: Access, task: int, lane: str) -> None:
+    def _record(self, access: TaskAccess, task: int, lane: str) -> None:
         """A write hides what it covers; a read hides older reads of its lane that it covers."""
         start, end = access.span.address, access.span.end
         kept = [
@@ -110,4 +110,4 @@ class Schedule:
             for r in self._records.get(access.slot, ())
             if r.start < start or r.end > end or not (access.write or (not r.write and r.lane == lane))
         ]
-        self._records[access.slot] = [*kept, _Record(start, end, access.write, task, lane)]
+        self._records[access.slot] = [*kept, _AccessRecord(start, end, access.write, task, lane)]

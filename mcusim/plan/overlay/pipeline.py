@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 
 from mcusim.model.graph import Graph
 from mcusim.plan.operand_roles import tensor_roles
-from mcusim.plan.overlay.buffers import Job
-from mcusim.plan.overlay.emitter import Emitter, Held, Kind
-from mcusim.plan.overlay.hazards import Schedule
+from mcusim.plan.overlay.buffers import TiledOperator
+from mcusim.plan.overlay.emitter import Emitter, HeldOperand, Kind
+from mcusim.plan.overlay.hazards import TaskSchedule
 from mcusim.plan.placement import Placement
 from mcusim.plan.pools import span_at
 from mcusim.program.program import Compute, Operand, Role, Span
 
-__all__ = ["Pipeline"]
+__all__ = ["TaskPipeline"]
 
 TILES: tuple[tuple[Role, Kind, str], ...] = (("input0", "input", "tile"), ("input1", "input1", "second"))
 
 
 @dataclass
-class Pipeline:
+class TaskPipeline:
     """Writes the tasks of ``jobs``; ``buffers`` are the overlay buffers by name (see OverlaySizes.buffers).
 
     On a machine with a data cache, an input tile that the core wrote (graph inputs count: the application wrote them)
@@ -39,13 +39,13 @@ class Pipeline:
     emitter: Emitter
     placed: Placement
     buffers: Mapping[str, Span]
-    jobs: Sequence[Job]
+    jobs: Sequence[TiledOperator]
     of_a_kind: int = 2
     _turn: dict[str, int] = field(default_factory=lambda: {"tile": 0, "second": 0})  # buffer to fill next
-    _ready: dict[tuple[int, Role], Held] = field(default_factory=dict)  # constants copied for an operator
+    _ready: dict[tuple[int, Role], HeldOperand] = field(default_factory=dict)  # constants copied for an operator
     _producer: dict[int, int] = field(default_factory=dict)  # tensor -> last kernel call that wrote it
 
-    def run(self) -> Schedule:
+    def run(self) -> TaskSchedule:
         """All tasks, operator by operator."""
         if self.of_a_kind == 1:
             return self._in_turn()
@@ -61,7 +61,7 @@ class Pipeline:
             self._fetch_arrays(index + 1)
         return self.emitter.schedule
 
-    def _in_turn(self) -> Schedule:
+    def _in_turn(self) -> TaskSchedule:
         """All tasks with one buffer of each kind."""
         for index, job in enumerate(self.jobs):
             self._fetch_filter(index)
@@ -70,7 +70,7 @@ class Pipeline:
                 self._compute(job, number, self._fetch_tile(job, number))
         return self.emitter.schedule
 
-    def _operator(self, job: Job) -> None:
+    def _operator(self, job: TiledOperator) -> None:
         held = self._fetch_tile(job, 0)
         for number in range(len(job.tiles)):
             # the second tile is not needed yet, the operator's constants are: tiles pre-empt them, so let them go first
@@ -95,16 +95,16 @@ class Pipeline:
 
     def _constant(self, index: int, role: Role, kind: Kind, buffer: str) -> None:
         source = self._places(self.jobs[index])[role]
-        target = Held(buffer, self._at(self.buffers[buffer], 0, source.bytes), ())
+        target = HeldOperand(buffer, self._at(self.buffers[buffer], 0, source.bytes), ())
         self._ready[index, role] = self.emitter.request(index, 0, kind, source, target)
 
-    def _constants(self, job: Job) -> list[int]:
+    def _constants(self, job: TiledOperator) -> list[int]:
         """Transfers that bring what the operator's kernel reads besides its tiles."""
         return [task for (op, _), held in self._ready.items() if op == job.operator.index for task in held.filled]
 
-    def _fetch_tile(self, job: Job, number: int, first: Iterable[int] = ()) -> dict[Role, Held]:
+    def _fetch_tile(self, job: TiledOperator, number: int, first: Iterable[int] = ()) -> dict[Role, HeldOperand]:
         """Copy the input rows of tile ``number``, after the tasks ``first``."""
-        held: dict[Role, Held] = {}
+        held: dict[Role, HeldOperand] = {}
         rows, tensors = job.tiles[number], dict(tensor_roles(self.graph, job.operator))
         for role, kind, buffer in TILES:
             row = job.copies.row if kind == "input" else job.copies.second_row
@@ -112,14 +112,14 @@ class Pipeline:
                 continue
             tensor, name = tensors[role], self._next(buffer)
             source = self._at(self.placed.tensors[tensor], rows.in_row * row, rows.in_rows * row)
-            target = Held(name, self._at(self.buffers[name], 0, source.bytes), ())
+            target = HeldOperand(name, self._at(self.buffers[name], 0, source.bytes), ())
             after = [*first, *([self._producer[tensor]] if tensor in self._producer else [])]
             if not self.graph.tensors[tensor].constant:
                 after += self.emitter.clean(job.operator.index, number, source)
             held[role] = self.emitter.request(job.operator.index, number, kind, source, target, after)
         return held
 
-    def _compute(self, job: Job, number: int, tile: Mapping[Role, Held]) -> None:
+    def _compute(self, job: TiledOperator, number: int, tile: Mapping[Role, HeldOperand]) -> None:
         index = job.operator.index
         constants = {role: held for (op, role), held in self._ready.items() if op == index}
         for held in [*tile.values(), *(constants.values() if number == 0 else ())]:
@@ -133,7 +133,7 @@ class Pipeline:
         if number + 1 == len(job.tiles):
             self._ready = {key: held for key, held in self._ready.items() if key[0] != index}
 
-    def _operands(self, job: Job, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
+    def _operands(self, job: TiledOperator, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
         """Copied operands from their buffers, the rest in place; output rows straight to the arena."""
         found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(job).items() if r != "inputN"]
         rest = [t for role, t in tensor_roles(self.graph, job.operator) if role == "inputN"]
@@ -149,7 +149,7 @@ class Pipeline:
             found.append(Operand("output", part, "w"))
         return tuple(found)
 
-    def _places(self, job: Job) -> dict[Role, Span]:
+    def _places(self, job: TiledOperator) -> dict[Role, Span]:
         """Where each operand is at home, by role."""
         index = job.operator.index
         homes = {role: self.placed.tensors[t] for role, t in tensor_roles(self.graph, job.operator)}

@@ -12,7 +12,7 @@ from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
 from mcusim.plan.overlay.buffers import OverlaySizes, choose, copies, jobs, transfers
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
-from mcusim.plan.overlay.pipeline import Pipeline
+from mcusim.plan.overlay.pipeline import TaskPipeline
 from mcusim.plan.placement import ALIGN, Placement, Sizes, place, sizes
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.untiled import heading
@@ -52,7 +52,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, buffers, placed)
     work = jobs(graph, need, found, chosen)
-    pipeline = Pipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.of_a_kind)
+    pipeline = TaskPipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.of_a_kind)
     pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")

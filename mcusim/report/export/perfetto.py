@@ -8,7 +8,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.results.over_time import CORE, Segment, core_segments, lanes, occupancy, rates, stretches
+from mcusim.results.over_time import CORE, TimeSegment, core_segments, lanes, occupancy, rates, stretches
 from mcusim.results.result import Result
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _metadata(name: str, pid: int, tid: int, args: Record) -> Record:
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
-def _operators(segments: Iterable[Segment], run: Run) -> Iterator[Record]:
+def _operators(segments: Iterable[TimeSegment], run: Run) -> Iterator[Record]:
     """One slice for each stretch of an operator's segments."""
     types = {operator.index: operator.type for operator in run.operators}
     for parts in stretches(segments):
@@ -93,7 +93,7 @@ def _operators(segments: Iterable[Segment], run: Run) -> Iterator[Record]:
         yield _slice(name, "operator", start, end, run.clock) | {"args": args}
 
 
-def _segment(segment: Segment, clock: int) -> Record:
+def _segment(segment: TimeSegment, clock: int) -> Record:
     if segment.event is not None:
         return _task(segment.event, clock)
     args = {"operator": segment.operator, "cycles": segment.end - segment.start}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
-from mcusim.report.html.page import Figure, bullets, page, plain, shortened, table
+from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.run_figures.compare import (
     RUN_COLOURS,
     differences_figure,
@@ -20,7 +20,7 @@ from mcusim.text import kib, percent, rounded
 
 __all__ = ["compare_page"]
 
-_Part = str | Figure | Sequence[Figure]
+_Part = str | PlotFigure | Sequence[PlotFigure]
 
 
 def compare_page(results: Sequence[Result]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcusim.plan.allocators import Move
+from mcusim.plan.allocators import BufferMove
 from mcusim.report.html.memory_figures.hover import Told, operator_label
 from mcusim.report.html.memory_figures.order import Scale, order_figure
 from mcusim.report.html.page import bullets, page, plain, shortened, table
@@ -111,9 +111,9 @@ def _price(plan: MemoryPlan) -> str:
     return table(["moving tensors together", "cycles", "time", "energy"], rows) if rows else ""
 
 
-def _costs(plan: MemoryPlan) -> dict[Move, str]:
+def _costs(plan: MemoryPlan) -> dict[BufferMove, str]:
     """What each move costs."""
-    texts: dict[Move, str] = {}
+    texts: dict[BufferMove, str] = {}
     for one in plan.defragmentation:
         for move, cycles in zip(one.moves, one.cycles_by_move, strict=True):
             texts[move] = f"{texts[move]}, " if move in texts else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Figure", "bullets", "page", "plain", "shortened", "table"]
+__all__ = ["PlotFigure", "bullets", "page", "plain", "shortened", "table"]
 
 # what a browser may load: what stands in the file itself
 _POLICY = (
@@ -18,7 +18,7 @@ _ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'"})  # plotly knows
 
 
 @dataclass(frozen=True)
-class Figure:
+class PlotFigure:
     """A plot: ``data`` and ``layout`` as plotly.js takes them, ``height`` in CSS pixels, ``caption`` as HTML.
 
     Texts in ``data`` and ``layout`` are plotly's own markup; what comes from outside goes through :func:`plain` first.
@@ -34,7 +34,7 @@ class Figure:
     height: int = field(default=480, kw_only=True)
 
 
-def page(title: str, parts: Sequence[str | Figure | Sequence[Figure]]) -> str:
+def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]]) -> str:
     """A whole HTML file: each part is HTML, a plot, or plots side by side that share the ranges of their y axes.
 
     ``title`` is plain text; a part that is a str is taken as it is. Equal arguments give equal text. Nothing is loaded
@@ -43,12 +43,12 @@ def page(title: str, parts: Sequence[str | Figure | Sequence[Figure]]) -> str:
     from plotly.offline import get_plotlyjs
 
     body: list[str] = []
-    figures: list[Figure] = []
+    figures: list[PlotFigure] = []
     for part in parts:
         if isinstance(part, str):
             body.append(part)
             continue
-        row = [part] if isinstance(part, Figure) else list(part)
+        row = [part] if isinstance(part, PlotFigure) else list(part)
         drawn = "".join(_figure(figure, len(figures) + i) for i, figure in enumerate(row))
         body.append(f'<div class="row of-{len(row)}">{drawn}</div>')
         figures += row
@@ -102,7 +102,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> 
     return f'<div class="table"><table><thead>{line("th", head)}</thead>\n<tbody>{body}</tbody></table></div>'
 
 
-def _figure(figure: Figure, index: int) -> str:
+def _figure(figure: PlotFigure, index: int) -> str:
     drawn = json.dumps({"data": list(figure.data), "layout": figure.layout}, separators=(",", ":"), allow_nan=False)
     for character in "<>&":  # they occur inside strings only
         drawn = drawn.replace(character, f"\\u{ord(character):04x}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcusim.report.html.page import Figure, bullets, page, plain, shortened, table
+from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
@@ -28,7 +28,7 @@ def run_page(result: Result) -> str:
     when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
     """
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
-    parts: list[str | Figure] = [lead(result)]
+    parts: list[str | PlotFigure] = [lead(result)]
     if result.run is not None:
         run = result.run
         parts += [strip(run), time_figure(run, result.machine)] if run.cycles else []

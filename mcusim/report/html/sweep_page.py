@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcusim.report.html.page import Figure, page, plain, shortened, table
+from mcusim.report.html.page import PlotFigure, page, plain, shortened, table
 from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, tornado
 from mcusim.report.html.sweep_figures.parallel import parallel
 from mcusim.report.html.sweep_figures.pareto import pareto
@@ -21,7 +21,7 @@ _MODELS, _ROWS, _FAILED = 6, 400, 20
 _BESIDE = (
     '<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));column-gap:1.5rem">'
 )
-Part = str | Figure | Sequence[Figure]
+Part = str | PlotFigure | Sequence[PlotFigure]
 
 
 def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[str] = ()) -> str:
@@ -54,7 +54,7 @@ def _pictures(sweep: Sweep) -> list[Part]:
     return [*parts, "<h2>Parallel coordinates</h2>", lines] if lines else parts
 
 
-def _pairs(figures: Sequence[Figure]) -> list[Sequence[Figure]]:
+def _pairs(figures: Sequence[PlotFigure]) -> list[Sequence[PlotFigure]]:
     return [figures[n : n + 2] for n in range(0, len(figures), 2)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcusim.plan.allocators import Move, Placed
+from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.results.memory_plan import Defragmentation, MemoryPlan
 
 __all__ = ["memory_json"]
@@ -101,7 +101,7 @@ def _defragmentation(one: Defragmentation) -> dict[str, Any]:
     }
 
 
-def _move(move: Move) -> dict[str, int]:
+def _move(move: BufferMove) -> dict[str, int]:
     return {
         "step": move.step, "resident": move.block, "source": move.source, "target": move.target, "bytes": move.bytes,
     }  # fmt: skip

@@ -11,11 +11,11 @@ from mcusim.results.measured import output_text
 from mcusim.results.result import Result
 from mcusim.text import changed, columns, hanging, percent, wrapped
 
-__all__ = ["Difference", "both_table", "differences", "summary"]
+__all__ = ["OperatorDifference", "both_table", "differences", "summary"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class OperatorDifference:
     """One operator under both fidelities, in core cycles; waiting for its data is part of both."""
 
     index: int
@@ -32,20 +32,20 @@ class Difference:
         return asdict(self) | {"difference_percent": self.percent}
 
 
-def differences(replay: Result, emulate: Result) -> list[Difference]:
+def differences(replay: Result, emulate: Result) -> list[OperatorDifference]:
     """Operator by operator; empty when one of the two did not run."""
     if replay.run is None or emulate.run is None:
         return []
     pairs = zip(replay.run.operators, emulate.run.operators, strict=True)
-    return [Difference(a.index, a.type, a.cycles, b.cycles) for a, b in pairs]
+    return [OperatorDifference(a.index, a.type, a.cycles, b.cycles) for a, b in pairs]
 
 
-def summary(found: Sequence[Difference]) -> dict[str, float] | None:
+def summary(found: Sequence[OperatorDifference]) -> dict[str, float] | None:
     """Of the operators' absolute differences the median and the largest, and the signed one of the whole run."""
     if not found:
         return None
     sizes = [abs(one.percent) for one in found]
-    whole = Difference(0, "", sum(one.replay for one in found), sum(one.emulate for one in found))
+    whole = OperatorDifference(0, "", sum(one.replay for one in found), sum(one.emulate for one in found))
     return {"median": median(sizes), "worst": max(sizes), "run": whole.percent}
 
 
@@ -93,7 +93,7 @@ def _causes(replay: Result, emulate: Result) -> list[str]:
     return columns([*rows, ["total", f"{a:,}", f"{b:,}", _change(a, b)]])
 
 
-def _operators(found: Sequence[Difference]) -> list[str]:
+def _operators(found: Sequence[OperatorDifference]) -> list[str]:
     rows = [["operator", "type", "replay", "emulate", "difference"]]
     rows += [[str(o.index), o.type, f"{o.replay:,}", f"{o.emulate:,}", percent(o.percent)] for o in found]
     return columns(rows, left=2)

@@ -16,7 +16,7 @@ from mcusim.model import load_model
 from mcusim.model.reordered import reordered
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators import Placed, allocate
-from mcusim.plan.allocators.greedy import Block
+from mcusim.plan.allocators.greedy import ArenaBlock
 from mcusim.request.tensors import random_inputs
 from tests.model.tflite.test_offline_plan import in_place_graph
 from tests.support.graphs.tflite_writer import write_tflite as write_unchecked
@@ -181,7 +181,7 @@ def test_the_head_of_tflms_arena(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_seconds_bound_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
-    def recorded(blocks: Sequence[Block], name: str, align: int, seconds: float) -> Placed:
+    def recorded(blocks: Sequence[ArenaBlock], name: str, align: int, seconds: float) -> Placed:
         given.append(seconds)
         return allocate(blocks, name, align, seconds)
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcusim.evidence.validate.ledger import (
     KINDS,
-    Entry,
+    LedgerEntry,
     entries,
     kernel_errors,
     ledger_json,
@@ -68,7 +68,7 @@ def test_everything_the_package_has_is_in_it() -> None:
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.kind}-{entry.name}")
-def test_an_entry_is_whole(entry: Entry) -> None:
+def test_an_entry_is_whole(entry: LedgerEntry) -> None:
     """Tests that exist, modules that say what they leave out, an error only where a test pins it."""
     assert entry.modelled and entry.left_out and entry.tests
     for test in (*entry.tests, *entry.error_tests):

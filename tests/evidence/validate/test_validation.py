@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mcusim.errors import UsageError
 from mcusim.evidence.published.runs import PublishedRun, published
-from mcusim.evidence.published.stored import FIGURES, Outcome
+from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.evidence.published.validation_result import (
     ALL_BOARDS,
     Validation,
@@ -34,7 +34,7 @@ from mcusim.evidence.validate.table import validation_json, validation_table
 from mcusim.evidence.validate.validate import stored_validation, validate
 from tests.support.paths import REPOSITORY
 
-SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})
+SOME = StoredOutcome({name: 1234.5 for name, _ in FIGURES.values()})
 
 
 def row(measured: float, simulated: float | None, **changes: Any) -> ValidationRow:
@@ -115,7 +115,7 @@ def performed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[
     """The commands of the runs that were done, none of which really is; the cache is empty."""
     done: list[str] = []
 
-    def perform(run: PublishedRun, model: str) -> Outcome:
+    def perform(run: PublishedRun, model: str) -> StoredOutcome:
         done.append(run.command)
         return SOME
 
@@ -174,7 +174,7 @@ def test_a_machine_that_changed_is_run_again(performed: list[str], monkeypatch: 
 
 
 def test_what_could_not_be_run_is_tried_again(performed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "perform", lambda run, model: Outcome(reason="it does not fit"))
+    monkeypatch.setattr(study, "perform", lambda run, model: StoredOutcome(reason="it does not fit"))
     assert {one.reason for one in validate(board="f746g-disco", jobs=1).rows} == {"it does not fit"}
     monkeypatch.setattr(study, "perform", lambda run, model: SOME)
     assert {one.reason for one in validate(board="f746g-disco", jobs=1).rows} == {None}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mcusim.evidence.published.runs import published
-from mcusim.evidence.published.stored import FIGURES, Outcome
+from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.evidence.validate import cache as validation_cache
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 
-SOME = Outcome({name: 1234.5 for name, _ in FIGURES.values()})
+SOME = StoredOutcome({name: 1234.5 for name, _ in FIGURES.values()})
 
 
 def test_code_is_hashed_by_content_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_a_broken_entry_is_as_good_as_none(text: str, tmp_path: Path) -> None:
         assert kept.get(run, "sha") is None
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     assert kept.get(run, "sha") is None
-    kept.put(run, "sha", Outcome(reason="it does not fit"))
+    kept.put(run, "sha", StoredOutcome(reason="it does not fit"))
     assert kept.get(run, "sha") is None
     kept.put(run, "sha", SOME)
     assert kept.get(run, "sha") == SOME

@@ -20,7 +20,7 @@ from mcusim.model.reordered import with_order
 from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, with_offline_plan, without_offline_plan
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators import optimal
-from mcusim.plan.allocators.greedy import Arena, Block
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.request.tensors import random_inputs
 from tests.model.tflite.test_tflite_damage import CORRUPTIONS
@@ -38,7 +38,7 @@ ALL = (*MODELS, "swiftnet_vwwc19_uint8")
 def planned(graph: Graph, in_place: bool = False) -> tuple[Arena, list[int]]:
     """The optimal allocator's arena, and its offsets by tensor."""
     lives = lifetimes(graph, None, in_place)
-    arena = optimal([Block(life.bytes, life.first, life.last) for life in lives]).arena
+    arena = optimal([ArenaBlock(life.bytes, life.first, life.last) for life in lives]).arena
     offsets = [-1] * len(graph.tensors)
     for life, offset in zip(lives, arena.offsets, strict=True):
         for tensor in (life.tensor, *life.shared):

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
-from mcusim.plan.allocators import MOST_MOVES, Move, Moves, dynamic, linear, moves_at_most, optimal
+from mcusim.plan.allocators import MOST_MOVES, BufferMove, Moves, dynamic, linear, moves_at_most, optimal
 from mcusim.plan.allocators.exact_search import Limit, fit, peel
-from mcusim.plan.allocators.greedy import Arena, Block, align_up, greedy_by_size, live_bytes, plan_arena
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes, plan_arena
 from tests.plan.allocators.test_arena import MODELS, assert_sound
 from tests.support.paths import shared_model
 
@@ -33,7 +33,7 @@ FRAGMENTED = [
 ]
 blocks_of_any_kind = st.lists(
     st.builds(
-        lambda size, first, length: Block(size, first, first + length),
+        lambda size, first, length: ArenaBlock(size, first, first + length),
         st.one_of(st.integers(0, 3), st.integers(0, 300)),
         st.integers(0, 12),
         st.integers(0, 6),
@@ -43,15 +43,15 @@ blocks_of_any_kind = st.lists(
 alignments = st.sampled_from([1, 4, 16, 32])
 
 
-def blocks_of(rows: list[tuple[int, int, int]]) -> list[Block]:
-    return [Block(*row) for row in rows]
+def blocks_of(rows: list[tuple[int, int, int]]) -> list[ArenaBlock]:
+    return [ArenaBlock(*row) for row in rows]
 
 
-def peak(blocks: list[Block], align: int) -> int:
-    return max(live_bytes([Block(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
+def peak(blocks: list[ArenaBlock], align: int) -> int:
+    return max(live_bytes([ArenaBlock(align_up(b.bytes, align), b.first, b.last) for b in blocks]), default=0)
 
 
-def brute_force(blocks: list[Block]) -> int:
+def brute_force(blocks: list[ArenaBlock]) -> int:
     """Smallest arena over all orders of placement, each block at the lowest offset that is free when its turn comes."""
     height = max(live_bytes(blocks))
     while not fits_in_some_order(blocks, height):
@@ -59,7 +59,7 @@ def brute_force(blocks: list[Block]) -> int:
     return height
 
 
-def fits_in_some_order(blocks: list[Block], height: int) -> bool:
+def fits_in_some_order(blocks: list[ArenaBlock], height: int) -> bool:
     """Orders that led to the same offsets so far are followed once."""
     seen: set[tuple[int, ...]] = set()
     ahead = [(-1,) * len(blocks)]
@@ -76,7 +76,7 @@ def fits_in_some_order(blocks: list[Block], height: int) -> bool:
     return False
 
 
-def lowest_fit(blocks: list[Block], at: tuple[int, ...], i: int) -> int:
+def lowest_fit(blocks: list[ArenaBlock], at: tuple[int, ...], i: int) -> int:
     """Byte by byte, so that it shares no idea with what it checks."""
     taken = {
         byte
@@ -90,41 +90,43 @@ def lowest_fit(blocks: list[Block], at: tuple[int, ...], i: int) -> int:
     return offset
 
 
-def random_set(rng: random.Random) -> list[Block]:
+def random_set(rng: random.Random) -> list[ArenaBlock]:
     """Up to ten blocks: as they come, or cut out of a memory that is full at all times, which is hard to place."""
     if rng.random() < 0.5:
         firsts = [rng.randint(0, 6) for _ in range(rng.randint(1, 10))]
-        return [Block(rng.randint(1, 12), first, first + rng.randint(0, 4)) for first in firsts]
+        return [ArenaBlock(rng.randint(1, 12), first, first + rng.randint(0, 4)) for first in firsts]
     while True:
         blocks = full_memory(rng, rng.randint(3, 8), rng.randint(3, 7))
         if len(blocks) <= 10:
             return blocks
 
 
-def full_memory(rng: random.Random, height: int, steps: int, largest: int = 4) -> list[Block]:
+def full_memory(rng: random.Random, height: int, steps: int, largest: int = 4) -> list[ArenaBlock]:
     done, live = [], [(height, 0)]
     for step in range(steps):
         dead = [block for block in live if rng.random() < 0.5]
-        done += [Block(size, first, step - 1) for size, first in dead if first < step]
+        done += [ArenaBlock(size, first, step - 1) for size, first in dead if first < step]
         live = [block for block in live if block not in dead]
         free = height - sum(size for size, _ in live)
         while free:
             size = min(free, rng.randint(1, largest))
             live.append((size, step))
             free -= size
-    return done + [Block(size, first, steps - 1) for size, first in live]
+    return done + [ArenaBlock(size, first, steps - 1) for size, first in live]
 
 
 def test_linear_reuses_nothing() -> None:
-    assert linear([Block(20, 0, 0), Block(0, 1, 1), Block(5, 1, 1), Block(16, 2, 2)]) == Arena((0, 32, 32, 48), 64)
+    assert linear([ArenaBlock(20, 0, 0), ArenaBlock(0, 1, 1), ArenaBlock(5, 1, 1), ArenaBlock(16, 2, 2)]) == Arena(
+        (0, 32, 32, 48), 64
+    )
 
 
 @given(blocks_of_any_kind, alignments)
 @example([], 16)
-@example([Block(0, 0, 0)], 16)
-@example([Block(7, 3, 5)], 4)
+@example([ArenaBlock(0, 0, 0)], 16)
+@example([ArenaBlock(7, 3, 5)], 4)
 @settings(max_examples=200, deadline=None)
-def test_sound_and_in_order_of_need(blocks: list[Block], align: int) -> None:
+def test_sound_and_in_order_of_need(blocks: list[ArenaBlock], align: int) -> None:
     best = optimal(blocks, align, 0.5)
     arenas = [best.arena, plan_arena(blocks, align), greedy_by_size(blocks, align), linear(blocks, align)]
     for arena in arenas:
@@ -162,7 +164,8 @@ def test_the_bound_is_lifted_where_the_peak_of_live_bytes_cannot_be_had(
     expected: int, rows: list[tuple[int, int, int]], mirrored: bool, scale: int
 ) -> None:
     blocks = [
-        Block(b * scale, 9 - last, 9 - first) if mirrored else Block(b * scale, first, last) for b, first, last in rows
+        ArenaBlock(b * scale, 9 - last, 9 - first) if mirrored else ArenaBlock(b * scale, first, last)
+        for b, first, last in rows
     ]
     best = optimal(blocks, scale if scale > 1 else 1, 30)
     assert (best.arena.bytes, best.bound, best.gap) == (expected * scale, expected * scale, 0)
@@ -179,8 +182,8 @@ def test_bound_and_arena_meet_between_the_peak_and_the_start() -> None:
 
 def test_easy_blocks_need_no_search() -> None:
     """Four of 1 byte fit anywhere in 8 bytes; three of 3 bytes can be spread so that no gap is left."""
-    assert peel([Block(1, 0, 0)] * 4, 8) == ([], [3, 2, 1, 0])
-    assert peel([Block(3, 0, 1), Block(3, 0, 1), Block(2, 0, 1)], 8) == ([0, 1, 2], [])
+    assert peel([ArenaBlock(1, 0, 0)] * 4, 8) == ([], [3, 2, 1, 0])
+    assert peel([ArenaBlock(3, 0, 1), ArenaBlock(3, 0, 1), ArenaBlock(2, 0, 1)], 8) == ([0, 1, 2], [])
 
 
 def test_out_of_time_the_gap_is_told() -> None:
@@ -196,7 +199,7 @@ def test_out_of_time_the_gap_is_told() -> None:
 def test_six_hundred_blocks() -> None:
     rng = random.Random(6)
     firsts = [rng.randint(0, 600) for _ in range(600)]
-    blocks = [Block(rng.randint(1, 50_000), first, first + rng.randint(0, 8)) for first in firsts]
+    blocks = [ArenaBlock(rng.randint(1, 50_000), first, first + rng.randint(0, 8)) for first in firsts]
     best = optimal(blocks, 16, 20)
     assert best.gap == 0 and best.seconds < 10
     assert best.arena.bytes < plan_arena(blocks, 16).bytes
@@ -204,7 +207,7 @@ def test_six_hundred_blocks() -> None:
 
 
 def test_the_same_answer_every_time() -> None:
-    blocks = [Block(b, first, last) for b, first, last in FRAGMENTED[3][1]]
+    blocks = [ArenaBlock(b, first, last) for b, first, last in FRAGMENTED[3][1]]
     assert optimal(blocks, 1).arena == optimal(blocks, 1).arena
 
 
@@ -217,7 +220,7 @@ def test_optimal_reaches_the_bound_on_every_model(name: str, reordered: bool) ->
         from mcusim.plan.ordering import optimal_order
 
         order = optimal_order(graph, 20).order
-    blocks = [Block(life.bytes, life.first, life.last) for life in lifetimes(graph, order)]
+    blocks = [ArenaBlock(life.bytes, life.first, life.last) for life in lifetimes(graph, order)]
     best = optimal(blocks, 16, 20)
     assert best.arena.bytes == best.bound == peak(blocks, 16)
     assert_sound(blocks, best.arena, 16)
@@ -226,7 +229,7 @@ def test_optimal_reaches_the_bound_on_every_model(name: str, reordered: bool) ->
 def test_person_detection_static_and_dynamic() -> None:
     """Liberis & Lane 2019, Table 1, right half: 241 KB when nothing is reclaimed, 55 KB with the dynamic allocator."""
     lives = lifetimes(load_model(shared_model("person_detect.tflite")))
-    blocks = [Block(life.bytes, life.first, life.last) for life in lives]
+    blocks = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
     moves = dynamic(blocks)
     assert (linear(blocks).bytes, moves.bytes) == (241_072, 55_296)
     assert (len(moves.moves), moves.moved_bytes) == (29, 213_380)
@@ -234,24 +237,30 @@ def test_person_detection_static_and_dynamic() -> None:
 
 def test_very_many_moves_are_refused() -> None:
     """A thousand and more blocks that live on while others come and go."""
-    blocks = [Block(16, i, 2100) for i in range(2000)]
+    blocks = [ArenaBlock(16, i, 2100) for i in range(2000)]
     assert moves_at_most(blocks) > MOST_MOVES
     with pytest.raises(UsageError, match="could make 2,003,000 moves here; it does up to 1,000,000"):
         dynamic(blocks)
-    few = [Block(16, 0, 2), Block(16, 1, 1), Block(16, 2, 3)]
+    few = [ArenaBlock(16, 0, 2), ArenaBlock(16, 1, 1), ArenaBlock(16, 2, 3)]
     assert len(dynamic(few).moves) <= moves_at_most(few) == 1 + 2 + 2 + 1
 
 
 def test_dynamic_by_hand() -> None:
-    blocks = [Block(20, 0, 0), Block(30, 0, 2), Block(10, 1, 1), Block(8, 2, 3), Block(0, 2, 3)]
+    blocks = [
+        ArenaBlock(20, 0, 0),
+        ArenaBlock(30, 0, 2),
+        ArenaBlock(10, 1, 1),
+        ArenaBlock(8, 2, 3),
+        ArenaBlock(0, 2, 3),
+    ]
     places = (((0, 0),), ((0, 32), (1, 0)), ((1, 32),), ((2, 32), (3, 0)), ((2, 48), (3, 16)))
-    assert dynamic(blocks) == Moves(places, (Move(0, 1, 32, 0, 30), Move(2, 3, 32, 0, 8)), 64)
+    assert dynamic(blocks) == Moves(places, (BufferMove(0, 1, 32, 0, 30), BufferMove(2, 3, 32, 0, 8)), 64)
     assert [dynamic(blocks).offset(1, step) for step in (0, 1, 2)] == [32, 0, 0]
 
 
 @given(blocks_of_any_kind, alignments, st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_every_byte_survives_the_moves(blocks: list[Block], align: int, seed: int) -> None:
+def test_every_byte_survives_the_moves(blocks: list[ArenaBlock], align: int, seed: int) -> None:
     """A memory of exactly the peak, full of noise; blocks are written at birth and compared at every step they live."""
     moves, rng = dynamic(blocks, align), random.Random(seed)
     memory, content = bytearray(rng.randbytes(moves.bytes)), [rng.randbytes(b.bytes) for b in blocks]
@@ -271,7 +280,7 @@ def test_every_byte_survives_the_moves(blocks: list[Block], align: int, seed: in
     assert not waiting
 
 
-def assert_compact(blocks: list[Block], moves: Moves, live: list[int], step: int, align: int) -> None:
+def assert_compact(blocks: list[ArenaBlock], moves: Moves, live: list[int], step: int, align: int) -> None:
     """Nothing is left between live blocks, and those that were there before keep their order."""
     ranges = sorted((moves.offset(i, step), align_up(blocks[i].bytes, align)) for i in live)
     assert not ranges or ranges[0][0] == 0
@@ -282,7 +291,7 @@ def assert_compact(blocks: list[Block], moves: Moves, live: list[int], step: int
     )
 
 
-def carry_out(memory: bytearray, move: Move, blocks: list[Block], moves: Moves) -> None:
+def carry_out(memory: bytearray, move: BufferMove, blocks: list[ArenaBlock], moves: Moves) -> None:
     """The copy itself, lowest byte first; the freed bytes turn into noise."""
     assert move.target < move.source and move.bytes == blocks[move.block].bytes > 0
     assert move.source == moves.offset(move.block, move.step)

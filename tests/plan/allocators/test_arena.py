@@ -13,7 +13,7 @@ from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.plan import lifetimes, plan
-from mcusim.plan.allocators.greedy import Arena, Block, greedy_by_size, live_bytes, plan_arena
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size, live_bytes, plan_arena
 from tests.support.paths import shared_model
 
 MODELS = {
@@ -26,7 +26,7 @@ MODELS = {
 }
 blocks_of_any_kind = st.lists(
     st.builds(
-        lambda size, first, length: Block(size, first, first + length),
+        lambda size, first, length: ArenaBlock(size, first, first + length),
         st.integers(1, 5000),
         st.integers(0, 30),
         st.integers(0, 12),
@@ -35,7 +35,7 @@ blocks_of_any_kind = st.lists(
 )
 
 
-def assert_sound(blocks: list[Block], arena: Arena, align: int) -> None:
+def assert_sound(blocks: list[ArenaBlock], arena: Arena, align: int) -> None:
     assert len(arena.offsets) == len(blocks)
     for i, (a, offset) in enumerate(zip(blocks, arena.offsets, strict=True)):
         assert offset % align == 0 and offset >= 0
@@ -47,7 +47,7 @@ def assert_sound(blocks: list[Block], arena: Arena, align: int) -> None:
 
 @given(blocks_of_any_kind, st.sampled_from([1, 4, 16, 32]))
 @settings(max_examples=200, deadline=None)
-def test_live_blocks_never_overlap(blocks: list[Block], align: int) -> None:
+def test_live_blocks_never_overlap(blocks: list[ArenaBlock], align: int) -> None:
     arena, greedy = plan_arena(blocks, align), greedy_by_size(blocks, align)
     assert_sound(blocks, arena, align)
     assert_sound(blocks, greedy, align)
@@ -56,26 +56,46 @@ def test_live_blocks_never_overlap(blocks: list[Block], align: int) -> None:
 
 def test_greedy_by_size_places_as_tflm_does() -> None:
     """By hand: 50 at 0, 40 at 0, 30 behind 40, 20 behind 30, and 10 into the gap between 50 and 20."""
-    blocks = [Block(10, 0, 1), Block(20, 1, 2), Block(30, 2, 3), Block(40, 3, 4), Block(50, 0, 1)]
+    blocks = [
+        ArenaBlock(10, 0, 1),
+        ArenaBlock(20, 1, 2),
+        ArenaBlock(30, 2, 3),
+        ArenaBlock(40, 3, 4),
+        ArenaBlock(50, 0, 1),
+    ]
     assert greedy_by_size(blocks, 1) == Arena((50, 70, 40, 0, 0), 90)
 
 
 def test_fixed_blocks_stay_and_the_others_go_around() -> None:
     """Two overlap, 0 to 32 and 16 to 48; 16 B fit below the one at 80, 48 B only behind it."""
-    blocks = [Block(32, 0, 1), Block(32, 0, 1), Block(16, 1, 1), Block(16, 0, 1), Block(48, 1, 2), Block(16, 2, 2)]
+    blocks = [
+        ArenaBlock(32, 0, 1),
+        ArenaBlock(32, 0, 1),
+        ArenaBlock(16, 1, 1),
+        ArenaBlock(16, 0, 1),
+        ArenaBlock(48, 1, 2),
+        ArenaBlock(16, 2, 2),
+    ]
     assert greedy_by_size(blocks, 16, {0: 0, 1: 16, 3: 80}) == Arena((0, 16, 48, 80, 96, 0), 144)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models_against_tflm(name: str) -> None:
     lives = lifetimes(load_model(shared_model(f"{name}.tflite")))
-    blocks = [Block(life.bytes, life.first, life.last) for life in lives]
+    blocks = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
     assert (greedy_by_size(blocks).bytes, plan_arena(blocks).bytes) == MODELS[name]
 
 
 def test_best_fit_leaves_the_large_gap_for_the_large_block() -> None:
     """Two gaps (of 48 and 16 bytes) below blocks that live on: the 16 goes into the small one, the 48 still fits."""
-    blocks = [Block(48, 0, 0), Block(32, 0, 5), Block(16, 0, 0), Block(32, 0, 5), Block(16, 1, 5), Block(48, 1, 5)]
+    blocks = [
+        ArenaBlock(48, 0, 0),
+        ArenaBlock(32, 0, 5),
+        ArenaBlock(16, 0, 0),
+        ArenaBlock(32, 0, 5),
+        ArenaBlock(16, 1, 5),
+        ArenaBlock(48, 1, 5),
+    ]
     assert plan_arena(blocks).bytes == 128 == max(live_bytes(blocks))
 
 
@@ -85,7 +105,7 @@ def test_no_blocks() -> None:
 
 def test_six_hundred_tensors_are_planned_fast() -> None:
     chance = random.Random(1)
-    blocks = [Block(chance.randrange(1, 90_000), i, i + chance.choice((1, 1, 1, 2, 5, 30))) for i in range(600)]
+    blocks = [ArenaBlock(chance.randrange(1, 90_000), i, i + chance.choice((1, 1, 1, 2, 5, 30))) for i in range(600)]
     start = time.perf_counter()
     arena = plan_arena(blocks)
     assert time.perf_counter() - start < 2

@@ -16,7 +16,7 @@ from mcusim.model import Graph, Tensor, load_model
 from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite.offline_plan import with_offline_plan
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.plan.allocators.greedy import Arena, Block, greedy_by_size
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
 from mcusim.plan.allocators.tflm_arena import scratch_bytes, tflm_head, tflm_requests
 from mcusim.plan.liveness.accounting import ELEMENTWISE, VIEWS, sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
@@ -44,7 +44,7 @@ NOT_INT8 = {"DEQUANTIZE", "RELU_N1_TO_1"}  # to floats; unknown to TFLM
 
 def greedy(graph: Graph) -> Arena:
     """The ``greedy`` allocator on the activations alone."""
-    return greedy_by_size([Block(life.bytes, life.first, life.last) for life in lifetimes(graph)])
+    return greedy_by_size([ArenaBlock(life.bytes, life.first, life.last) for life in lifetimes(graph)])
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -87,7 +87,7 @@ def test_why_tflm_needs_more_than_vww_has_alive() -> None:
     largest; the earlier then has 9,216 B between the input and that one, too few, and goes to 55,296.
     """
     lives = lifetimes(load_model(shared_model("vww_96_int8.tflite")))
-    arena = greedy_by_size([Block(life.bytes, life.first, life.last) for life in lives])
+    arena = greedy_by_size([ArenaBlock(life.bytes, life.first, life.last) for life in lives])
     first = sorted((life.first, life.last, life.bytes, at) for life, at in zip(lives, arena.offsets, strict=True))[:4]
     assert first == [(0, 0, 27_648, 0), (0, 1, 18_432, 55_296), (1, 2, 18_432, 36_864), (2, 3, 36_864, 0)]
 

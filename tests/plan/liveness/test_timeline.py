@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcusim.errors import UsageError
 from mcusim.model import Graph, Operator, Tensor, load_model
 from mcusim.plan.allocators import ALLOCATORS, Placed, allocate
-from mcusim.plan.allocators.greedy import Block
+from mcusim.plan.allocators.greedy import ArenaBlock
 from mcusim.plan.liveness.accounting import WEIGHTS, Accounting, sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.liveness.timeline import Timeline, timeline
@@ -151,12 +151,12 @@ def test_allocations_of_models_are_sound(name: str, accounting: Accounting) -> N
 
 
 def test_allocators_by_name() -> None:
-    blocks = [Block(10, 0, 1), Block(20, 1, 2), Block(30, 2, 2)]
+    blocks = [ArenaBlock(10, 0, 1), ArenaBlock(20, 1, 2), ArenaBlock(30, 2, 2)]
     assert {name: allocate(blocks, name, 1).bytes for name in ALLOCATORS} == {
         "linear": 60, "greedy": 50, "dynamic": 50, "optimal": 50,
     }  # fmt: skip
     torn = [(3, 0, 0), (1, 0, 2), (2, 1, 1), (1, 1, 4), (1, 2, 2), (1, 2, 6), (2, 3, 4), (3, 5, 6)]
-    proven = allocate([Block(*row) for row in torn], "optimal", 1)
+    proven = allocate([ArenaBlock(*row) for row in torn], "optimal", 1)
     assert (proven.bytes, proven.bound, proven.gap) == (5, 5, 0)  # 4 B are alive at most
     moved = allocate(blocks, "dynamic", 1)
     assert moved.moved_bytes == 20 and (moved.offset(1, 1), moved.offset(1, 2)) == (10, 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.report.html.page import Figure, page, plain, shortened, table
+from mcusim.report.html.page import PlotFigure, page, plain, shortened, table
 from tests.support.pages.pages import Page, asks_for_nothing
 
-BARS = Figure("two <b>bars</b>", [{"type": "bar", "y": [1, 2]}], {"meta": {"labels": ["a</script>", "b"]}}, height=300)
+BARS = PlotFigure(
+    "two <b>bars</b>", [{"type": "bar", "y": [1, 2]}], {"meta": {"labels": ["a</script>", "b"]}}, height=300
+)
 
 
 def test_a_page_without_plots_has_no_script() -> None:
@@ -27,7 +29,7 @@ def test_plots_stand_alone_or_side_by_side() -> None:
 
 def test_a_value_that_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        page("x", [Figure("", [{"y": [float("nan")]}], {})])
+        page("x", [PlotFigure("", [{"y": [float("nan")]}], {})])
 
 
 @pytest.mark.parametrize(

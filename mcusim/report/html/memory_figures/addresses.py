@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.plan.allocators import Move, Placed
+from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.report.html.memory_figures.hover import HATCHED, Told
 from mcusim.report.html.memory_figures.working_set import MOST
@@ -43,7 +43,7 @@ def stays(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Stay]:
 
 
 def address_map(
-    told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str] | None = None
+    told: Told, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str] | None = None
 ) -> list[dict[str, Any]]:
     """Traces of the map, on the lower y axis: activations, weights (hatched), moves, each where there are any.
 
@@ -86,7 +86,7 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
     return trace
 
 
-def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[Move, str]) -> dict[str, Any]:
+def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str]) -> dict[str, Any]:
     """One line per move, between the steps it happens, from the middle of the old place to that of the new one."""
     x: list[float | None] = []
     y: list[float | None] = []

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcusim.plan.allocators import Move, Placed
+from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.pools import Pool
 from mcusim.report.html.memory_figures.addresses import address_map
 from mcusim.report.html.memory_figures.hover import Told
 from mcusim.report.html.memory_figures.working_set import bars
-from mcusim.report.html.page import Figure
+from mcusim.report.html.page import PlotFigure
 from mcusim.report.html.style import LAYOUT, axis
 
 __all__ = ["Scale", "order_figure"]
@@ -50,8 +50,8 @@ def order_figure(
     scale: Scale,
     caption: str,
     before: int | None = None,
-    costs: Mapping[Move, str] | None = None,
-) -> Figure:
+    costs: Mapping[BufferMove, str] | None = None,
+) -> PlotFigure:
     """The stacked bars over the address map; ``before``: the peak of another order, ``costs``: texts to the moves."""
     steps, unit = len(told.labels), scale.per_unit
     few = steps <= 10
@@ -63,7 +63,7 @@ def order_figure(
         notes.append(_note("no operators", 0, 0.5 * _top(scale.usage, unit), "y", xanchor="center"))
     layout = _layout(told.labels, scale) | {"shapes": shapes, "annotations": notes}
     traces = [*bars(told, unit), *([_totals(told, unit)] if few else []), *address_map(told, placed, unit, costs)]
-    return Figure(caption, traces, layout, height=_PLOTS + layout["margin"]["b"])
+    return PlotFigure(caption, traces, layout, height=_PLOTS + layout["margin"]["b"])
 
 
 def _layout(labels: Sequence[str], scale: Scale) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from typing import Any
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.report.html.memory_figures.hover import HATCHED, WEIGHTS_COLOUR, Told
 
-__all__ = ["MOST", "Segment", "bars", "segments"]
+__all__ = ["MOST", "ResidentSegment", "bars", "segments"]
 
 MOST = 8_000  # pieces in one plot; more make a file and a page slow
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class ResidentSegment:
     """``bytes`` above ``base`` at ``step``: those of one resident, or of ``merged`` small ones when that is None."""
 
     step: int
@@ -26,7 +26,7 @@ class Segment:
     merged: int = 0
 
 
-def segments(timeline: Timeline, most: int = MOST) -> list[Segment]:
+def segments(timeline: Timeline, most: int = MOST) -> list[ResidentSegment]:
     """The residents of each step on top of one another, first born lowest, by rising step.
 
     Where that makes more than ``most`` segments, every step keeps its largest, equally many for all steps and at least
@@ -53,7 +53,7 @@ def segments(timeline: Timeline, most: int = MOST) -> list[Segment]:
 def bars(told: Told, per_unit: int) -> list[dict[str, Any]]:
     """Traces of the stacked bars, on the upper y axis: activations, then weights (hatched), where there are any."""
     residents = told.timeline.residents
-    pieces: dict[str, list[Segment]] = {"activation": [], "weights": []}
+    pieces: dict[str, list[ResidentSegment]] = {"activation": [], "weights": []}
     for s in segments(told.timeline):
         pieces["activation" if s.resident is None else residents[s.resident].kind].append(s)
     traces = [_trace(told, found, per_unit) for found in pieces.values() if found]
@@ -62,7 +62,7 @@ def bars(told: Told, per_unit: int) -> list[dict[str, Any]]:
     return traces
 
 
-def _trace(told: Told, found: list[Segment], per_unit: int) -> dict[str, Any]:
+def _trace(told: Told, found: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
     at = len(told.residents)
     return {
         "type": "bar",
@@ -81,7 +81,7 @@ def _trace(told: Told, found: list[Segment], per_unit: int) -> dict[str, Any]:
     }
 
 
-def _what(segment: Segment) -> str:
+def _what(segment: ResidentSegment) -> str:
     if segment.resident is None:
         return f"{segment.merged} smaller tensors<br>{segment.bytes:,} B"
     return f"%{{meta[{segment.resident}]}}"
@@ -114,11 +114,11 @@ def _kept(timeline: Timeline, most: int) -> int:
     return max(keep, 1)
 
 
-def _stack(timeline: Timeline, step: int, kept: list[int], alive: int) -> list[Segment]:
+def _stack(timeline: Timeline, step: int, kept: list[int], alive: int) -> list[ResidentSegment]:
     base, found = 0, []
     for i in sorted(kept, key=lambda i: (timeline.residents[i].kind == "activation", timeline.residents[i].first, i)):
-        found.append(Segment(step, i, base, timeline.residents[i].bytes))
+        found.append(ResidentSegment(step, i, base, timeline.residents[i].bytes))
         base += timeline.residents[i].bytes
     if alive > len(kept):
-        found.append(Segment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
+        found.append(ResidentSegment(step, None, base, timeline.usage[step] - base, alive - len(kept)))
     return found

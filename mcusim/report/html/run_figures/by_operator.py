@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.html.page import Figure, plain, shortened
+from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 
@@ -18,7 +18,7 @@ __all__ = ["breakdown_figure", "causes_of", "operator_labels", "times"]
 _PLOTS, _LETTER = 470, 5.9  # pixels: both plots without labels, a letter of a label
 
 
-def breakdown_figure(run: Run, machine: Machine) -> Figure:
+def breakdown_figure(run: Run, machine: Machine) -> PlotFigure:
     """Milliseconds of each operator by cause over its millijoules by part, on one axis of operators.
 
     The bars' tops are the operator's time and energy; nothing is left out.
@@ -35,7 +35,7 @@ def breakdown_figure(run: Run, machine: Machine) -> Figure:
         f"<div>{chips('ms', {cause: CAUSE_COLOURS[cause] for cause in causes})}</div>"
         f"<div>{chips('mJ', {part: ENERGY_COLOURS[part] for part in parts})}</div>"
     )
-    return Figure(caption, traces, _layout(labels, foot), height=_PLOTS + foot)
+    return PlotFigure(caption, traces, _layout(labels, foot), height=_PLOTS + foot)
 
 
 def times(run: Run, y: str) -> list[dict[str, Any]]:

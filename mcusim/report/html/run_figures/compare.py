@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.html.page import Figure, plain
+from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.run_figures.by_operator import operator_labels
 from mcusim.report.html.run_figures.lanes import lanes, packed
 from mcusim.report.html.run_figures.over_time import lane_chips
@@ -26,7 +26,7 @@ _PARTS = 14  # of a difference that are drawn
 _LETTER = 5.9
 
 
-def lanes_beside(runs: Mapping[str, Run]) -> Figure:
+def lanes_beside(runs: Mapping[str, Run]) -> PlotFigure:
     """Operators, core and DMA streams of each run, on one axis of ms; ``runs`` by label, which is plain text."""
     data, notes, at = [], [], 0
     names: dict[int, str] = {}
@@ -50,10 +50,10 @@ def lanes_beside(runs: Mapping[str, Run]) -> Figure:
     }  # fmt: skip
     caption = "<b>On one time scale</b> <span class=dim>drag to zoom, double-click to see all</span>"
     legends = "".join(f"<div>{legend}</div>" for legend in lane_chips(list(runs.values())))
-    return Figure(f"{caption}{legends}", [], layout, height=_ROW * (at + 1) + 54)
+    return PlotFigure(f"{caption}{legends}", [], layout, height=_ROW * (at + 1) + 54)
 
 
-def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> list[Figure]:
+def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> list[PlotFigure]:
     """Milliseconds by cause and millijoules by part: one bar a run, the first one on top."""
     labels = [plain(label) for label in runs]
     times = {cause: [run.by_cause.get(cause, 0) / run.clock * 1e3 for run in runs.values()] for cause in CAUSE_COLOURS}
@@ -65,7 +65,7 @@ def totals_figure(runs: Mapping[str, Run], machines: Mapping[str, Machine]) -> l
     ]
 
 
-def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Figure | None:
+def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> PlotFigure | None:
     """Milliseconds of each operator, one bar a run; None where the runs have not the same operators."""
     labels = [operator_labels(run) for run in runs.values()]
     if any(one != labels[0] for one in labels) or not labels[0]:
@@ -91,10 +91,10 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Fig
         "meta": {"labels": labels[0]},
     }  # fmt: skip
     caption = f"<b>By operator</b><div>{chips('', {k: colours[k] for k in runs})}</div>"
-    return Figure(caption, traces, layout, height=230 + foot)
+    return PlotFigure(caption, traces, layout, height=230 + foot)
 
 
-def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> Figure | None:
+def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> PlotFigure | None:
     """The largest parts of each difference, ms to the right; ``pairs`` by label. None without any.
 
     Of more than seven differences the seven largest are drawn.
@@ -132,7 +132,7 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> Figure | No
     more = f"; not drawn: {', '.join(less)}" if less else ""
     caption = f"<b>What takes longer</b> <span class=dim>what takes less points to the left{more}</span>"
     caption += f"<div>{chips('', {k: colours[k] for k in shown})}</div>"
-    return Figure(caption, traces, layout, height=70 + len(names) * (30 + 6 * len(shown)))
+    return PlotFigure(caption, traces, layout, height=70 + len(names) * (30 + 6 * len(shown)))
 
 
 def _bar(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _bar(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, texts: Sequ
 
 def _stacked(
     title: str, unit: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], colours: Mapping[str, str]
-) -> Figure:
+) -> PlotFigure:
     shown = {part: values for part, values in parts.items() if any(values)}
     traces = []
     for part, values in shown.items():
@@ -166,7 +166,7 @@ def _stacked(
         },
     }  # fmt: skip
     caption = f"<b>{title}</b><div>{chips('', {part: colours[part] for part in shown})}</div>"
-    return Figure(caption, traces, layout, height=62 + _BAR * len(labels))
+    return PlotFigure(caption, traces, layout, height=62 + _BAR * len(labels))
 
 
 def _heading(text: str, y: float) -> dict[str, Any]:

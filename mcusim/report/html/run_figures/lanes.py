@@ -17,7 +17,7 @@ from mcusim.results.over_time import core_segments, stretches
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["PALETTE", "Entry", "Lane", "Piece", "drawn", "lanes", "packed", "slots"]
+__all__ = ["PALETTE", "Entry", "Lane", "LanePiece", "drawn", "lanes", "packed", "slots"]
 
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
 _SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
@@ -45,7 +45,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Piece:
+class LanePiece:
     """What is drawn: ``count`` entries from ``start`` to ``end``, their parts by name, the first one's text."""
 
     start: int
@@ -68,10 +68,10 @@ def lanes(run: Run) -> list[Lane]:
     return found
 
 
-def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = float("inf")) -> list[Piece]:
+def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = float("inf")) -> list[LanePiece]:
     """``entries`` between ``low`` and ``high`` as pieces: those narrower than ``slot`` cycles become one with what is
     next to them, until that one is as wide."""
-    found: list[Piece] = []
+    found: list[LanePiece] = []
     filling = False
     for entry in entries:
         if entry.end < low or entry.start > high:
@@ -81,7 +81,7 @@ def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = f
         if filling and narrow and last is not None and entry.end - last.start <= slot:
             last.end, last.count = entry.end, last.count + 1
         else:
-            last = Piece(entry.start, entry.end, entry.text, moved=entry.moved)
+            last = LanePiece(entry.start, entry.end, entry.text, moved=entry.moved)
             found.append(last)
         last.busy += entry.end - entry.start
         for name, cycles in entry.parts:
@@ -124,7 +124,7 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
     ]
 
 
-def laid(piece: Piece, slot: float) -> list[tuple[float, float, str]]:
+def laid(piece: LanePiece, slot: float) -> list[tuple[float, float, str]]:
     """Start, length and name of each part; what is too narrow to be seen is added to the longest."""
     if not piece.parts:
         return []
@@ -138,7 +138,7 @@ def laid(piece: Piece, slot: float) -> list[tuple[float, float, str]]:
     return found
 
 
-def said(piece: Piece, scale: float) -> str:
+def said(piece: LanePiece, scale: float) -> str:
     """What the pointer tells about a piece."""
     span = f"{piece.start * scale:,.4f} to {piece.end * scale:,.4f} ms"
     cycles = f"{piece.end - piece.start:,} cycles"

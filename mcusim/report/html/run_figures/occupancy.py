@@ -18,13 +18,13 @@ from mcusim.text import size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Block", "address_map", "blocks", "curves", "mapped"]
+__all__ = ["OccupancyBlock", "address_map", "blocks", "curves", "mapped"]
 
 _JOINED = 64  # bytes of padding between two blocks that are drawn as one
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OccupancyBlock:
     """``count`` buffers of a kind as one: ``bytes`` at ``address`` of a region, from cycle ``start`` to ``end``."""
 
     name: str
@@ -38,7 +38,7 @@ class Block:
     count: int = 1
 
 
-def blocks(run: Run, machine: Machine) -> list[Block]:
+def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
     """The program's buffers as they lie in the regions; weights and the interpreter's data that lie one behind the
     other and live alike are one. A buffer lives while the core is at work on its operators
     (:func:`mcusim.results.over_time.occupancy`); those of which none ran are left out."""
@@ -49,8 +49,8 @@ def blocks(run: Run, machine: Machine) -> list[Block]:
             continue
         name = plain(shortened(buffer.name, 48))
         for part in pieces(machine, buffer.span):
-            found.append(Block(name, buffer.kind, part.region, part.address, part.bytes, *times, rank))
-    joined: list[Block] = []
+            found.append(OccupancyBlock(name, buffer.kind, part.region, part.address, part.bytes, *times, rank))
+    joined: list[OccupancyBlock] = []
     for block in sorted(found, key=lambda b: (b.region, b.start, b.end, b.address)):
         last = joined[-1] if joined else None
         if last is not None and _together(last, block):
@@ -60,7 +60,7 @@ def blocks(run: Run, machine: Machine) -> list[Block]:
     return joined
 
 
-def mapped(found: Sequence[Block]) -> list[str]:
+def mapped(found: Sequence[OccupancyBlock]) -> list[str]:
     """Regions with more than weights in them, those with activations first, by falling bytes."""
     area: dict[str, tuple[bool, int]] = {}
     for block in found:
@@ -99,7 +99,7 @@ def curves(
 
 
 def address_map(
-    found: Sequence[Block], region: str, base: int, scale: float, y: str
+    found: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
 ) -> tuple[list[dict[str, Any]], float, int]:
     """Rectangles of KiB from ``base`` over ms, of more than MOST those with the largest areas; the end of what is worth
     seeing, and the bytes of weights behind it."""
@@ -116,7 +116,7 @@ def address_map(
     return traces, (end - base) / 1024, above
 
 
-def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict[str, Any]:
+def _rectangles(found: Sequence[OccupancyBlock], base: int, scale: float, y: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "yaxis": y,
@@ -133,7 +133,7 @@ def _rectangles(found: Sequence[Block], base: int, scale: float, y: str) -> dict
     }
 
 
-def _told(block: Block, base: int, scale: float) -> str:
+def _told(block: OccupancyBlock, base: int, scale: float) -> str:
     what = block.name if block.count == 1 else f"{block.count} buffers from {block.name}"
     offset = block.address - base
     return told(
@@ -144,7 +144,7 @@ def _told(block: Block, base: int, scale: float) -> str:
     )
 
 
-def _together(low: Block, high: Block) -> bool:
+def _together(low: OccupancyBlock, high: OccupancyBlock) -> bool:
     alike = (low.kind, low.region, low.start, low.end) == (high.kind, high.region, high.start, high.end)
     gap = high.address - low.address - low.bytes
     return alike and low.kind in ("weights", "runtime") and 0 <= gap <= _JOINED

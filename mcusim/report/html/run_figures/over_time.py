@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.report.html.page import Figure, plain
+from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.run_figures.lanes import Lane, lanes, packed
-from mcusim.report.html.run_figures.occupancy import Block, address_map, blocks, curves, mapped
+from mcusim.report.html.run_figures.occupancy import OccupancyBlock, address_map, blocks, curves, mapped
 from mcusim.report.html.style import (
     CAUSE_COLOURS,
     KIND_COLOURS,
@@ -42,7 +42,7 @@ class Panel:
     y: dict[str, Any]
 
 
-def time_figure(run: Run, machine: Machine) -> Figure:
+def time_figure(run: Run, machine: Machine) -> PlotFigure:
     """Everything over one axis of time, in ms, so that a zoom is one of all of them.
 
     The page's script merges the lanes' tasks and the bus's steps anew for each zoom.
@@ -56,7 +56,7 @@ def time_figure(run: Run, machine: Machine) -> Figure:
     layout, height = stacked(panels, run.cycles * scale, row_names(rows))
     layout["meta"] = {"lanes": [packed(rows, scale)], "bus": "y2", "regions": dict(colours)}
     traces = [trace for panel in panels for trace in panel.traces]
-    return Figure(_caption(run, found, colours), traces, layout, height=height)
+    return PlotFigure(_caption(run, found, colours), traces, layout, height=height)
 
 
 def lanes_panel(rows: Sequence[Lane]) -> Panel:
@@ -105,7 +105,7 @@ def _heading(text: str, top: float) -> dict[str, Any]:
     return {"text": text, "showarrow": False, **place, "font": {"size": 12}}
 
 
-def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) -> list[Panel]:
+def _maps(found: Sequence[OccupancyBlock], machine: Machine, scale: float, first: int) -> list[Panel]:
     panels = []
     known = [region for region in mapped(found) if region in machine.memory]
     for number, region in enumerate(known[:_MAPS], first):
@@ -117,7 +117,7 @@ def _maps(found: Sequence[Block], machine: Machine, scale: float, first: int) ->
     return panels
 
 
-def _caption(run: Run, found: Sequence[Block], colours: Mapping[str, str]) -> str:
+def _caption(run: Run, found: Sequence[OccupancyBlock], colours: Mapping[str, str]) -> str:
     shown = {name: colours[name] for name in colours if name in {*run.traffic, *mapped(found)}}
     lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
     lived.pop("activation", None)

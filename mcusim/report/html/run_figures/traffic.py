@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mcusim.report.html.page import Figure, plain
+from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.run_figures.lanes import Lane
 from mcusim.report.html.style import LAYOUT, MERGED, axis, chips, told
 
@@ -70,7 +70,7 @@ _WHO = {
 }
 
 
-def traffic_figure(run: Run) -> Figure:
+def traffic_figure(run: Run) -> PlotFigure:
     """One bar a region, the busiest on top, in KiB. Behind the caches: what they answer crosses no pins."""
     regions = sorted(run.traffic, key=lambda name: (run.traffic[name].total, name))
     traces = []
@@ -87,7 +87,7 @@ def traffic_figure(run: Run) -> Figure:
     }
     shown = {said: colour for said, colour in _WHO.values() if any(trace["name"] == said for trace in traces)}
     caption = f"<b>Traffic by region</b> <span class=dim>behind the caches</span><div>{chips('', shown)}</div>"
-    return Figure(caption, traces, layout, height=60 + 34 * max(1, len(regions)))
+    return PlotFigure(caption, traces, layout, height=60 + 34 * max(1, len(regions)))
 
 
 def _bars(regions: list[str], values: list[int], said: str, colour: str) -> dict[str, Any]:

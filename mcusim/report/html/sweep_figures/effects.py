@@ -12,7 +12,7 @@ from math import log10
 from typing import Any
 
 from mcusim.report.html import style
-from mcusim.report.html.page import Figure, plain, shortened
+from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Level, Point, Sweep, shown
 from mcusim.text import percent
 
@@ -36,7 +36,7 @@ MOST_MAPS = 12
 _SCALE = [[0, "rgba(213,94,0,0.04)"], [1, "rgba(213,94,0,0.72)"]]
 
 
-def heat_maps(sweep: Sweep) -> list[Figure]:
+def heat_maps(sweep: Sweep) -> list[PlotFigure]:
     """At most :data:`MOST_MAPS`, none for a sweep with less than two inputs that vary.
 
     A cell has the least latency of its points; a dash where none ran.
@@ -58,7 +58,7 @@ def heat_maps(sweep: Sweep) -> list[Figure]:
     ]
 
 
-def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str) -> Figure:
+def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: str, down: str) -> PlotFigure:
     columns, rows = sweep.levels(across), sweep.levels(down)
     cells = [[_cell(points, across, column, down, row) for column in columns] for row in rows]
     trace = {
@@ -87,7 +87,7 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         "xaxis": axis(plain(across), **categories),
         "yaxis": axis(plain(down), **categories),
     }
-    return Figure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)))
+    return PlotFigure(caption, [trace], layout, height=max(190, 110 + 34 * len(rows)))
 
 
 def _cell(points: Sequence[Point], across: str, column: Level, down: str, row: Level) -> tuple[Point | None, str]:
@@ -102,7 +102,7 @@ def _cell(points: Sequence[Point], across: str, column: Level, down: str, row: L
 _ROW = 46  # pixels
 
 
-def tornado(sweep: Sweep, output: str) -> Figure | None:
+def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
     """The inputs from the largest effect on the latency down, in percent of the mean; None when nothing varies."""
     effects = {name: sweep.effects(name, output) for name in reversed(sweep.ranked)}
     effects = {name: found for name, found in effects.items() if len(found) > 1}
@@ -125,7 +125,9 @@ def tornado(sweep: Sweep, output: str) -> Figure | None:
         "xaxis": axis("change of the mean, %", range=[-1.1 * reach, 1.1 * reach], zeroline=True),
         "yaxis": axis(range=[-0.6, len(effects) - 0.2], showticklabels=False, showgrid=False, zeroline=False),
     }
-    return Figure(f"<b>{OUTPUTS[output].split(',')[0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2))
+    return PlotFigure(
+        f"<b>{OUTPUTS[output].split(',')[0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2)
+    )
 
 
 def _change(factor: float) -> str:

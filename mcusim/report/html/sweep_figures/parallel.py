@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mcusim.report.html.page import Figure, plain, shortened
+from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis, note
 from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, Sweep, shown
 
@@ -20,7 +20,7 @@ _VALUES = 8  # beside an axis
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
 
 
-def parallel(sweep: Sweep) -> Figure | None:
+def parallel(sweep: Sweep) -> PlotFigure | None:
     """A line a point that ran, at most :data:`MOST_LINES` evenly taken; a legend's entry hides the lines of its
     latencies. None when nothing ran."""
     points = sorted(sweep.ran, key=lambda point: point["latency_ms"])
@@ -40,7 +40,7 @@ def parallel(sweep: Sweep) -> Figure | None:
     notes += [text for place, name in enumerate(outputs, len(inputs)) for text in _ends(points, place, name)]
     labels = [plain(shortened(name, 22)) for name in inputs] + [OUTPUTS[name] for name in outputs]
     left = f", {len(points):,} of {len(sweep.ran):,}" if len(points) < len(sweep.ran) else ""
-    return Figure(
+    return PlotFigure(
         f"<b>Every point</b>{left}: a line each, by its latency",
         traces,
         _layout(labels) | {"annotations": notes},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mcusim.report.html.page import Figure, plain, shortened
+from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis
 from mcusim.report.html.sweep_figures.table import COLOURS, OUTPUTS, Point, Sweep
 
@@ -32,7 +32,7 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     return found
 
 
-def pareto(sweep: Sweep, model: str) -> Figure:
+def pareto(sweep: Sweep, model: str) -> PlotFigure:
     """The points of ``model`` that ran, one colour for each machine and policy, the fronts as lines through them.
 
     Of more than 3,000 points of all models some on the fronts and some others, evenly taken.
@@ -50,7 +50,7 @@ def pareto(sweep: Sweep, model: str) -> Figure:
     found = min(points, key=lambda point: point["latency_ms"])
     caption = f"<b>{plain(shortened(model))}</b>: least latency {found['latency_ms']:,.4g} ms"
     least = min(points, key=lambda point: point["energy_mj"])
-    return Figure(
+    return PlotFigure(
         f"{caption}, least energy {least['energy_mj']:,.4g} mJ", [*best, *traces], _layout(len(groups)), height=620
     )
 

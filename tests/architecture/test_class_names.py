@@ -1,0 +1,36 @@
+"""A class name means one thing in the whole package: a search finds one definition."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import mcusim
+
+PACKAGE = Path(mcusim.__file__).parent
+# classes of native folders, which are renamed together
+LATER = {"Kind", "Placement", "Profile", "Region", "Result", "_Block", "_Header", "_Reader"}
+
+
+def class_homes() -> dict[str, list[str]]:
+    """Where each class is defined, nested ones included: ``file:line`` by name."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return homes
+
+
+def test_public_class_names_are_unique() -> None:
+    homes = class_homes()
+    assert len(homes) > 300
+    twice = {name: found for name, found in homes.items() if not name.startswith("_") and len(found) > 1}
+    assert twice.keys() == {name for name in LATER if not name.startswith("_")}, twice
+
+
+def test_no_private_class_has_the_name_of_a_public_one() -> None:
+    homes = class_homes()
+    clashes = {name: homes[name] + homes[name[1:]] for name in homes if name.startswith("_") and name[1:] in homes}
+    assert clashes.keys() == {name for name in LATER if name.startswith("_")}, clashes
