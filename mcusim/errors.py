@@ -131,7 +131,7 @@ class SanitizerHalt(Verdict):
     """
 
     def __init__(self, observed: Any) -> None:
-        super().__init__(observed)  # SimPy makes a failed process's exception anew from its arguments
+        super().__init__(observed)  # SimPy makes a failed process's exception again from its arguments
         self.observed = observed
 
     def __str__(self) -> str:

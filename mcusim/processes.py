@@ -44,7 +44,7 @@ def pool(
 ) -> Iterator[ProcessPoolExecutor]:
     """``count`` processes for ``what``, each of which calls ``prepare(*arguments)`` first.
 
-    They are started anew (``spawn``) by the first tasks, which are submitted inside :func:`deaf`. Whatever ends the
+    They are started afresh (``spawn``) by the first tasks, which are submitted inside :func:`deaf`. Whatever ends the
     block early ends the processes too. Raises UsageError, which names ``what``, when a process dies.
     """
     others = set(active_children())

@@ -1,4 +1,4 @@
-"""Simulations beside each other and beside published measurements."""
+"""The public functions: simulate, replay, compare, emulate, plan memory, reorder and defragment."""
 
 from mcusim.api.compare import Comparison, compare, compare_cases
 from mcusim.api.emulate import emulate

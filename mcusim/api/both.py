@@ -43,7 +43,7 @@ class Both:
 def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> Both:
     """Replay the profile that was fitted to the kernel set of ``chosen`` (fidelity ``emulate``), and emulate the set.
 
-    Raises UsageError for a set without a profile. Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
+    Raises UsageError for a set without a profile. Not modelled: what :func:`~mcusim.api.simulate.simulate` does not.
     """
     profile, kernels = profile_for(chosen.kernels), set_for(chosen.kernels)
     asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)

@@ -1,4 +1,4 @@
-"""Many rows beside each other, simulated and measured."""
+"""Many runs in one table, simulated and measured."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def compare(
     reason. Raises :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
     option that none of the policies takes.
 
-    Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
+    Not modelled: what :func:`~mcusim.api.simulate.simulate` does not model.
     """
     expect_overrides(overrides)
     base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering)

@@ -4,7 +4,7 @@ Not modelled: the operators between the moves (what they leave in the caches), a
 buffers, the call itself, and correcting the pointers to what has moved.
 
 Source of the byte loop: eliberis/tensorflow, lite/experimental/micro/allocator_utils.cc, MoveBuffers, the allocator of
-Liberis and Lane 2019, which has a library's memmove on a host only; Mbed compiles for size unless told otherwise.
+Liberis and Lane 2019, which has a library's memmove on a host only; Mbed compiles for size by default.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def defragment(
 
     Raises UsageError for another ``copy``, a ``base`` outside writable memory or not a multiple of 16, and for a move
     that goes upwards or, by words, to or from an offset that is no multiple of 4; DoesNotFit when the moves' bytes, or
-    64 B of stack beside them, do not fit; ImageError for a machine without the memory that the loops are linked to
+    64 B of stack next to them, do not fit; ImageError for a machine without the memory that the loops are linked to
     (flash at 0x0800_0000, RAM at 0x2000_0000). Not included: the operators between the moves: here a move finds its
     source in the data cache only where the move before left it. Not included: the allocator's own work too.
     """
@@ -99,7 +99,7 @@ def _counted(moved: Defragmentation, emulator: Emulator, loop: str) -> Defragmen
 
 def _own(loop: str) -> tuple[str, ...]:
     return (
-        f"moves: the loop {loop}, run from flash, stands for the allocator's copy (assumed)",
+        f"moves: the loop {loop}, run from flash, represents the allocator's copy (assumed)",
         "moves: one after the other; what the operators between them leave in the caches is not modelled (assumed)",
     )
 
@@ -164,7 +164,7 @@ def _moved(
         if progress is not None:
             progress(done, total)
     if emulator.read(base, extent) != memory:
-        raise RuntimeError(f"{loop} wrote beside what it had to move")
+        raise RuntimeError(f"{loop} wrote outside of what it had to move")
     return emulator, tuple(end - start for start, end in pairwise(cycles))
 
 

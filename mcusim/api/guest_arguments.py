@@ -31,7 +31,7 @@ class DumpRange:
 
 
 def number(text: str) -> int | None:
-    """A decimal or hexadecimal integer with an optional sign, or None; ``_`` may stand between digits."""
+    """A decimal or hexadecimal integer with an optional sign, or None; ``_`` is allowed between digits."""
     if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
         return None
     digits = text.lstrip("+-").replace("_", "")

@@ -1,6 +1,6 @@
-"""Plan a model's memory: an order of its operators, who lives when, and where each allocator puts it.
+"""Plan a model's memory: an order of its operators, lifetimes of tensors, and where each allocator puts them.
 
-Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators leave out.
+Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not model.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def memory(
     ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
     ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators
     place the same blocks, at multiples of ``align`` bytes; ``allocator`` is the one that counts. The plan as stored,
-    without sharing and with the weights in flash, stands beside it. ``machine``: whose memory it is for, with
+    without sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with
     ``overrides`` of its keys.
 
     Raises UsageError for an order, weights, allocator or alignment that do not exist, and what

@@ -1,10 +1,7 @@
-"""Find a model's order of least peak memory, and write it.
+"""Find the order of a model's operators with the least peak memory; write a model in it, or with its memory plan.
 
-Not modelled: what :mod:`mcusim.plan.ordering` leaves out.
-
-A model's file with a memory plan inside that TensorFlow Lite Micro follows.
-
-Not modelled: plans for weights in RAM and for tensors that move, which TFLM has no form for.
+A memory plan inside the file is followed by TensorFlow Lite Micro. Not modelled: operators that run twice; plans for
+weights in RAM and for tensors that move, which TFLM has no format for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The engine: a program played on a machine."""
+"""The engine: runs a program on a machine, as SimPy processes."""
 
 from mcusim.engine.execute import execute
 

@@ -116,7 +116,7 @@ class ReplayCore:
         return compute * TICK
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
-        """Time the transfer as if alone, then let what runs beside it slow it down on average."""
+        """Time the transfer as if alone, then let what runs at the same time slow it down on average."""
         self.memory.sync(int(system.env.now))
         ticks: list[int] = []
         source, target = task.source, task.destination

@@ -5,7 +5,7 @@ memory's native state, so that core and DMA delay each other access by access; e
 behind the data cache, whose lines the core sees. Whatever a call may not write (all but its outputs, its scratch and
 the stack) is read-only while it runs.
 
-Not modelled: the interpreter's own code and data (a number of cycles stands for it), interrupts in the middle of a
+Not modelled: the interpreter's own code and data (a number of cycles represents it), interrupts in the middle of a
 basic block.
 """
 
@@ -202,7 +202,7 @@ class EmulatedCore:
         return {"instructions": self.emulator.instructions, **self.emulator.branch_counts()}
 
     def assumptions(self) -> list[str]:
-        """Where code and stack are, and what stands for the interpreter."""
+        """Where code and stack are, and what represents the interpreter."""
         isa, code, stack = self.emulator.machine.core.isa, self.code, self.stack
         return [
             stated(isa, self.options.overhead),

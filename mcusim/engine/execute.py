@@ -27,7 +27,7 @@ def execute(
     ``code`` names the region that kernels run from, by default the first flash; ``overhead`` overrides the profile's
     cycles of an interpreter for each operator. Raises ProgramError if the program does not fit the machine's regions
     and lanes, UsageError for a region it does not have or a profile without costs for the core. Not modelled: what the
-    memory, the core model and the engine say they do.
+    memory, the core model and the engine do not model.
     """
     check_program(program, machine)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead)

@@ -1,6 +1,6 @@
 """From a kernel call that did not end well to one sentence a person can act on.
 
-Not modelled: what the caller of a kernel would have made of it.
+Not modelled: how the caller of a kernel would have handled it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Wait:
     """Core cycles that operator ``operator`` waited, by what for: data of operand ``role`` in ``region``.
 
     ``cause`` is that of a memory, and ``role`` that of an operand, ``code``, or ``other`` (the call structure, the
-    stack); or ``dma_wait``, and ``role`` what the transfer brings, ``region`` where its bytes come from (of outputs
+    stack); or ``dma_wait``, and ``role`` what the transfer copies, ``region`` where its bytes come from (of outputs
     where they go). For each operator and cause the cycles sum to those of :class:`OperatorRun`.
     """
 

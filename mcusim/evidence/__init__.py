@@ -1,1 +1,1 @@
-"""How far to believe a result: published measurements, validation, calibration."""
+"""How reliable a result is: published measurements, validation against them, calibration."""

@@ -1,4 +1,4 @@
-"""Labs: guided exercises in which a student predicts, runs, compares and explains."""
+"""Labs: guided exercises in which students predict, run, compare and explain."""
 
 from mcusim.labs.lab_file import lab_names, read_lab
 from mcusim.labs.notebook import Book, open_lab

@@ -54,7 +54,7 @@ class LabTable:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """The prediction ``id`` beside what it was about."""
+    """The prediction ``id`` next to the result it was about."""
 
     id: str
     value: Expression

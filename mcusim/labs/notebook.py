@@ -1,7 +1,4 @@
-"""A lab as a Jupyter notebook, nbformat 4.5: for students with cells to fill in, or with the solution in them.
-
-A lab in a notebook: the same questions and hints, called from cells.
-"""
+"""A lab as a Jupyter notebook (nbformat 4.5), with cells to fill in or with the solution; ``Book`` is what they call."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ class Book:
         print(f"Noted: {shown(self._predicted[id])} {step.unit}.")
 
     def compare(self, id: str) -> None:
-        """The prediction beside what was simulated. Raises UsageError for an unknown id."""
+        """The prediction next to the simulated result. Raises UsageError for an unknown id."""
         step = next((s for s in self.lab.steps if isinstance(s, Compare) and s.id == id), None)
         if step is None:
             raise UsageError(f"lab {self.lab.name} compares nothing called '{id}'")

@@ -1,6 +1,6 @@
-"""A lab's page for its teacher: aims, the runs, every answer with how it is found, and what students get wrong.
+"""A lab's page for its teacher: aims, runs, every answer with how it is found, and common mistakes.
 
-The texts of a lab for a terminal and for a page: paragraphs, lists (``- ``), blocks indented by four spaces.
+Also the layout of a lab's texts for terminals and pages: paragraphs, lists (``- ``), blocks indented by four spaces.
 """
 
 from __future__ import annotations

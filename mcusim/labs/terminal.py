@@ -68,7 +68,7 @@ class Session:
         return True
 
     def score(self) -> str:
-        """Predictions beside what was, and how many answers were right at once, with hints, or not."""
+        """Predictions next to results, and how many answers were right at once, with hints, or not."""
         rows = [
             f"  {_prediction(self.lab, id)}: {shown(value)}, it was {shown(self._shown[id])}"
             for id, value in self.predictions.items()

@@ -1,4 +1,4 @@
-"""Machines: boards as data. See :mod:`mcusim.machine.description` for what a machine holds."""
+"""Machines: boards as data, read from TOML and checked; :mod:`mcusim.machine.description` has the fields."""
 
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.description import Machine

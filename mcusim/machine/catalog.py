@@ -1,4 +1,4 @@
-"""Where the shipped machine files are, and what a name or path given by a user stands for."""
+"""Where the shipped machine files are, and which file a name or path given by a user means."""
 
 from __future__ import annotations
 

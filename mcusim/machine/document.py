@@ -1,7 +1,4 @@
-"""From a machine name or path to one raw tree: reading, size and encoding limits, ``extends``.
-
-The raw content of a machine file: a tree whose leaves remember file, line, basis and source.
-"""
+"""Machine files as raw trees, whose leaves remember file, line, basis and source; ``extends`` is resolved here."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ def join(path: str, key: str) -> str:
 
 
 def show(value: object) -> str:
-    """A value of a machine file as it would stand there, cut to a readable length."""
+    """A value as it would be written in a machine file, cut to a readable length."""
     if isinstance(value, list):
         inner = ["[...]" if isinstance(item, list) else show(item) for item in value[:6]]
         return f"[{', '.join(inner + ['...'] * (len(value) > 6))}]"
@@ -119,7 +116,7 @@ def _node(value: Any, path: str, at: Branch, lines: Mapping[str, int], origin: L
         return _branch(value, path, at, lines, origin)
     extra = [key for key in value if key not in ("value", "basis", "source")]
     if extra:
-        raise problem(at, path, f'unknown key "{extra[0][:60]}" beside value: a figure has value, basis and source')
+        raise problem(at, path, f'unknown key "{extra[0][:60]}" next to value: a figure has value, basis and source')
     if isinstance(value["value"], dict):
         raise problem(at, path, "value must not be a table")
     return replace(_origin(value, path, at, origin), value=value["value"], line=at.line)

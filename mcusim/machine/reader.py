@@ -30,7 +30,7 @@ class Reader:
         self.nodes: dict[str, Node] = {}
 
     def problem(self, path: str, rule: str) -> MachineError:
-        """The error for a rule broken by what stands at ``path`` (or at the table around it)."""
+        """The error for a rule broken by the value at ``path`` (or by the table around it)."""
         around = path
         while around and around not in self.nodes:
             around = around.rpartition(".")[0]

@@ -1,10 +1,9 @@
-"""A TOML file that a user wrote: reading it, limits of size, encoding and nesting, the lines of its keys.
+"""A user's TOML file: reading it within limits of size, encoding and nesting, and the line numbers of its keys.
 
-Line numbers of the keys of a TOML text; ``tomllib`` reports none.
-
-A small scanner, not a parser: it follows tables, dotted keys, inline tables and strings in one linear pass, and is
-right on valid TOML. On malformed text its answer means nothing, but it ends, and it refuses the nesting on which a
-recursive parser would take long. It leaves out arrays of tables (machine files have none; their keys share lines).
+``tomllib`` reports no line numbers. They come from a small scanner, not a parser: it follows tables, dotted keys,
+inline tables and strings in one linear pass, and is right on valid TOML. On malformed text its answer means nothing,
+but it ends, and it refuses the nesting on which a recursive parser would take long. Not modelled: arrays of tables
+(machine files have none; their keys share lines).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models as graphs: the ``.tflite`` reader, the zoo, geometries and inspection.
+"""Models as graphs: the ``.tflite`` reader and writer, the zoo, loop nests of operators, inspection.
 
 numpy and tflite are imported when a model is loaded, not before.
 """

@@ -1,9 +1,7 @@
-"""The loop nest of an operator, in one shape for every type: what planners tile and kernels cost.
+"""The loop nest of an operator, in one form for every type: what planners tile and kernels cost.
 
-A :class:`Geometry` describes a whole operator; a :class:`Tile` says which output rows a task computes and
-which input rows its buffer holds.
-
-From a graph's operator to its :class:`Geometry`, and what an operator reads.
+:func:`geometry` gives the :class:`Geometry` of a whole operator of a graph; a :class:`Tile` says which output rows a
+task computes and which input rows its buffer contains.
 """
 
 from __future__ import annotations
@@ -96,7 +94,7 @@ def _inputs(graph: Graph, operator: Operator) -> list[Tensor]:
 
 
 def activation_inputs(graph: Graph, operator: Operator) -> list[Tensor]:
-    """Inputs that are computed while the network runs, in the operator's order; an input used twice stands twice."""
+    """Inputs that are computed while the network runs, in the operator's order; an input used twice is listed twice."""
     return [t for t in _inputs(graph, operator) if not t.constant]
 
 

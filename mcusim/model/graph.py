@@ -69,7 +69,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Graph:
-    """Operators stand in execution order as stored; ``sha256`` is that of the file (zoo: of the definition)."""
+    """Operators are in execution order as stored; ``sha256`` is that of the file (zoo: of the definition)."""
 
     name: str
     tensors: tuple[Tensor, ...]

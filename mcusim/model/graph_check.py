@@ -87,7 +87,7 @@ def _too_early(graph: Graph, op: Operator, producer: int | None) -> str:
         todo += needs
     if op.index in known:
         return f"that operator {producer} produces, which needs this operator's result: a cycle"
-    return f"before operator {producer} produces it; operators must stand in an order that works"
+    return f"before operator {producer} produces it; operators must be in an order in which they can run"
 
 
 def _operator(graph: Graph, op: Operator) -> None:

@@ -27,7 +27,7 @@ _OF_THE_ORDER = {
 
 
 def reordered(graph: Graph, order: Sequence[int]) -> Graph:
-    """``graph`` with its operators in ``order``, numbered anew. Raises UsageError unless it names each once."""
+    """``graph`` with its operators in ``order``, renumbered. Raises UsageError unless it names each once."""
     if sorted(order) != list(range(len(graph.operators))):
         raise UsageError(f"the order must name each of the {len(graph.operators)} operators once")
     operators = (replace(graph.operators[old], index=new) for new, old in enumerate(order))
@@ -56,7 +56,7 @@ def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
         patched = bytearray(data)
         for place, old in zip(places, order, strict=True):
             if targets[old] <= place:  # no writer does so: offsets count upwards
-                raise file.error("an operator stands before the vector that points to it")
+                raise file.error("an operator comes before the vector that points to it")
             struct.pack_into("<I", patched, place, targets[old] - place)
     return bytes(patched)
 

@@ -1,9 +1,6 @@
 """Output shapes that follow from an operator's inputs and options; the reader checks a file's shapes against them.
-
 Every rule takes (inputs, options) and returns the expected output shapes; it raises ModelError, without naming
-the operator, when the inputs contradict each other.
-
-Sliding-window arithmetic of convolutions and pools, as TFLite's ``padding.h`` has it.
+the operator, when the inputs contradict each other. Windows of convolutions and pools follow TFLite's ``padding.h``.
 """
 
 from __future__ import annotations

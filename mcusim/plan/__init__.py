@@ -1,4 +1,4 @@
-"""Plans: lifetimes, arenas, tiles and policies; and programs as files."""
+"""The planner: from a graph and a machine to a program, by lifetimes, arenas, tiles and a policy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The arena of a network as a PyTorch export stores it: an explicit PAD before every strided window.
 
 That the networks of the TinyOps tables came that way is inferred, the paper does not say it: TinyOps partitions PAD
-like a convolution. ``mcusim compare --table 2`` sets both arenas beside the RAM column of the paper's Table 2. The
-errors of its rows in order (ten networks; MnasNet 1.00 at 96 pixels stands there for both boards), with explicit PADs
+like a convolution. ``mcusim compare --table 2`` shows both arenas next to the RAM column of the paper's Table 2. The
+errors of its rows in order (ten networks; MnasNet 1.00 at 96 pixels is listed for both boards), with explicit PADs
 (symmetric, half the kernel on each side): -0.2, -4.6, +0.3, -9.4, +0.7, +1.1, +0.3, -17, -2.6, +1.1 and +1.5 %; with
 SAME padding inside the convolutions: -15.8, -21.7, -28.2, -9.6, -17.3, -19.9, -16.2, -19.4, -8.1, -19.9 and -23.8 %.
 The fourth and ninth are the MCUNets. The padded copy and the tensor it is made of are alive together, right where the
@@ -51,7 +51,7 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None
 
 
 def _padded_bytes(g: Geometry) -> int:
-    """Bytes of the input with half a kernel of padding on each side; 0 where no PAD stands."""
+    """Bytes of the input with half a kernel of padding on each side; 0 where there is no PAD."""
     if g.type not in QUANTIZED or max(g.stride_h, g.stride_w) < 2:
         return 0
     if not g.pad_top + g.pad_bottom + g.pad_left + g.pad_right:

@@ -1,4 +1,4 @@
-"""The task list between planner and engine: data, file format, checks."""
+"""Programs: the task list that a planner writes and the engine runs, its file format and checks."""
 
 from __future__ import annotations
 

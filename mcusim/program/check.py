@@ -59,7 +59,7 @@ def _identified(program: Program) -> Iterator[Task]:
     seen: set[int] = set()
     for task in program.tasks:
         if task.id in seen:
-            raise ProgramError(f"task {task.id}: the id stands twice")
+            raise ProgramError(f"task {task.id}: the id is used twice")
         if not seen.issuperset(task.after):
             later = min(set(task.after) - seen)
             raise ProgramError(f"task {task.id}: after names task {later}, which is not an earlier one")

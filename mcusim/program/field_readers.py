@@ -41,7 +41,7 @@ class FieldError(ValueError):
 
 
 def quoted(value: object) -> str:
-    """``value`` as it stands in an error message, cut to a readable length."""
+    """``value`` as an error message shows it, cut to a readable length."""
     shown = f"{value:.60}…" if isinstance(value, str) and len(value) > 60 else value
     if isinstance(shown, (list, dict)):
         return "a list" if isinstance(shown, list) else "an object"

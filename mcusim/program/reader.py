@@ -138,7 +138,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise f.FieldError(f"key {f.quoted(key)} stands twice")
+            raise f.FieldError(f"key {f.quoted(key)} is given twice")
         found[key] = value
     return found
 
@@ -171,7 +171,7 @@ def _operator(value: Any, position: int) -> OperatorInfo:
     if len(found) != 3:
         raise f.FieldError(f"an operator must be [index, type, macs], found {len(found)} entries")
     if f.whole(found[0], "operator index") != position:
-        raise f.FieldError(f"operator {found[0]} stands at position {position}")
+        raise f.FieldError(f"operator {found[0]} is at position {position}")
     return OperatorInfo(position, f.text(found[1], "operator type"), f.whole(found[2], "macs", 1 << 48))
 
 
@@ -256,7 +256,7 @@ def _geometry(value: Any) -> Geometry:
 def _link(task: Task, earlier: dict[int, Task]) -> None:
     """Is the id new, and does ``after`` name earlier tasks only?"""
     if task.id in earlier:
-        raise f.FieldError(f"id {task.id} stands twice")
+        raise f.FieldError(f"id {task.id} is used twice")
     for other in task.after:
         if other not in earlier:
             raise f.FieldError(f"after names task {other}, which no earlier line defines")

@@ -8,7 +8,7 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``format``: always ``"mcusim-program"``; ``version``: always ``1``
 * ``machine``, ``model``, ``model_sha256``, ``policy``, ``kernels``: what was planned, and for which kernel costs
 * ``random_weights``: true if the weights were made up (zoo)
-* ``options``: what the policy chose or was told. ``sram_budget`` is the limit asked for in bytes, null for none;
+* ``options``: what the policy chose or was given. ``sram_budget`` is the limit asked for in bytes, null for none;
   ``set`` the machine keys that were changed, ``{"core.clock": "200 MHz"}``, key and value as strings, which a replay
   on ``machine`` changes too; ``title`` describes a sample
 * ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``; may have

@@ -1,1 +1,1 @@
-"""Results for people and tools."""
+"""Results as text, JSON, HTML pages and files for other tools."""

@@ -61,7 +61,7 @@ def labels(results: Sequence[Result]) -> list[str]:
 
 def pairs(results: Sequence[Result]) -> list[Pair]:
     """Of runs of one model: on each machine every run by the fastest one, and that by the fastest of all."""
-    machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may stand there twice
+    machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may occur twice
     for place, result in enumerate(results):
         if result.run is not None:
             machines.setdefault(_machine(result), []).append(place)

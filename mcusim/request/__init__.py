@@ -1,1 +1,1 @@
-"""What a run is asked for: settings, kernels, inputs; parsed once."""
+"""The request for a run: settings, kernels and input tensors, checked and resolved once."""

@@ -1,4 +1,4 @@
-"""Energy, results and tables, computed from a run after it has ended."""
+"""Results of runs as data: time, energy, outputs, assumptions, differences; no text."""
 
 from mcusim.results.assumptions import assumptions
 from mcusim.results.energy import Energy, energy

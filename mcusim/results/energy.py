@@ -1,7 +1,4 @@
-"""Energy of a run: the machine's power table times what the run recorded.
-
-Where the energy of a run went: by operator and by what drew it.
-"""
+"""Energy of a run: the machine's power table times what the run recorded, in total, by operator and by consumer."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What energy depends on beside the power table: ``seconds`` that it took, the kinds of ``external`` memory in use
+    """What energy depends on besides the power table: ``seconds`` that it took, the kinds of ``external`` memory in use
     (``sdram``, ``qspi``), bytes ``moved`` by region, seconds that the ``dma`` was busy and that the core ``waited``."""
 
     seconds: float

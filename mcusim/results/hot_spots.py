@@ -47,7 +47,7 @@ class FunctionCost(Cost):
 
 
 def function_of(image: Image, address: int) -> tuple[str, int]:
-    """Name and first address of the function an instruction is in; the address itself stands for an unknown one."""
+    """Name and first address of the function an instruction is in; the address itself represents an unknown one."""
     found = image.function_at(address)
     return (found[0], address - found[1]) if found else (f"{address & ~0xFF:#010x}..", address & ~0xFF)
 

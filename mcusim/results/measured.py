@@ -1,7 +1,4 @@
-"""A published measurement beside a simulated figure.
-
-What a network computed, in an emulated run.
-"""
+"""A published measurement to compare a run with, and the output tensors of an emulated run."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ FIGURES = ("latency_ms", "supply_current_ma", "energy_mj", "arena_bytes")
 class Measured:
     """``figures`` has some of :data:`FIGURES`; ``use`` says of each whether it was used to calibrate or to validate.
 
-    ``source`` is the publication, ``tables`` where in it the figures stand.
+    ``source`` is the publication, ``tables`` where in it the figures are.
     """
 
     source: str

@@ -1,7 +1,4 @@
-"""What ``mcusim memory`` found out, for its table, its JSON and its pictures.
-
-What it costs to move buffers together, as data for the tables and JSON files.
-"""
+"""The memory plan of a model, and the costs of moving buffers together, as data for tables, JSON and plots."""
 
 from __future__ import annotations
 
@@ -70,7 +67,7 @@ class Defragmentation:
 
 @dataclass(frozen=True)
 class Planned:
-    """One order of a graph's operators: who lives when, and where each allocator puts it.
+    """One order of a graph's operators: lifetimes of tensors, and where each allocator puts them.
 
     ``placed``: by the name of the allocator, all on the blocks of ``timeline`` in its order of residents.
     """

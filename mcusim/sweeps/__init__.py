@@ -1,4 +1,4 @@
-"""Studies of many points: :func:`sweep` runs what :func:`read_study` reads."""
+"""Sweeps: studies of many points, read by :func:`read_study` and run by :func:`sweep`."""
 
 from mcusim.sweeps.estimate import estimate
 from mcusim.sweeps.study import Axis, Sampling, Study, study_names

@@ -1,8 +1,8 @@
 """How long a sweep will take: some of its points are timed.
 
 Points of one model, machine, policy, kernels and fidelity are taken to take equally long. Of combinations that there
-was no time to time, as long as the others of their policy, else of their fidelity, on average. Not modelled: that those
-have smaller or larger models, how processes of one computer slow each other down, and a cluster.
+was no time to measure, as long as the others of their policy, else of their fidelity, on average. Not modelled: that
+those have smaller or larger models, how processes of one computer slow each other down, and a cluster.
 """
 
 from __future__ import annotations

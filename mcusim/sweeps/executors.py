@@ -1,16 +1,12 @@
-"""Who computes the points: this process, processes of this computer, or (:mod:`.cluster`) a Dask cluster.
+"""Where the points of a sweep are computed: in this process, in processes of this computer, or on a Dask cluster.
 
-A process that dies costs nothing but time: what it had is done again, point by point, and a point that ends its process
-twice is a row that says so.
+A process that dies costs nothing but time: its points are computed again, one by one, and a point that ends its process
+twice becomes a row that says so. Dask gives the tasks of a worker that died to another one, and gives up a task that
+ends worker after worker (``distributed.scheduler.allowed-failures``); its points are then tried one by one in the same
+way.
 
-The points of a sweep on an existing Dask cluster.
-
-Dask itself gives the tasks of a worker that died to another one. A task that ends worker after worker is given up by
-Dask (``distributed.scheduler.allowed-failures``); its points are then tried one by one, and the one that does it again
-is a row that says so.
-
-The workers need mcusim of the same version, and the files of models, machines and kernels that do not ship at the same
-paths. One worker computes one point at a time, however many threads it has: start them with ``--nthreads 1``.
+Dask's workers need the same version of mcusim, and the files of models, machines and kernels that do not ship at the
+same paths. A worker computes one point at a time, however many threads it has: start it with ``--nthreads 1``.
 
 Not modelled: clusters behind a gateway or with TLS, whose clients need more than an address.
 """

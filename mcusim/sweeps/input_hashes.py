@@ -1,4 +1,4 @@
-"""What the files of a study hold, told by a hash: a row rests on it, and every computer has to have the same."""
+"""Hashes of the files of a study: a row depends on their contents, and every computer has to have the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @cache
 def mcusim_sha256() -> str:
-    """Of mcusim's code with the kernels that ship, and of the validated rows that ``confidence`` is told by."""
+    """Of mcusim's code with the kernels that ship, and of the validated rows that ``confidence`` depends on."""
     return hashlib.sha256(f"{code_sha256()}{stored_rows()}".encode()).hexdigest()
 
 

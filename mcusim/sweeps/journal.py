@@ -31,7 +31,7 @@ SYNC = 1.0  # seconds at most between a row's end and the disk
 
 
 def journal_path(output: Path) -> Path:
-    """Beside the output."""
+    """In the output's folder."""
     return output.with_name(f"{output.name}.journal")
 
 

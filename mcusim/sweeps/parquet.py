@@ -110,7 +110,7 @@ def _settle(folder: Path) -> None:
 
 
 def write_table(found: pyarrow.Table, path: Path) -> None:
-    """Write ``path`` through a temporary file beside it: a reader sees the old file or the whole new one.
+    """Write ``path`` through a temporary file in the same folder: a reader sees the old file or the whole new one.
 
     Raises UsageError when the disk does not take it.
     """

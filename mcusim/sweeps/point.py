@@ -59,7 +59,7 @@ def perform(work: Work, batch: Batch) -> list[Done]:
     Raises UsageError when this process has another mcusim than the one that asks, or has not the same files.
     """
     if work.code != mcusim_sha256():
-        raise UsageError("a worker has another mcusim than this one: install the same version there, and start it anew")
+        raise UsageError("a worker has another mcusim than this one: install the same version there, and restart it")
     with _one_at_a_time:
         return [(key, _row(work, dict(zip(work.inputs, point, strict=True)))) for key, point in batch]
 

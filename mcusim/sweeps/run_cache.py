@@ -61,7 +61,7 @@ Parts = dict[str, Any]
 
 
 def touched(run: Run, machine: Machine, code: int) -> Collection[str]:
-    """What a replayed run depends on of the machine, beside its layout: regions by name and ``dma``.
+    """What a replayed run depends on of the machine, besides its layout: regions by name and ``dma``.
 
     A region counts when the program has a buffer there, when bytes moved there, or when kernels run from it: ``code``
     is their address.

@@ -1,7 +1,4 @@
-"""A study as checked data: which points it has and what is computed of them.
-
-The studies that ship with mcusim, in ``mcusim/studies``.
-"""
+"""A study as checked data: its points and what is computed of them; and the studies that ship with mcusim."""
 
 from __future__ import annotations
 
@@ -92,22 +89,22 @@ class Study:
         return (*BASE, *(axis.key for axis in self.axes))
 
     def model_path(self, name: str) -> str:
-        """A model as it is opened: a file beside the study goes before a network of the zoo."""
+        """A model as it is opened: a file in the study's folder goes before a network of the zoo."""
         return self._path(name, ())
 
     def machine_path(self, name: str) -> str:
-        """A machine as it is opened: a shipped one goes before a file beside the study."""
+        """A machine as it is opened: a shipped one goes before a file in the study's folder."""
         return self._path(name, machine_names())
 
     def kernels_path(self, name: str) -> str:
-        """Kernels as they are opened: shipped ones go before a file or folder beside the study."""
+        """Kernels as they are opened: shipped ones go before a file or folder in the study's folder."""
         return self._path(name, (*profile_names(), *set_names()))
 
     def _path(self, name: str, shipped: Collection[str]) -> str:
         if self.folder is None or name in shipped:
             return name
-        beside = self.folder / name
-        return str(beside) if exists(beside) else name
+        path = self.folder / name
+        return str(path) if exists(path) else name
 
 
 def exists(path: Path) -> bool:

@@ -164,7 +164,7 @@ class _StudyReader:
 
         for name in study.models:
             if parse_name(name) is None and not exists(Path(study.model_path(name))):
-                rule = f"no model {quoted(name)}: neither a file beside the study nor a name of `mcusim models`"
+                rule = f"no model {quoted(name)}: neither a file in the study's folder nor a name of `mcusim models`"
                 raise self.problem("models", rule, list(study.models))
 
     def _machines(self, study: Study) -> list[Machine]:

@@ -48,8 +48,8 @@ def sweep(
 
     ``study`` is a file (see :mod:`mcusim.sweeps.study_file`), the name of a shipped study, a :class:`Study`, or a
     mapping with what the file would have. ``output`` is a Parquet file with the same table; while the sweep runs, a
-    journal beside it keeps what is done, so that the same call goes on where a killed one ended. ``jobs`` processes
-    share the points (default: one a core; they are started anew, so a script that calls this has to be importable),
+    journal next to it keeps what is done, so that the same call resumes where a killed one ended. ``jobs`` processes
+    share the points (default: one a core; they are started afresh, so a script that calls this has to be importable),
     or the workers of the Dask cluster at address ``dask``. ``progress`` is called with the points done and all.
 
     Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
@@ -122,7 +122,7 @@ def _output(output: str | Path | None, force: bool) -> Path | None:
 
 
 def prepared(study: Study) -> Work:
-    """What the processes are told. Raises InputError for a model, machine or kernels that cannot be read."""
+    """What the processes are given. Raises InputError for a model, machine or kernels that cannot be read."""
 
     def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
         return {name: (path(name), sha256(path(name))) for name in names}

@@ -1,1 +1,1 @@
-"""Is a program right: proof, sanitizer, equivalence, fuzzing."""
+"""Verification of programs: static proof, sanitizer, equivalence of outputs, fuzzing of timing."""

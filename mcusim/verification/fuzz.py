@@ -1,7 +1,7 @@
 """The same program under the disturbances of many seeds: every one of them has to give the same outputs.
 
 The seeds are shared out among processes; what comes of each depends on the seed alone, so the number of processes
-changes nothing. Not modelled: what :mod:`mcusim.engine.disturbance` leaves out.
+changes nothing. Not modelled: what :mod:`mcusim.engine.disturbance` does not model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def fuzz(
     """Run ``emulation`` under the disturbances of each of ``seeds``, which also make memory and cache as a second
     inference finds them, and compare its outputs with those of an undisturbed run.
 
-    In ``processes`` processes, by default as many as there are cores and a few seeds for each; they are started anew
+    In ``processes`` processes, by default as many as there are cores and a few seeds for each; they are started afresh
     (``spawn``), so a script that calls this has to be importable (``if __name__ == "__main__":``). ``progress`` is
     called with each outcome.
     Returns the outcomes in the order of the seeds. Raises what a run raises, UsageError when a process dies.

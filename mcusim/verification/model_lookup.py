@@ -23,8 +23,8 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
 
     ``given``, a path or a zoo name, when there is one: raises ProgramError when the program was written for another
     model, ModelError when it cannot be read. Else what the header names, if its sha256 is the header's: a file of that
-    name, with or without ``.tflite``, beside the trace, or a zoo network. That never raises, and never reads a file of
-    another folder: a program does not make anybody open one.
+    name, with or without ``.tflite``, in the program's folder, or a zoo network. That never raises, and never reads a
+    file of another folder: a program does not make anybody open one.
 
     Not modelled: models under other names than the header's.
     """

@@ -68,7 +68,7 @@ def _fuzzed(fuzzed: Fuzzed) -> list[str]:
     if not failed:
         return _row("fuzz", f"{seeds}: identical outputs")
     first_one = f"--fuzz 1 --seed {failed[0].seed} replays the first"
-    lines = _row("fuzz", f"{seeds}: {len(failed)} failed, beside the undisturbed run; {first_one}")
+    lines = _row("fuzz", f"{seeds}: {len(failed)} failed, in addition to the undisturbed run; {first_one}")
     for outcome in failed[:FAILED_SHOWN]:
         lines += _row(f"  seed {outcome.seed}", outcome.text())
     rest = len(failed) - FAILED_SHOWN

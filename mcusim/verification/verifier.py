@@ -1,6 +1,6 @@
 """Verify a program: the static proof, a run that is watched, its outputs against others', and many seeds.
 
-Not modelled: what these leave out (:mod:`mcusim.verification.proof`, :mod:`mcusim.verification.sanitizer.sanitizer`,
+Not modelled: what these do not model (:mod:`mcusim.verification.proof`, :mod:`mcusim.verification.sanitizer.sanitizer`,
 :mod:`mcusim.verification.equivalence`, :mod:`mcusim.engine.disturbance`).
 """
 

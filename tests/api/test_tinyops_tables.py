@@ -1,4 +1,4 @@
-"""TinyOps Tables 2 and 3 beside the simulation: the floors, and the errors of the rows nothing was tuned to."""
+"""TinyOps Tables 2 and 3 against the simulation: the floors, and the errors of rows not used in any fit."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
             ': memory.sdram.clok = "108 MHz": unknown key, did you',
         ),
         ("[memory.sdram.timing]", "[memory.sdram.timings]", 'unknown key, did you mean "timing"'),
-        ('supply = { value = "5 V", basis', 'supply = { value = "5 V", base', 'unknown key "base" beside value'),
+        ('supply = { value = "5 V", basis', 'supply = { value = "5 V", base', 'unknown key "base" next to value'),
         (
             'basis = "measured", source = "TinyOps Table 3: e',
             'basis = "known", source = "e',

@@ -51,7 +51,7 @@ MISFITS: dict[str, tuple[type, dict[str, object], str]] = {
     ),
     "lane": (Compute, {"lane": "dma2.s0"}, "a compute task runs on lane core, not 'dma2.s0'"),
     "later": (Compute, {"after": (10_000,)}, "after names task 10000, which is not an earlier one"),
-    "id": (Compute, {"id": 0}, "task 0: the id stands twice"),
+    "id": (Compute, {"id": 0}, "task 0: the id is used twice"),
 }
 
 

@@ -1,1 +1,1 @@
-"""Compiled programs and kernel sets."""
+"""Commands for compiled code: emulate an ELF file, build and inspect kernel sets."""

@@ -1,1 +1,1 @@
-"""Inspect, export, reorder and plan the memory of models."""
+"""Commands for models: inspect, export, reorder, plan their memory."""

@@ -24,7 +24,7 @@ def export(
     """Write a network as a .tflite that LiteRT and TensorFlow Lite Micro run.
 
     A network of `mcusim models` gets its seeded random weights: equal bytes every
-    time. A .tflite is read and written anew: what mcusim does not read (metadata,
+    time. A .tflite is read and written again: what mcusim does not read (metadata,
     min/max, signatures) is gone.
 
     \b

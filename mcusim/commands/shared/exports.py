@@ -84,7 +84,7 @@ class Views:
 
 
 def _page(results: Sequence[Result]) -> str:
-    """A run as a page; both fidelities of one beside each other."""
+    """A run as a page; both fidelities side by side."""
     from mcusim.report.html.compare_page import compare_page
     from mcusim.report.html.run_page import run_page
 

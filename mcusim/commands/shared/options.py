@@ -1,7 +1,4 @@
-"""Options that several commands share, and how their texts are read.
-
-Options of a run on real data: what goes in, what comes out, and where the result is written.
-"""
+"""Options that several commands share: how their texts are read, a run's inputs, its outputs, the files it writes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def check_writable(path: Path, force: bool) -> None:
 
 
 def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
-    """Refuse before the work what could not be written behind it: ``files``, beside the JSON of an :class:`Output`.
+    """Refuse before the work what could not be written after it: ``files``, besides the JSON of an :class:`Output`.
 
     Raises UsageError for a path that cannot be written, for one of the ``inputs`` unless ``force``, for standard
     output, and when two of them are one file.
@@ -91,7 +91,9 @@ def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str
 
 
 def write_file(path: Path, write: Callable[[TextIO], object], force: bool) -> None:
-    """Write through a temporary file beside ``path``, so that a reader sees the old content or the whole new one."""
+    """Write through a temporary file in the folder of ``path``, so that a reader sees the old content or the whole new
+    one.
+    """
     _replace(path, write, force, "w", "utf-8")
 
 

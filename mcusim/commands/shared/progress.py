@@ -16,7 +16,7 @@ BESIDE = 50  # columns that a bar, its numbers and the time left take
 
 
 def _short(what: str) -> str:
-    """``what`` with its middle left out where a terminal has no room for all of it beside a bar."""
+    """``what`` with its middle left out where a terminal has no room for all of it next to a bar."""
     from rich.console import Console
 
     room = max(Console(stderr=True).width - BESIDE, 20)
@@ -63,7 +63,7 @@ def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None]
 
 @contextmanager
 def paced(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the count, the time left and how many ``unit`` are done a second; yields the function that is told how
+    """A bar with the count, the time left and how many ``unit`` are done a second; yields the function to call with how
     much is done, and of how much. What was done at the first call counts for neither."""
     if not sys.stderr.isatty():
         yield lambda _done, _count: None

@@ -1,1 +1,1 @@
-"""Run, plan, replay, compare, sweep."""
+"""Commands that simulate networks: run, plan, replay, compare, sweep."""

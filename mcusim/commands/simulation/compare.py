@@ -50,7 +50,7 @@ def compare(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Models x machines x policies in one table, simulated beside measured.
+    """Models x machines x policies in one table, simulated next to measured.
 
     Without MODEL: the rows of the TinyOps paper's Table 3 (or --table 2), with the SRAM budgets of its Table 1.
 

@@ -46,7 +46,7 @@ def sweep(
 ) -> int:
     """Run every point of a study: models x machines x policies x axes, one row each.
 
-    While it runs, a journal beside FILE keeps what is done; the same command goes on where a killed one ended. Exit
+    While it runs, a journal next to FILE keeps what is done; the same command resumes where a killed one ended. Exit
     status 1: no point ran.
 
     \b

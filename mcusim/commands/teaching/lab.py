@@ -105,7 +105,7 @@ def _list() -> int:
             [
                 *columns(rows, left=2, indent=0),
                 "",
-                "mcusim lab NAME begins one; with --save FILE it may be left, and gone on with later.",
+                "mcusim lab NAME starts one; with --save FILE it can be left and continued later.",
             ]
         )
     )
@@ -151,6 +151,6 @@ def _session(found: Lab, answers: Path | None, save: Path | None, output: Output
     done = session.run()
     output.emit(None, session.to_json)
     if not done:
-        later = "with --save FILE it can be gone on with" if save is None else "the same command goes on from here"
+        later = "with --save FILE it can be continued" if save is None else "the same command continues from here"
         fail(f"lab {found.name} was left after {len(session.answers)} of {len(found.questions)} questions; {later}")
     return 0 if done else 1

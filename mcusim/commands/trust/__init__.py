@@ -1,1 +1,1 @@
-"""Verify, validate, calibrate."""
+"""Commands that check programs and the simulator itself: verify, validate, calibrate."""

@@ -30,7 +30,7 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", metavar="N", min=1, max=32, help="Processes. Default: one a core, at most 8."),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run anew, and keep nothing.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do every run again, and keep nothing.")]
 Stored = Annotated[bool, typer.Option("--stored", help="The figures that ship with mcusim; nothing is run.")]
 Ledger = Annotated[
     bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
@@ -52,11 +52,11 @@ def validate(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Put every published measurement beside the run that comes nearest to it.
+    """Compare every published measurement with the run that comes nearest to it.
 
-    What machine figures were fitted to (calibrate) and what nothing was (validate) are counted apart. Rows that cannot
-    be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until something that
-    they rest on changes. Exit status 1: nothing could be run.
+    Rows that machine figures were fitted to (calibrate) and rows not used in any fit (validate) are counted apart. Rows
+    that cannot be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until
+    something that they rest on changes. Exit status 1: nothing could be run.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def _stored(source: str | None, board: str | None) -> Validation:
 
 
 def _refuse(option: str, given: Mapping[str, object]) -> None:
-    """Raise UsageError for what has no effect beside ``option``."""
+    """Raise UsageError for what has no effect together with ``option``."""
     named = next((name for name, value in given.items() if value is not None), None)
     if named:
         raise UsageError(f"{option} runs nothing; {named} has no effect with it")

@@ -1,7 +1,4 @@
-"""``mcusim verify``.
-
-What ``mcusim verify`` was asked for, and the program that it is about.
-"""
+"""``mcusim verify``: its options, and the program that it checks."""
 
 from __future__ import annotations
 
@@ -203,7 +200,7 @@ Kernels = Annotated[
 OfModel = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Of a program. Default: the model it names, beside it or in `mcusim models`."
+        "--model", metavar="MODEL", help="Of a program. Default: the one it names, in its folder or in `mcusim models`."
     ),
 ]
 Static = Annotated[bool, typer.Option("--static", help="The static proof alone: nothing is run.")]

@@ -1,1 +1,1 @@
-"""Machine figures fitted to measurements."""
+"""Fits figures of a machine to measurements and reports how well they are determined."""

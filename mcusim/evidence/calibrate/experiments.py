@@ -1,6 +1,6 @@
 """The measured experiments, simulated on a machine whose figures are being varied; no run is played twice.
 
-Not modelled: what :func:`~mcusim.api.simulate.simulate` and :func:`~mcusim.api.emulate.emulate` leave out.
+Not modelled: what :func:`~mcusim.api.simulate.simulate` and :func:`~mcusim.api.emulate.emulate` do not model.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def solve(problem: Problem, start: Array) -> tuple[Array, int]:
     """The point of least squared residuals that ``start`` leads to, and the number of steps.
 
     Between Jacobians by differences they are updated by Broyden's formula, which costs no evaluation; a step that does
-    not help has them taken anew before it is damped.
+    not help has them computed again before it is damped.
     """
     x = np.clip(start, problem.low, problem.high)
     residuals = problem.residuals(x)
@@ -202,7 +202,7 @@ def independent(scaled: Array, least: float, most: int) -> list[int]:
 
 
 def confounded(scaled: Array) -> list[list[int]]:
-    """Groups of columns whose effects on the rows cannot be told apart; empty when all can.
+    """Groups of columns whose effects on the rows cannot be distinguished; empty when all can.
 
     By the singular values of the columns at unit length: the right singular vectors of those below SAME_DIRECTION span
     the changes of several parameters that the rows hardly show; parameters that occur together in these form a group.
@@ -211,7 +211,7 @@ def confounded(scaled: Array) -> list[list[int]]:
     count = columns.shape[1]
     _, values, vectors = np.linalg.svd(np.vstack([columns, np.zeros((count, count))]))
     unseen = vectors[values < SAME_DIRECTION]
-    shares = np.abs(unseen.T @ unseen)  # two parameters that stand in for each other have one
+    shares = np.abs(unseen.T @ unseen)  # two parameters that replace each other have one
     groups: list[list[int]] = []
     rest = {int(i) for i in np.flatnonzero(np.diag(shares) > 0.01)}
     while rest:

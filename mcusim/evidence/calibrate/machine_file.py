@@ -25,7 +25,7 @@ def machine_text(machine: Machine, fitted: Sequence[Fitted], measurements: str, 
     """A TOML text that extends ``machine``, by name if it is shipped, else by its path relative to ``output``.
 
     Every fitted figure has basis ``calibrated`` and names the CSV. An interpreter's overhead is no figure of a machine
-    and stands in a remark.
+    and is written in a comment.
     """
     source = f"{measurements}, least squares over {rows} rows (mcusim calibrate)"
     lines = [

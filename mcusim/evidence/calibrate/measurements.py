@@ -54,7 +54,7 @@ _OF_PROGRAMS = ("function", "arguments")
 TEMPLATE = """\
 # Measurements for `mcusim calibrate`: one number a line. Replace the lines below by your own; empty cells do not apply.
 # quantity: latency_ms, cycles, supply_current_ma or energy_mj; value: a plain number in that unit.
-# model: a .tflite beside this file, or a name of `mcusim models`. A timed function (CYCCNT) has program, function and
+# model: a .tflite in this folder, or a name of `mcusim models`. A timed function (CYCCNT) has program, function and
 # arguments instead. set: what differs from the machine file while this was measured ("core.clock=200 MHz").
 # Further columns where they apply: fidelity, weights and code (regions).
 model,policy,kernels,program,function,arguments,quantity,value,sram_budget,set,note
@@ -220,7 +220,7 @@ def _row(where: str, folder: Path, cells: Mapping[str, str]) -> Row:
 
 
 def _beside(folder: Path, name: str) -> str:
-    """The path of the file of that name beside the CSV, if there is one; else the name."""
+    """The path of the file of that name in the CSV's folder, if there is one; else the name."""
     try:
         return str(folder / name) if (folder / name).is_file() else name
     except (OSError, ValueError):

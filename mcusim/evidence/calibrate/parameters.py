@@ -2,8 +2,8 @@
 and units.
 
 A key is listed when it is a property of the hardware that vendors do not print or print as a bound, and when the
-simulated time or energy follows it smoothly. Left out on purpose: what a user sets in a register and so knows (clocks,
-SDRAM timing in whole clocks, cache geometry), kernel costs (they are data of a profile,
+simulated time or energy follows it smoothly. Not fitted on purpose: what a user sets in a register and so knows
+(clocks, SDRAM timing in whole clocks, cache geometry), kernel costs (they are data of a profile,
 ``scripts/profiles/fit_profiles``), and anything without a physical meaning. Bounds are what such a circuit or driver
 can plausibly take, not what fits.
 """
@@ -45,27 +45,27 @@ _TABLE = (
     _Fittable("memory.<qspi>.read_overhead", 0, 60, 4, "weights read from {region}"),
     _Fittable("memory.<sram>.read_latency", 0, 16, 0.5, "a load loop over {region}, or activations there"),
     _Fittable("memory.<sram>.write_latency", 0, 16, 0.5, "a store loop over {region}", default=False),
-    _Fittable("memory.<flash>.wait_states", 0, 15, 1, "code in {region} beside the same in RAM", True, default=False),
+    _Fittable("memory.<flash>.wait_states", 0, 15, 1, "code in {region} and the same code in RAM", True, default=False),
     _Fittable("memory.<flash>.read_latency", 0, 24, 1, "weights in {region} that no cache holds"),
-    _Fittable("memory.<flash>.accelerator.line_change", 0, 8, 0.5, "code in {region} beside the same in RAM"),
+    _Fittable("memory.<flash>.accelerator.line_change", 0, 8, 0.5, "code in {region} and the same code in RAM"),
     _Fittable(
-        "memory.<flash>.accelerator.prefetch_hides", 0, 16, 1, "code longer than {region} caches, beside a short loop",
+        "memory.<flash>.accelerator.prefetch_hides", 0, 16, 1, "code longer than {region} caches, and a short loop",
         default=False,
     ),
     _Fittable("cache.data.maintenance", 0, 64, 4, "cleaning a range of known size, or policy tinyops with large tiles"),
     _Fittable("dma.*.read_cost", 0, 32, 1, "policy tinyops where copying takes longer than computing"),
-    _Fittable("dma.*.write_cost", 0, 32, 1, "copies to a fast memory beside copies to a slow one", default=False),
+    _Fittable("dma.*.write_cost", 0, 32, 1, "copies to a fast memory and copies to a slow one", default=False),
     _Fittable("dma.*.request_setup", 0, 5000, 100, "policy tinyops with many small transfers", True),
     _Fittable("dma.*.completion_interrupt", 0, 5000, 100, "transfers that end while the core waits", True, False),
-    _Fittable(OVERHEAD, 0, 50_000, 1000, "a network of many small operators beside one of few large ones", True),
+    _Fittable(OVERHEAD, 0, 50_000, 1000, "a network of many small operators and one of few large ones", True),
     _Fittable("power.run", 0.1, 500, 5, "the current of a run in on-chip memory"),
     _Fittable(
-        "power.stalled", 0, 500, 3, "currents of runs that wait much and little for data, beside one that does not",
+        "power.stalled", 0, 500, 3, "currents of runs that wait much and little for data, and of one that does not",
         default=False,
     ),
-    _Fittable("power.sdram_active", 0, 300, 5, "the current of a run that keeps buffers in SDRAM, beside one on chip"),
-    _Fittable("power.qspi_active", 0, 100, 3, "the current of a run with weights in QSPI, beside one on chip"),
-    _Fittable("power.dma_active", 0, 100, 1, "the current of policy tinyops beside external"),
+    _Fittable("power.sdram_active", 0, 300, 5, "the current of a run that keeps buffers in SDRAM, and of one on chip"),
+    _Fittable("power.qspi_active", 0, 100, 3, "the current of a run with weights in QSPI, and of one on chip"),
+    _Fittable("power.dma_active", 0, 100, 1, "the currents of policies tinyops and external"),
     _Fittable("power.energy_per_byte.*", 0, 20, 0.5, "currents of runs that move much and little through {region}"),
 )  # fmt: skip
 _FINE = 50  # from here on one more or less is nothing

@@ -1,7 +1,4 @@
-"""What ``mcusim calibrate`` says, as text and as JSON.
-
-What a fit of machine figures to measurements gave, as data for its table and JSON.
-"""
+"""The result of a calibration: fitted figures and the errors before and after, as data, text and JSON."""
 
 from __future__ import annotations
 
@@ -135,7 +132,7 @@ def rms(errors: Sequence[float]) -> float:
 
 UNITS = {"latency_ms": "ms", "cycles": "cycles", "supply_current_ma": "mA", "energy_mj": "mJ"}
 LONGEST = 29  # characters of a run's name
-FAR = 5.0  # doubts: a figure that moves by more is told
+FAR = 5.0  # doubts: a figure that moves by more is reported
 
 
 def calibration_json(found: Calibration) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Published numbers and which run is which."""
+"""Published measurements and the run that reproduces each of them."""

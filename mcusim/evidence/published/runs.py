@@ -89,7 +89,7 @@ class Published:
 def published() -> tuple[Published, ...]:
     """All rows, each experiment once, in the order of ``published.csv``; then the memory micro-benchmarks.
 
-    A ``duplicate`` row whose number stands in another table too is that row's second place. One whose number is
+    A ``duplicate`` row whose number is in another table too is that row's second place. One whose number is
     printed nowhere else (MACs, file size and arena of an experiment that was calibrated on) counts as the experiment
     does: nothing that was used for calibration is called validated.
     """

@@ -1,4 +1,4 @@
-"""Whether a run is the one that was measured: a published figure stands beside no other."""
+"""Whether a run is the one that was measured: a published figure is shown next to no other."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
     """The published figures of this very experiment, or None.
 
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
-    name, told by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the SRAM
-    budget is none or that of the publication. A ``weights`` region named by the user is the default one when
+    name, identified by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the
+    SRAM budget is none or that of the publication. A ``weights`` region named by the user is the default one when
     ``program``, planned with it, is what the default gives. Not modelled: whether the publication's binary was built
     like ours.
     """
@@ -65,7 +65,7 @@ def measured_program(program: Program, machine: Machine, chosen: Settings) -> Me
 
 
 def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings, budget: object) -> bool:
-    """All that can be told without planning; cheap tests first."""
+    """All that can be decided without planning; cheap tests first."""
     return (
         measured(model, machine.name, chosen.policy) is not None
         and (chosen.kernels, chosen.fidelity) == (DEFAULT_KERNELS, "replay")

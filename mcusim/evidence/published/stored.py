@@ -1,4 +1,4 @@
-"""The published rows beside figures, however those were come by: from runs, or as they ship with mcusim.
+"""The published rows compared with figures: from runs, or as they ship with mcusim.
 
 Not modelled: how far each can be believed (:mod:`mcusim.evidence.published.confidence`).
 """
@@ -19,7 +19,7 @@ from mcusim.request.settings import NAME, expect
 __all__ = ["FIGURES", "STORED", "StoredOutcome", "beside", "selected", "stored_outcomes", "stored_rows"]
 
 STORED = (
-    "validation.json"  # the figures that ship, beside this file: by command, as scripts/evidence/validation wrote them
+    "validation.json"  # the figures that ship, in this folder: by command, as scripts/evidence/validation wrote them
 )
 FIGURES = {  # the figure of a published quantity, and how many of its units one of the published unit is
     ("latency", "ms"): ("latency_ms", 1.0),
@@ -75,7 +75,7 @@ def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
 
 @cache
 def stored_rows() -> tuple[ValidationRow, ...]:
-    """All rows beside what ships."""
+    """All rows compared with the figures that ship."""
     return beside(published(), stored_outcomes())
 
 

@@ -1,4 +1,4 @@
-"""Published measurements beside simulated figures: rows, and the statistics of their errors.
+"""Published measurements compared with simulated figures: rows, and the statistics of their errors.
 
 Errors are relative, in percent, positive when the simulation is above the measurement. Not modelled: the spread of the
 measurements themselves, of which the publications say nothing.

@@ -1,1 +1,1 @@
-"""Runs beside published numbers; ledger."""
+"""Compares runs with published measurements, and keeps the ledger of what is modelled."""

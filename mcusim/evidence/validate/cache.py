@@ -45,7 +45,7 @@ def cache_folder() -> Path | None:
 
 
 class OutcomeCache:
-    """One small file for each run, written anew when what it rests on has changed.
+    """One small file for each run, written again when what it depends on has changed.
 
     A folder that cannot be read or written is as good as an empty one.
     """
@@ -68,7 +68,7 @@ class OutcomeCache:
         return StoredOutcome(figures) if known and sound and figures else None
 
     def put(self, run: PublishedRun, model_sha256: str, outcome: StoredOutcome) -> None:
-        """Keep the figures that the run gave; why there are none is found out anew each time."""
+        """Keep the figures that the run gave; why there are none is determined again each time."""
         if outcome.reason is not None:
             return
         rests_on = _rests_on(run, model_sha256)

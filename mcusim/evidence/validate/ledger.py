@@ -1,7 +1,7 @@
 """The fidelity ledger: per core, device, fidelity, kernels and policy what is modelled, what is not, which tests pin
 it, and its error where that is known.
 
-The entries are ``ledger.toml`` beside this file; the errors of profiles that were fitted to a compiled set come from
+The entries are ``ledger.toml`` in this folder; the errors of profiles that were fitted to a compiled set come from
 the profiles. Not modelled: the error of a whole run, which is what ``mcusim validate`` is for.
 """
 
@@ -40,7 +40,7 @@ _FURTHEST = 12
 _HEAD = """<!-- written by scripts/readme from mcusim/evidence/validate/ledger.toml -->
 # The fidelity ledger
 
-What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error stands here only
+What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error is given only
 if a test fails when it is exceeded. Whole runs against published measurements are the business of `mcusim validate`.
 """
 
@@ -97,7 +97,7 @@ def _fitted(profile: str) -> str | None:
     kernels, medians = {k.kernel for k in found}, [k.median for k in found]
     worst = max(found, key=lambda k: k.worst)
     return (
-        f"cycles of {len(kernels)} kernels beside the emulated set: median of a kernel {median(medians):.1f} %,"
+        f"cycles of {len(kernels)} kernels against the emulated set: median of a kernel {median(medians):.1f} %,"
         f" largest median {max(medians):.1f} %, worst call {worst.worst:.1f} % ({worst.kernel})"
     )
 

@@ -44,7 +44,7 @@ def models_folder(given: str | Path | None) -> Path | None:
 
 
 def find(run: PublishedRun, folder: Path | None) -> FoundModel:
-    """The model of ``run``; a file must be the published one, told by its sha256. Programs ship with the code."""
+    """The model of ``run``; a file must be the published one, identified by its sha256. Programs ship with the code."""
     if run.function:
         return FoundModel(run.model)
     if run.sha256 is None:

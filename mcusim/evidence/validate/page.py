@@ -1,6 +1,6 @@
-"""The pictures of ``mcusim validate``: each published number against its simulation, in one offline HTML file.
+"""The page of ``mcusim validate``: simulated against published numbers, in one HTML file that needs no network.
 
-A plot of measured against simulated numbers, with the lines of equality and of ten percent more and less.
+Each plot has lines of equality and of ten percent more and less.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcusim.text import percent, rounded
 
 __all__ = ["scatter", "validation_html"]
 
-# one colour a board, told apart with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
+# one colour a board, distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _SYMBOLS = {"validate": "circle", "calibrate": "diamond-open", "context": "x-thin-open"}
 _BAND = 0.1  # of the measured value
@@ -136,7 +136,7 @@ def validation_html(validation: Validation) -> str:
         if rows:
             parts.append(scatter(rows, f"<b>{title}</b> {_caption(rows)}", boards))
     parts += [_summary(validation.summary), _rows(validation.rows), _missing(validation)]
-    return page("Simulated beside measured", [part for part in parts if part])
+    return page("Simulated and measured", [part for part in parts if part])
 
 
 def _lead(validation: Validation) -> str:
@@ -148,7 +148,7 @@ def _lead(validation: Validation) -> str:
             rows = f"{widest.count} {quantity} rows" if widest.count > 1 else f"1 {quantity} row"
             texts.append(f"<b>{rows}</b>: median error {widest.median:.1f} %, worst {percent(widest.worst)}")
     told = "; ".join(texts) or "nothing was run that could validate"
-    return f'<p class="lead">What nothing was fitted to: {told}.</p>'
+    return f'<p class="lead">Rows not used in any fit: {told}.</p>'
 
 
 def _caption(rows: Sequence[ValidationRow]) -> str:

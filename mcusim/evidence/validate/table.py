@@ -1,7 +1,4 @@
-"""Published measurements beside simulated figures as text, and the summary of their errors.
-
-Published measurements beside simulated figures as plain data.
-"""
+"""Published and simulated figures side by side as text and as JSON, with a summary of their errors."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ _LISTED = (
 
 @dataclass(frozen=True)
 class _Block:
-    """Quantities that stand side by side, with their unit, the figure of a run and its factor, and if with an error."""
+    """Quantities shown side by side, with their unit, the figure of a run and its factor, and if with an error."""
 
     title: str
     groups: tuple[tuple[str, str, str, float, bool], ...]
@@ -77,7 +74,7 @@ _BLOCKS = (
 
 def validation_table(validation: Validation) -> str:
     """What ``mcusim validate`` prints, at most 80 columns wide: each model measured and simulated, under the kernels of
-    the run that stands for it; why that run does; errors by quantity, use and board; what was not run, and why.
+    the run that represents it; why that run does; errors by quantity, use and board; what was not run, and why.
 
     Not included: MACs and file sizes from the summary, and figures of rows that were not run.
     """
@@ -111,7 +108,7 @@ def _block(
     figures: Mapping[str, Mapping[str, float]],
     notes: dict[str, int],
 ) -> list[str]:
-    """Headings, then the models of each source and board under the run that stands for them."""
+    """Headings, then the models of each source and board under the run that represents them."""
     had = {row.quantity for row in rows} | {name for row in rows for name in figures.get(row.run, ())}
     block = replace(block, groups=tuple(group for group in block.groups if had & {group[0], group[2]}))
     parts: dict[tuple[str, str, str, str], dict[tuple[str, ...], dict[str, ValidationRow]]] = {}
@@ -136,7 +133,7 @@ def _cells(
     part: Mapping[tuple[str, ...], object],
     figures: Mapping[str, Mapping[str, float]],
 ) -> list[str]:
-    """A figure that was not published stands there without a measured one."""
+    """A figure that was not published is shown without a measured one."""
     first = next(iter(found.values()))
     cells = [_label(first, len({placement for _, placement, _ in part}) > 1), _MARKS[first.use]]
     run = figures.get(first.run, {})

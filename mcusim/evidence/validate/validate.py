@@ -1,6 +1,6 @@
-"""``mcusim validate``: every published measurement beside the run that comes nearest to it.
+"""``mcusim validate``: every published measurement compared with the run that comes nearest to it.
 
-Not modelled: what the runs leave out, and whether a publication's binary was built like ours (``why`` of each row).
+Not modelled: what the runs do not model, and whether a publication's binary was built like ours (``why`` of each row).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def validate(
     """Run what reproduces the published rows: all, or those whose source and board have the given texts in them.
 
     ``models`` is the folder of the model files that do not ship (default: MCUSIM_MODELS). ``jobs`` processes share the
-    runs, by default as many as there are cores, at most eight; they are started anew (``spawn``), so a script that
+    runs, by default as many as there are cores, at most eight; they are started afresh (``spawn``), so a script that
     calls this has to be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when
     something that it rests on has changed (:mod:`mcusim.evidence.validate.cache`). ``progress`` is called with the runs
     done and all there are.

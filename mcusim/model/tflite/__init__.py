@@ -1,1 +1,1 @@
-"""The file format: read, write, offline plan."""
+"""The ``.tflite`` file format: reader, writer and the memory plan that TFLM reads from a file."""

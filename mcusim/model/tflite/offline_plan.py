@@ -1,6 +1,6 @@
 """TensorFlow Lite Micro's offline memory plan, put into a ``.tflite`` file whose own bytes stay as they are.
 
-A flatbuffer's offsets count upwards only, so whatever is new stands in front: a Model table, its vectors of buffers and
+A flatbuffer's offsets count upwards only, so whatever is new goes in front: a Model table, its vectors of buffers and
 of metadata, and the plan. The file's bytes follow unchanged, moved by a multiple of 16 B so that every constant keeps
 its alignment; the new tables point into them.
 """
@@ -104,7 +104,7 @@ class _Moved:
         # large enough from the start: a builder that grows holds its bytes twice
         b: Any = flatbuffers.Builder(size + 4 * (tables + len(plan or ())) + 4096)
         b.Prep(ALIGNMENT, size)
-        blob = b.CreateByteVector(self.file.data) - 4  # the vector's length stands before the bytes
+        blob = b.CreateByteVector(self.file.data) - 4  # the vector's length comes before the bytes
         padding = blob - size
         new = {slot: blob - position for slot, position in self.fields.items()}
         buffers = [blob - position for position in self.buffers]

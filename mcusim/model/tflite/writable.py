@@ -1,10 +1,9 @@
-"""The version each operator of a ``.tflite`` is written with: the lowest that the operator's types and options need.
+"""What a graph must fulfil to be written as a ``.tflite`` (the reader's rules), and the version of each operator.
 
-A runtime refuses a version it does not know, and an older one may read a too low version as another type. The rules
-are those of TensorFlow's converter (``tensorflow/lite/tools/versioning/op_version.cc``) for int8, uint8 and the two
-casts; the reader's other types do not reach them.
-
-What a graph must be to be written as a ``.tflite``: the reader's rules, before there is a file.
+The version is the lowest that the operator's types and options need: a runtime refuses a version it does not know, and
+an older one may read a too low version as another type. The rules are those of TensorFlow's converter
+(``tensorflow/lite/tools/versioning/op_version.cc``) for int8, uint8 and the two casts; the reader's other types do not
+reach them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Builds a zoo network's graph from its architecture table; weights are seeded random int8.
-
-How large a network's ``.tflite`` would be.
-"""
+"""Builds a zoo network's graph from its architecture table, with seeded random weights; estimates its file size."""
 
 from __future__ import annotations
 

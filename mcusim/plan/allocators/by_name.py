@@ -1,7 +1,4 @@
-"""TFLM's linear planner: nothing is ever reused.
-
-The allocators by name, on the same residents.
-"""
+"""The allocators by name, for the same residents; ``linear`` is TFLM's planner that reuses no memory."""
 
 from __future__ import annotations
 

@@ -4,9 +4,8 @@ If a placement exists, one with the smallest sum of offsets exists, and in that 
 rising offset, each of its blocks lies on the skyline of the blocks before it, so it is enough to try, again and again,
 each block on the skyline, at offsets that never fall. The idea, and the rule about blocks that would fit below, are
 those of MiniMalloc (Moffitt 2023, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
-Learning"); splitting and remembering failures are made to measure here.
-
-Blocks so easy to place that they can wait until all others have their offsets.
+Learning"); splitting and remembering failures are specific to this search. Blocks that are easy to place are set aside
+first and placed when all others have their offsets.
 """
 
 from __future__ import annotations

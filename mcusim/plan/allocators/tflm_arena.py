@@ -51,7 +51,7 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
 def tflm_requests(graph: Graph) -> tuple[Request, ...]:
     """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator.
 
-    Constants and tensors without bytes are not planned. Not modelled: what :func:`scratch_bytes` leaves out.
+    Constants and tensors without bytes are not planned. Not modelled: what :func:`scratch_bytes` does not model.
     """
     first, last = _lives(graph)
     found = []

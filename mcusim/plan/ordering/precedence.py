@@ -65,7 +65,7 @@ class Precedence:
     def ancestors(self) -> tuple[int, ...]:
         """All operators that come before each one."""
         found: list[int] = []
-        for i in range(self.count):  # a graph's operators stand in an order that works
+        for i in range(self.count):  # a graph's operators are in an order in which they can run
             every = self.before[i]
             for j in members(self.before[i]):
                 every |= found[j]
@@ -83,7 +83,7 @@ class Precedence:
 
 
 def precedence(graph: Graph, accounting: Accounting) -> Precedence:
-    """The precedence of ``graph``, whose operators stand in an order that works."""
+    """The precedence of ``graph``, whose operators are in an order in which they can run."""
     shares = sharing(graph, accounting.in_place)
     root = shares.root
     made = {root[t]: op.index for op in graph.operators for t in op.outputs if root[t] == t}

@@ -7,7 +7,7 @@ anything smaller. Parts that every order runs one after the other are searched o
 
 Both hold where results take the place of what dies and where weights are streamed: what an operator adds depends on the
 set as well, and never grows with it. The time limit holds in every phase. Past the limit of memory the exact search
-ends, its bound stands, and wider beams go on. Not modelled: operators that run twice.
+ends, its bound is kept, and wider beams follow. Not modelled: operators that run twice.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Search:
         return None
 
     def _exact(self, sets: Sets, part: int, goal: int, best: SearchState, until: float) -> tuple[SearchState, int]:
-        """The least peak by sets in order of their peaks, going on from ``sets``; ``best`` is an order known already.
+        """The least peak by sets in order of their peaks, continuing from ``sets``; ``best`` is an order known already.
 
         Without an answer at ``until``, or when there is no memory for more sets: ``best`` and the bound reached."""
         while sets.heap:

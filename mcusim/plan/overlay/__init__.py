@@ -1,1 +1,1 @@
-"""DMA-tiled execution (used by tinyops)."""
+"""Tiled execution with DMA copies into fast RAM, as policy ``tinyops`` uses it."""

@@ -60,7 +60,7 @@ class OverlaySizes:
     of_a_kind: int = 2
 
     def buffers(self) -> dict[str, int]:
-        """Size by buffer name, in the order they are laid out; buffers of size 0 are left out."""
+        """Size by buffer name, in the order of their addresses; buffers of size 0 are left out."""
         kinds = {"tile": self.tile, "second": self.second}
         pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.of_a_kind)}
         arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}

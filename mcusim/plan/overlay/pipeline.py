@@ -99,7 +99,7 @@ class TaskPipeline:
         self._ready[index, role] = self.emitter.request(index, 0, kind, source, target)
 
     def _constants(self, job: TiledOperator) -> list[int]:
-        """Transfers that bring what the operator's kernel reads besides its tiles."""
+        """Transfers of what the operator's kernel reads besides its tiles."""
         return [task for (op, _), held in self._ready.items() if op == job.operator.index for task in held.filled]
 
     def _fetch_tile(self, job: TiledOperator, number: int, first: Iterable[int] = ()) -> dict[Role, HeldOperand]:

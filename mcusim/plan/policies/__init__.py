@@ -1,1 +1,1 @@
-"""One file per policy; each has ``plan(graph, machine, kernels, options) -> Program``."""
+"""Placement policies, one file each, with ``plan(graph, machine, kernels, options) -> Program``."""

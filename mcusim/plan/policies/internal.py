@@ -18,7 +18,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
     in the largest flash, or in the region ``options.weights`` names.
 
-    The code is taken to sit in flash beside the weights; its size is not known to a plan and nothing is reserved for
+    The code is assumed to be in flash next to the weights; its size is not known to a plan and nothing is reserved for
     it, nor for the stack.
 
     Raises DoesNotFit (region, needed and available bytes) and UsageError (no flash, unknown region, budget above the

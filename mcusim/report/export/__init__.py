@@ -1,1 +1,1 @@
-"""Perfetto, VCD, callgrind."""
+"""Runs as files for other tools: Perfetto traces, value change dumps, callgrind profiles."""

@@ -1,1 +1,1 @@
-"""Pages: one HTML file each, offline."""
+"""Results as HTML pages: one file each that loads nothing from elsewhere."""

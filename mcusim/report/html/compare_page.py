@@ -64,7 +64,7 @@ def _said(pair: Pair) -> str:
 
 
 def _numbers(named: Mapping[str, Result]) -> str:
-    """Latency, energy, current and peak memory of each run, beside what was measured where that is published."""
+    """Latency, energy, current and peak memory of each run, next to measured values where these are published."""
     head = ["run"]
     columns: list[list[str]] = [[plain(label) for label in named]]
     for name, title in (("latency_ms", "ms"), ("energy_mj", "mJ"), ("supply_current_ma", "mA")):
@@ -108,7 +108,7 @@ def _reading() -> str:
         "first run's cycles take more or less on the other clock; the other parts are on that clock.",
         "The parts sum exactly to the difference. They say where the time went: a wait that is gone may be a cache's "
         "doing, another place of the data, or a copy by DMA, whose own waits are then a part of their own.",
-        "A task's colours are its cycles by cause, laid end to end. Tasks narrower than a pixel are merged until you "
+        "A task's colours are its cycles by cause, drawn end to end. Tasks narrower than a pixel are merged until you "
         "zoom in.",
     ]
     return f"<h2>How to read it</h2>{bullets(lines)}"

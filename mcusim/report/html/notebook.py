@@ -48,7 +48,7 @@ def result_html(result: Result) -> str:
 def result_figure(result: Result) -> Figure:
     """Lanes and bus over time, above the operators' milliseconds by cause, as a plotly figure.
 
-    Tasks are merged to what 1,200 pixels can show, and stay so when you zoom in: ``mcusim run --html`` merges anew for
+    Tasks are merged to what 1,200 pixels can show, and stay so when you zoom in: ``mcusim run --html`` merges again for
     each zoom. Without a run the figure is empty, its title says why.
     """
     from plotly.graph_objects import Figure

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["PlotFigure", "bullets", "page", "plain", "shortened", "table"]
 
-# what a browser may load: what stands in the file itself
+# what a browser may load: only what is in the file itself
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
 )

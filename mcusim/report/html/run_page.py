@@ -79,7 +79,7 @@ def numbers(result: Result, run: Run) -> str:
 
 
 def _facts(result: Result) -> str:
-    """Latency, energy, current, cycles, beside what was measured where that is published."""
+    """Latency, energy, current, cycles, next to measured values where these are published."""
     rows = []
     for name, title, unit in (
         ("latency_ms", "latency", "ms"),
@@ -144,7 +144,7 @@ def _slowest(run: Run) -> str:
 
 def _reading(result: Result) -> str:
     lines = [
-        "A task's colours are its cycles by cause, laid end to end: when inside the task each was spent is not known. "
+        "A task's colours are its cycles by cause, drawn end to end: when inside the task each was spent is not known. "
         "Tasks narrower than a pixel are merged until you zoom in; the pointer tells how many they are.",
         "A task's bytes are taken to cross the pins evenly over its time. Causes: dma_wait is the core waiting for a "
         "transfer, bus the two delaying each other at one memory, runtime interpreter and DMA driver.",

@@ -1,6 +1,6 @@
 """What the plots of runs look like: the colours of causes, regions and tasks, axes, the layout they share.
 
-Colours are light enough for dark text on them and stand on light and on dark paper.
+Colours are light enough for dark text on them and can be seen on a light and on a dark background.
 """
 
 from __future__ import annotations
@@ -108,6 +108,6 @@ def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]
 
 
 def brought(label: str) -> str:
-    """What a transfer brings, of :data:`TRANSFER_COLOURS`, by its label, as ``3 input part 1/2``."""
+    """What a transfer copies, of :data:`TRANSFER_COLOURS`, by its label, as ``3 input part 1/2``."""
     kind = label.split(" ")[1] if " " in label else ""
     return _BRINGS.get(kind, "biases, multipliers, shifts")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep_page"]
 
 _MODELS, _ROWS, _FAILED = 6, 400, 20
-# beside each other where there is room, each with axes of its own
+# side by side where there is room, each with its own axes
 _BESIDE = (
     '<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));column-gap:1.5rem">'
 )
@@ -30,7 +30,7 @@ def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[
 
     ``frame`` is the table of :func:`mcusim.sweep` for ``study``; ``conclusions`` are sentences to put first. Equal
     tables give equal text. Not modelled: pictures of more than 6 models and 12 heat maps, of the table what is behind
-    its 400th row; derived columns stand in the Parquet file alone.
+    its 400th row; derived columns are in the Parquet file only.
     """
     sweep = Sweep(frame.to_dict("records"), study)
     parts: list[Part] = [_lead(sweep), _conclusions(conclusions), _tables(sweep)]

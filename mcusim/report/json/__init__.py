@@ -1,1 +1,1 @@
-"""What --json writes."""
+"""Results as JSON: what ``--json`` writes."""

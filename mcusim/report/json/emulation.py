@@ -14,7 +14,7 @@ __all__ = ["emulation_json"]
 
 
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
-    """Cycles are those of the core, with the fraction that memories on other clocks bring; sizes and addresses plain.
+    """Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
 
     ``program machine clock_hz set`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind, status,
     exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the command's,

@@ -1,1 +1,1 @@
-"""What the terminal shows."""
+"""Results as text tables for a terminal."""

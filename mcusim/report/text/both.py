@@ -1,4 +1,4 @@
-"""A replayed and an emulated run of one program beside each other."""
+"""A replayed and an emulated run of one program side by side."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def summary(found: Sequence[OperatorDifference]) -> dict[str, float] | None:
 
 def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     """The text that ``mcusim run --fidelity both`` prints."""
-    settings = f"policy {replay.policy}: replay of {replay.kernels} beside emulated {emulate.kernels}"
+    settings = f"policy {replay.policy}: replay of {replay.kernels} and emulation of {emulate.kernels}"
     lines = [f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
     lines += [*(f"  {line}" for line in changed(emulate.machine.changes)), ""]
     negative = replay.negative or emulate.negative

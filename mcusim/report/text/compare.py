@@ -1,4 +1,4 @@
-"""Several results as one table, simulated beside measured."""
+"""Several results as one table, simulated next to measured."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def compare_table(results: Sequence[Result]) -> str:
     SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
-    :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups stands why runs of
-    a model differ in time (:mod:`mcusim.report.compare_pairs`). Machine keys that were set stand at the end, or in each
+    :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups is why runs of
+    a model differ in time (:mod:`mcusim.report.compare_pairs`). Machine keys that were set are at the end, or in each
     group when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}

@@ -1,8 +1,7 @@
-"""A fault of an emulated program as one block of text: what, where, registers, the way there, and what to try.
+"""An emulated program as text: how it ended, cycles by cause, memory, functions, source lines, instructions.
 
-What an emulated program asked of memories, caches, accelerator and branch predictor, as text.
-
-An emulated program as text: how it ended, cycles by cause, memory, functions, source lines, instructions.
+A fault is one block: what, where, registers, call stack, and what to try. Memory is what the program requested of
+memories, caches, flash accelerator and branch predictor.
 """
 
 from __future__ import annotations

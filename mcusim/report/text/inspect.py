@@ -1,10 +1,7 @@
-"""The zoo as text and as JSON: what ``mcusim models`` prints.
+"""Models, machines and exported files as text and as JSON.
 
-What ``mcusim export`` says of the file it wrote, as text and as JSON.
-
-A machine as text and as JSON, every figure with its basis and source.
-
-A model as text and as JSON: operators, tensors, MACs, peak of live activations.
+A model: operators, tensors, MACs, peak of live activations. A machine: every figure with its basis and source. The zoo:
+what ``mcusim models`` prints. A file that ``mcusim export`` wrote: its size and what it contains.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ def export_json(graph: Graph, data: bytes, file: str) -> dict[str, Any]:
     """``model file file_bytes sha256`` (of the file), ``macs``, ``weight_bytes`` (constants), ``operators`` (how many
     of each type, the most frequent first), ``random_weights`` and ``warnings``.
 
-    Not modelled: what ``inspect`` shows of the file.
+    Not included: what ``inspect`` shows of the file.
     """
     shown = inspect(graph)
     return {
@@ -200,7 +197,7 @@ def _shape(graph: Graph, index: int | None) -> str:
 def zoo_json() -> dict[str, Any]:
     """``models``: for each name or pattern of names an example, with its operators, MACs and weights in bytes.
 
-    A pattern's ``w*`` is the width multiplier, ``r*`` the input resolution. Not modelled: what ``inspect`` shows.
+    A pattern's ``w*`` is the width multiplier, ``r*`` the input resolution. Not included: what ``inspect`` shows.
     """
     from mcusim.model import inspect, load_model, zoo_names
 

@@ -29,7 +29,7 @@ def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bo
         "",
     ]
     lines += columns(_steps(plan), left=3)
-    lines += ["", f"who lives when, and where ({plan.allocator}: offsets in the arena)", ""]
+    lines += ["", f"lifetimes and addresses ({plan.allocator}: offsets in the arena)", ""]
     lines += columns(_residents(plan), left=2)
     lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
     lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]

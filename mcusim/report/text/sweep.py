@@ -11,8 +11,8 @@ from mcusim.text import columns, rounded, wrapped
 __all__ = ["estimate_text", "sweep_table"]
 
 _BEST = (("fastest", "latency_ms"), ("least energy", "energy_mj"), ("least SRAM", "peak_sram_bytes"))
-_MODELS = 5  # that are told
-_REASONS = 3  # of failed points that are told
+_MODELS = 5  # that are listed
+_REASONS = 3  # of failed points that are listed
 _SHOWN = 34  # columns of an input's value
 Rows = Sequence[Mapping[str, Any]]
 

@@ -114,7 +114,7 @@ def overlays(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     yield Conclusion(text, all(line[every] == min(line.values()) for _, line in slow) and min(times) > 1)
     brought = [(line["none"] - line["input,filter"], line["none"] - line[every]) for _, line in slow]
     share = [some / all_ if all_ > 0 else 0.0 for some, all_ in brought]
-    yield Conclusion(f"Inputs and filters bring {100 * min(share):.0f} % of that or more.", min(share) > 0.75)
+    yield Conclusion(f"Inputs and filters gain {100 * min(share):.0f} % of that or more.", min(share) > 0.75)
     with_cache = ratios(fast, every, "none")
     text = (
         f"With a data cache and byte beats (F746) copying all takes {span(with_cache)} times as long as copying none."

@@ -1,4 +1,4 @@
-"""Proof that a program is right on a machine, from the program alone: order, data, caches, the DMA's limits."""
+"""Static proof that a program is correct on a machine: order of tasks, data, caches, limits of the DMA."""
 
 from mcusim.verification.findings import RULES, Finding
 from mcusim.verification.proof.prove import prove

@@ -21,7 +21,7 @@ __all__ = ["Contents"]
 
 KINDS: Mapping[str, str] = {"input0": "input", "filter": "filter", "bias": "bias", "input1": "input1"} | {
     name: name for name in ("multiplier", "shift")
-}  # role -> kind of the transfer that brings it
+}  # role -> kind of the transfer that copies it in
 NAMED = 6  # transfers that one finding names
 Runs = Sequence[tuple[int, int, Story]]
 
@@ -115,7 +115,7 @@ class Contents:
             ):
                 continue
             else:
-                what = f"brought by {called(writer)}"
+                what = f"copied in by {called(writer)}"
             right = False
             self._wrong(place, task, operand, low, high, what, [*near, story.writer])
         if right and len(origins) > 1:

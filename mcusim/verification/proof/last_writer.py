@@ -1,9 +1,8 @@
-"""Who wrote every byte last and who has read it since: what a task finds in memory, and which pairs nothing orders.
+"""The last writer of every byte and its readers since: what a task finds in memory, and which pairs are not ordered.
 
-The tasks are followed in list order. Where all pairs are ordered any other order gives the same; where one is not, that
-is the finding. Not modelled: further pairs on bytes where one pair was found.
-
-What is known of every byte of memory, kept for runs of bytes with the same story.
+The tasks are followed in list order. Where all pairs are ordered, any other order gives the same; a pair that is not is
+the finding. What is known is kept once for adjacent bytes with the same history. Not modelled: further pairs on bytes
+where one pair was found.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Lane = list[int]  # places of its tasks
 
 def check_priorities(program: Program, order: Order, findings: Findings) -> None:
     """Rule priority: of two transfers that one controller may have in flight at once, a kernel call waits for the one
-    of lower priority, an input tile, and none before a later one waits for or reads what the other brings."""
+    of lower priority, an input tile, and none before a later one waits for or reads what the other copies in."""
     lanes: dict[str, Lane] = defaultdict(list)
     for place, task in enumerate(program.tasks):
         lanes[task.lane].append(place)

@@ -1,7 +1,4 @@
-"""Which bytes the core's data cache may hold, in whole lines.
-
-Which bytes each task of a program touches, and in what words to speak of the task.
-"""
+"""The bytes that each task of a program accesses, those the data cache may contain (whole lines), and names of tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ TILED = ("input", "input1", "output")  # kinds of transfer that belong to one ti
 
 def accesses(task: Task) -> Iterator[tuple[Span, bool]]:
     """What a kernel call reads and writes (scratch counts as written), what a transfer moves; maintenance: nothing.
-    True stands for a write; reads come first."""
+    True means a write; reads come first."""
     if isinstance(task, Compute):
         yield from ((o.span, False) for o in task.operands if o.access == "r")
         yield from ((o.span, True) for o in task.operands if o.access != "r")

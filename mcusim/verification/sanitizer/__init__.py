@@ -1,1 +1,1 @@
-"""What a watched run says."""
+"""The sanitizer: observes a run byte by byte and explains each violation as a finding."""

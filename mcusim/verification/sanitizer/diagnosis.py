@@ -1,6 +1,6 @@
-"""From the sanitizer's notes to findings: which rule is broken, between which tasks, and what would mend it.
+"""From the sanitizer's notes to findings: which rule is broken, between which tasks, and what would fix it.
 
-Not modelled: faults that stand behind another one's consequences; each note is explained by itself.
+Not modelled: faults that are hidden by another one's consequences; each note is explained by itself.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Diagnosis:
             fix = f"clean or invalidate these bytes before task {task.id}, and let it wait for that"
             return Cause("dirty-target", (note.seen,), (), text, fix)
         text = (
-            f"{called(task)} wrote into a cache line that {writer} had made dirty beside it, at {note.other:#010x}:"
+            f"{called(task)} wrote into a cache line that {writer} had made dirty next to it, at {note.other:#010x}:"
             " writing the line back destroys the DMA's bytes, invalidating it the core's"
         )
         return Cause("shared-line", (note.seen,), (), text, self._apart())

@@ -1,6 +1,6 @@
 """False sharing at buffer edges: a cache line that the DMA writes in part, while the core writes the rest.
 
-It is told from where the buffers lie, so that a run that got away with it shows it too.
+It follows from the buffers' addresses, so that a run without a wrong value shows it too.
 
 Not modelled: bytes that belong to no buffer of the program, and buffers of the application.
 """

@@ -1,6 +1,6 @@
 """The sanitizer at work in a run: what the engine tells it, and what it has to say.
 
-Not modelled: what its parts leave out (:mod:`~mcusim.verification.sanitizer.sanitizer`,
+Not modelled: what its parts do not model (:mod:`~mcusim.verification.sanitizer.sanitizer`,
 :mod:`~mcusim.verification.sanitizer.diagnosis`, :mod:`~mcusim.verification.sanitizer.false_sharing`).
 """
 

@@ -41,6 +41,6 @@ class Observation:
     times: int = 1
 
     def to_json(self) -> dict[str, Any]:
-        """The finding's JSON and the rest beside it."""
+        """The finding's JSON with the other fields added."""
         rest = {name: getattr(self, name) for name in _PLACE}
         return {**self.finding.to_json(), **rest}

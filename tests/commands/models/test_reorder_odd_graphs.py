@@ -54,7 +54,7 @@ BROKEN: dict[str, tuple[Graph, str]] = {
     ),
     "an order that does not work": (
         graph([8] * 3, [("RELU", (2,), (1,)), ("RELU", (0,), (2,))], (0,), (1,)),
-        "operator 0 RELU: reads tensor 2 't2' before operator 1 produces it; operators must stand in an order that",
+        "operator 0 RELU: reads tensor 2 't2' before operator 1 produces it; operators must be in an order in which",
     ),
     "reads its own output": (
         graph([8] * 2, [("ADD", (0, 1), (1,))], (0,), (1,)),

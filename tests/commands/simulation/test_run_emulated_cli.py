@@ -94,7 +94,7 @@ def test_both_fidelities_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixt
     words = ["run", "ds-cnn", "--policy", "tinyops", "--fidelity", "both", "--operators", "4", "--json", str(report)]
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert "replay of cmsis-gcc12 beside emulated cmsis" in text
+    assert "replay of cmsis-gcc12 and emulation of cmsis" in text
     assert "Slowest operators (4 of 13)" in text
     row = json.loads(report.read_text())
     assert row["replay"]["peak_bytes"] == row["emulate"]["peak_bytes"]

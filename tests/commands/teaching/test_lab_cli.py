@@ -99,7 +99,7 @@ def test_a_terminal(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_is_left(tmp_path: Path) -> None:
-    for last, status, text in (("q", 1, "was left after 0 of"), ("\x04", 1, "with --save FILE it can be gone on with")):
+    for last, status, text in (("q", 1, "was left after 0 of"), ("\x04", 1, "with --save FILE it can be continued")):
         process, master = _spawned(["lab", "overlap"])
         _until(master, "> ")
         os.write(master, last.encode() + (b"\n" if last == "q" else b""))

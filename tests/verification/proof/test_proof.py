@@ -173,7 +173,7 @@ def test_transfers_against_the_controller() -> None:
 
 
 def test_a_malformed_program_stays_an_error() -> None:
-    with pytest.raises(ProgramError, match="the id stands twice"):
+    with pytest.raises(ProgramError, match="the id is used twice"):
         prove(spoiled({7: replace(sample(7), id=6)}), board(F746))
     with pytest.raises(ProgramError, match=r"no stream 'dma2\.s9'"):
         prove(spoiled({6: replace(sample(6), lane="dma2.s9")}), board(F746))  # type: ignore[arg-type]

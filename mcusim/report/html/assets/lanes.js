@@ -64,7 +64,7 @@ const mcusimLanes = (meta) => {
           const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
           const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
           for (let [start, length, part] of laid(piece, slot)) {
-            if (row.labelled) { // a text stands in the middle of what is seen
+            if (row.labelled) { // a text goes in the middle of the visible part
               const end = Math.min(start + length, high / run.scale);
               start = Math.max(start, low / run.scale);
               length = end - start;

@@ -1,1 +1,1 @@
-"""Plots of memory plans."""
+"""Plots of memory plans: bytes in use by step, addresses, moves of buffers."""

@@ -71,7 +71,7 @@ class Told:
 
     @cached_property
     def marks(self) -> list[str]:
-        """One short text per resident, to stand inside it: the operator whose output it is, as in the paper."""
+        """One short text per resident, drawn inside it: the operator whose output it is, as in the paper."""
         return [self._mark(r) for r in self.timeline.residents]
 
     @cached_property

@@ -36,7 +36,7 @@ class Scale:
 
     @property
     def pool_drawn(self) -> bool:
-        """Is the memory's end near enough to the arena's to stand in the same plot."""
+        """Is the memory's end near enough to the arena's to be drawn in the same plot."""
         return self.pool is not None and self.pool.size <= 1.6 * self.arena
 
     @property

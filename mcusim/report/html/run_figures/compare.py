@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RUN_COLOURS", "differences_figure", "lanes_beside", "operators_figure", "totals_figure"]
 
-# told apart with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
+# distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
 _ROW, _BAR = 24, 30  # pixels
 _PARTS = 14  # of a difference that are drawn

@@ -1,7 +1,7 @@
 """Who did what when: rows of tasks on one axis of time, merged where they are narrower than what can be seen.
 
 A row is what a lane did from cycle to cycle. A task on it is drawn as *parts* of its length, each of one colour: on the
-core the cycles by cause, laid end to end (their order inside a task is not known).
+core the cycles by cause, drawn end to end (their order inside a task is not known).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Lane:
-    """``name`` is plain text; entries by rising start, which do not overlap. ``labelled``: texts stand inside."""
+    """``name`` is plain text; entries by rising start, which do not overlap. ``labelled``: texts are drawn inside."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -152,7 +152,7 @@ def said(piece: LanePiece, scale: float) -> str:
 
 
 def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
-    """The lanes for the page's script, which merges anew for each zoom: columns of numbers, texts and names apart."""
+    """The lanes for the page's script, which merges again for each zoom: columns of numbers, texts and names apart."""
     texts: dict[str, int] = {}
     names: dict[str, int] = {}
     touched = {region for lane in found for entry in lane.entries for region, _ in entry.moved}

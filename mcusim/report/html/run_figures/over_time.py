@@ -45,7 +45,7 @@ class Panel:
 def time_figure(run: Run, machine: Machine) -> PlotFigure:
     """Everything over one axis of time, in ms, so that a zoom is one of all of them.
 
-    The page's script merges the lanes' tasks and the bus's steps anew for each zoom.
+    The page's script merges the lanes' tasks and the bus's steps again for each zoom.
     """
     rows, scale = lanes(run), 1e3 / run.clock
     colours = region_colours(machine, run.traffic)
@@ -122,7 +122,7 @@ def _caption(run: Run, found: Sequence[OccupancyBlock], colours: Mapping[str, st
     lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
     lived.pop("activation", None)
     lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
-    lines += [chips("regions", shown), chips("addresses: each activation its own, and", lived)]
+    lines += [chips("regions", shown), chips("addresses: one colour per activation, and", lived)]
     missing = [plain(region) for region in mapped(found)[_MAPS:]]
     lines += [f"<span class=dim>addresses not drawn: {', '.join(missing)}</span>"] if missing else []
     return "".join(f"<div>{line}</div>" for line in lines)
@@ -134,4 +134,4 @@ def lane_chips(runs: Sequence[Run]) -> list[str]:
     labels = {event.label for run in runs for event in run.events if event.kind == "transfer"}
     seen = {brought(label) for label in labels}
     dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if said in seen}
-    return [chips("core", causes), *([chips("DMA brings", dma)] if dma else [])]
+    return [chips("core", causes), *([chips("DMA copies", dma)] if dma else [])]

@@ -1,7 +1,4 @@
-"""Bytes that crossed each region's pins, by who moved them, as bars.
-
-Bytes a second that cross each memory's pins, as areas over time.
-"""
+"""Plots of traffic: bytes that crossed each region's pins by initiator, as bars, and bytes per second over time."""
 
 from __future__ import annotations
 

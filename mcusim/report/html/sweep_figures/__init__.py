@@ -1,1 +1,1 @@
-"""Plots of sweeps."""
+"""Plots of sweeps: effects of inputs, heat maps, Pareto front, parallel coordinates, tables."""

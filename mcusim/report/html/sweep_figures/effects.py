@@ -1,8 +1,6 @@
-"""Tornado chart: what each input changes, everything else the same.
+"""Effects of a sweep's inputs: a tornado chart of what each changes alone, and heat maps of latency.
 
-What the plots of a sweep have of their own beside :mod:`mcusim.report.html.style`: margins, a line of text.
-
-Heat maps of latency over the two inputs that matter most, one for each model (and machine).
+The heat maps are over the two inputs that matter most, one for each model (and machine).
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
 
 
 MOST_MAPS = 12
-# of one hue that gets denser, so that text stands on it in light and dark
+# of one hue that gets denser, so that text on it can be read in light and dark
 _SCALE = [[0, "rgba(213,94,0,0.04)"], [1, "rgba(213,94,0,0.72)"]]
 
 

@@ -15,8 +15,8 @@ MOST_LINES = 1000
 _FEW = 200
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
 _TALL, _LETTER = 330, 6.0  # pixels from the lowest to the highest value, and of a letter
-_LYING, _STANDING = 6, 16  # most letters of a value that lies beside its axis, and of one on end
-_VALUES = 8  # beside an axis
+_LYING, _STANDING = 6, 16  # most letters of a value written horizontally, and vertically
+_VALUES = 8  # next to an axis
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
 
 
@@ -99,7 +99,7 @@ def _key(value: Any) -> tuple[type, Any]:
 
 
 def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
-    """The values beside an input's axis, some of them where there are many; long ones stand on end, as many as there
+    """The values next to an input's axis, some of them where there are many; long ones are vertical, as many as there
     is room for, so that on a narrow page none reaches the next axis."""
     said = [sweep.said(name, value) for value in sweep.values(name)]
     longest = max(map(len, said))

@@ -14,7 +14,7 @@ from mcusim.units import magnitude
 
 __all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "Sweep"]
 
-# told apart with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
+# distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d8590", "#a3a500")
 GOOD, BAD = "#009e73", "#d55e00"
 OUTPUTS = {"latency_ms": "latency, ms", "energy_mj": "energy, mJ", "peak_sram_bytes": "peak SRAM, KiB"}
