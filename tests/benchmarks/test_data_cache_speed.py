@@ -28,7 +28,7 @@ from mcusim.program import check_program
 from mcusim.program.program import Program
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.sanitizer.monitor import make_monitor
-from tests.benchmarks.test_network_speed import BOARD, KERNELS, SMALL, run
+from tests.support.kernels.timed_networks import BOARD, KERNELS, SMALL, run
 
 ROUNDS = 5
 Setting = tuple[bool, str]  # whether view and memory are apart; what the sanitizer does

@@ -14,33 +14,12 @@ import pytest
 
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.engine.emulated_core import EmulatedCore
-from mcusim.engine.execute import play
-from mcusim.kernels.kernel_set import load_set
-from mcusim.machine import load_machine
-from mcusim.model import Graph, graph_macs, load_model
-from mcusim.plan import plan
-from mcusim.program import check_program
+from mcusim.model import graph_macs, load_model
 from mcusim.program.program import Compute
-from mcusim.request.tensors import random_inputs
+from tests.support.kernels.timed_networks import SMALL, ready, run
 from tests.support.paths import shared_model
 
-BOARD, KERNELS = "stm32f746g-disco", "cmsis"
-SMALL = "mobilenet-v1-w0.25-r096"
 TWICE = "mobilenet-v1-w0.25-r136"
-
-
-def ready(graph: Graph, policy: str) -> EmulatedCore:
-    machine, kernels = load_machine(BOARD), load_set(KERNELS)
-    program = plan(graph, machine, policy, kernels)
-    check_program(program, machine)
-    return EmulatedCore(program, machine, graph, kernels, random_inputs(graph))
-
-
-def run(core: EmulatedCore) -> float:
-    """Processor seconds for the network: other programs on the machine disturb them less."""
-    started = time.process_time()
-    play(core.guest.program, core.emulator.machine, core, KERNELS, "emulate")
-    return time.process_time() - started
 
 
 def bare(like: EmulatedCore) -> UnicornCore:

@@ -1,6 +1,6 @@
 """Caches of the emulated core on recorded traces: what a bare core does, counted by independent models.
 
-The trace comes from a core without this project's hooks, the models from ``test_core_caches``.
+The trace comes from a core without this project's hooks, the models from ``tests/support/boards/cache_reference.py``.
 """
 
 from __future__ import annotations
@@ -15,26 +15,11 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import load_image
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.kernels.test_programs import program_path
-from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
-from tests.memory.cache.test_core_caches import LINE, Reference
+from tests.support.boards.cache_reference import LINE, Reference
+from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK, board
 
-SDRAM, STACK = 0x6000_0000, 0x6008_0000  # the stack too: every access is cached
-PROGRAMS = {
-    "shuffled pointers": ("memory", "chase_shuffle", (SDRAM, 16_384, 64, 7)),
-    "copy of bytes": ("memory", "copy_bytes", (SDRAM + 5, SDRAM + 0x2003, 6_000)),
-    "convolution": ("conv", "run_layer", (1, 1)),  # constants and the stack
-    "dot product": ("conv", "dot", (SDRAM + 1, SDRAM + 0x3000, 4000)),
-    "linked lists and matrices": ("integer", "integer", (1,)),
-}
 ACCESSES = UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE
-POLICIES = ("lru", "round-robin", "random")
-
-
-def board(policy: str) -> Machine:
-    """The F746 with smaller caches."""
-    keys = {"cache.data.replacement": policy, "cache.data.size": "1 KiB", "cache.instruction.size": "512 B"}
-    return load_machine("stm32f746g-disco", keys)
 
 
 def recorded(machine: Machine, kind: int, program: str, function: str, arguments: tuple[int, ...]) -> array[int]:

@@ -14,7 +14,12 @@ import pytest
 
 import mcusim
 from tests.support.kernels.emulated_networks import (
+    F469,
+    F746,
+    INSTEAD,
+    NETWORKS,
     PERSON,
+    POLICIES,
     differences,
     emulated,
     inputs_of,
@@ -25,15 +30,9 @@ from tests.support.kernels.emulated_networks import (
 )
 from tests.support.programs.plans import DISCOS, FILES, SWIFTNET
 
-F469, F746 = DISCOS
-POLICIES = ("internal", "external", "tinyops")
-EXPORTED = ("proxyless-w0.30-r096", "mbv3-w0.40-r096", "cifar10-arm")
-NETWORKS = (*FILES, SWIFTNET, *EXPORTED)
 SEEDS = 10
 CONFIGURATION = (F746, "tinyops")  # that of the ten inputs
 QUICK = (CONFIGURATION, (F469, "internal"))
-# what a board has no room for, and the board that runs it instead
-INSTEAD = {(SWIFTNET, F469, "internal"): "nucleo-f767zi", (SWIFTNET, F746, "internal"): "nucleo-f767zi"}
 
 
 def cases() -> list[Any]:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import mcusim
-from tests.engine.test_emulated_networks import INSTEAD, NETWORKS, POLICIES
-from tests.support.kernels.emulated_networks import network
+from tests.support.kernels.emulated_networks import INSTEAD, NETWORKS, POLICIES, network
 from tests.support.programs.plans import DISCOS
 
 MEDIAN, WORST = 0.05, 0.15

@@ -12,11 +12,9 @@ from mcusim.machine.description import Machine
 from mcusim.memory.ports import replay as path
 from mcusim.memory.state_layout import NOW, TICK
 from mcusim.memory.system import MemorySystem
+from tests.support.boards.sdram_measurements import READS, WRITES
 
 LOOP = 2 * TICK
-# ttuzz, STM32F746G-DISCO at 200 MHz, SDCLK 100 MHz, MPU non-cacheable: HCLK per access
-READS = {1: 14.6, 2: 15.3, 4: 14.9, 8: 18.8}
-WRITES = {1: 10.0, 2: 10.0, 4: 10.9, 8: 13.2}
 
 
 def board(core: str, sdram: str, **keys: str) -> Machine:

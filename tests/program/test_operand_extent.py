@@ -16,7 +16,7 @@ from mcusim.program import check_program
 from mcusim.program.extent import check_extent
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Operand, Program, Span
-from tests.model.tflite.test_tflite_reader import GOOD
+from tests.support.graphs.good_operators import GOOD
 from tests.support.graphs.small_graphs import convolution
 
 MACHINE = load_machine("stm32f746g-disco")

@@ -22,7 +22,7 @@ from mcusim.results.difference import (
     rounded_parts,
     sentence,
 )
-from tests.results.test_energy_and_results import make_result
+from tests.support.pages.made_results import make_result
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 

@@ -4,103 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 import pytest
 
-from mcusim.engine.run import CAUSES, Event, OperatorRun, Run, Traffic
+from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.errors import DoesNotFit
 from mcusim.evidence.published.rows import measured, rows
-from mcusim.machine.description import Bus, Core, Duration, Figure, Machine, Power, Qspi, Region, Sram
-from mcusim.program.program import Header, MemoryParts, OperatorInfo
+from mcusim.machine.description import Figure
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.report.text.run import run_table
-from mcusim.results import Measured, Result, assumptions, energy, sram_bytes, to_json
+from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json
 from mcusim.results.energy import dma_busy_cycles
 from mcusim.text import columns, rounded, size
-
-CLOCK = 100_000_000
-NO_TIME = Duration(Fraction(0), "cycles")
-
-
-def make_region(name: str, kind: Any, base: int, bytes: int) -> Region:
-    device = Qspi(CLOCK, 1, 1, 4, 24, 10, 2, NO_TIME) if kind == "qspi" else Sram(32, CLOCK, NO_TIME, NO_TIME)
-    return Region(name, kind, base, bytes, (), "uncached", True, True, device)
-
-
-def make_machine() -> Machine:
-    figures = [
-        ("core.clock", "datasheet"),
-        ("bus.clock", "assumed"),
-        ("cache.data.maintenance", "assumed"),
-        ("memory.sram1.read_latency", "assumed"),
-        ("memory.sdram.read_overhead", "calibrated"),
-        ("dma.dma2.read_cost", "assumed"),
-        ("power.run", "calibrated"),
-        ("power.sdram_active", "assumed"),
-        ("power.qspi_active", "assumed"),
-        ("power.dma_active", "assumed"),
-        ("power.energy_per_byte.sdram", "assumed"),
-    ]
-    return Machine(
-        name="bench",
-        title="hand-made",
-        core=Core("cortex-m4", CLOCK),
-        bus=Bus(CLOCK, "round-robin"),
-        instruction_cache=None,
-        data_cache=None,
-        memory={
-            "sram1": make_region("sram1", "sram", 0x2000_0000, 65536),
-            "sdram": make_region("sdram", "sdram", 0x6000_0000, 1 << 20),
-            "qspi": make_region("qspi", "qspi", 0x9000_0000, 1 << 20),
-        },
-        dma={},
-        power=Power(5.0, 0.1, 0.02, 0.005, 0.004, {"sdram": 1e-9, "sram1": 5e-10}),
-        figures={key: Figure(key, "1", basis, "test", "bench.toml", 1) for key, basis in figures},  # type: ignore[arg-type]
-    )
-
-
-def make_run(cycles: int = 1_000_000, **changes: Any) -> Run:
-    header = Header(
-        machine="bench",
-        model="net",
-        model_sha256="0" * 64,
-        policy="internal",
-        kernels="unit",
-        operators=(OperatorInfo(0, "CONV_2D", 1000), OperatorInfo(1, "ADD", 0)),
-        memory=MemoryParts(activations=1000, scratch=200, overlay=0, runtime=320, arena=1520, weights=64),
-        peak_bytes={"sram1": 1520},
-        buffers=(),
-    )
-    by_cause = dict.fromkeys(CAUSES, 0) | {"compute": cycles - 10, "sram": 10}
-    whole = Run(
-        header=header,
-        machine="bench",
-        clock=CLOCK,
-        kernels="unit",
-        fidelity="replay",
-        cycles=cycles,
-        by_cause=by_cause,
-        operators=(
-            OperatorRun(0, "CONV_2D", cycles - 40, 2, {"compute": cycles - 40}),
-            OperatorRun(1, "ADD", 40, 1, {}),
-        ),
-        events=(),
-        traffic={"sram1": Traffic(core_read=1000, core_write=500)},
-        busy={"core": cycles},
-        counters={},
-        assumptions=("kernel profile unit (assumed)",),
-    )
-    return replace(whole, **changes)
-
-
-def make_result(policy: str = "internal", cycles: int = 1_000_000, **changes: Any) -> Result:
-    machine, run = make_machine(), make_run(cycles)
-    result = Result(
-        "net", machine, policy, "unit", "replay", 1000, run=run, energy=energy(run, machine), assumptions=("a = 1",)
-    )
-    return replace(result, **changes)
+from tests.support.pages.made_results import CLOCK, make_machine, make_result, make_run
 
 
 def transfer(lane: str, start: int, end: int) -> Event:

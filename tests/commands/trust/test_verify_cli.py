@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.verification.verification import RULE_TEXTS
-from tests.commands.test_hostile_files import TEXT, check, variants
+from tests.support.damaged_files import TEXT, check, variants
 from tests.support.paths import REPOSITORY
 
 TRACES = REPOSITORY / "traces"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE
 
 from mcusim.cpu.emulator import Emulator
-from tests.cpu.hooks.test_run_in_slices import ELFS, ISAS, started
 from tests.support.code import random_thumb as guest
+from tests.support.code.started_programs import ELFS, ISAS, started
 
 LENGTH = 60_000
 

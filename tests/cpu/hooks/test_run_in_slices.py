@@ -10,23 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.image.image import load_image
 from mcusim.cpu.profile import profile
-from mcusim.kernels.test_programs import program_names, program_path
 from tests.support.code import random_thumb as guest
+from tests.support.code.started_programs import ELFS, ISAS, started
 
-ISAS = ("cortex-m4", "cortex-m7")
 RELAXED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-ELFS = [(name, isa) for isa in ISAS for name in program_names(isa)]
 LENGTH = 60_000  # instructions of an ELF that are compared
-
-
-def started(name: str, isa: str) -> tuple[Emulator, list[bytes]]:
-    output: list[bytes] = []
-    emulator = Emulator(guest.MACHINES[isa], output.append)
-    emulator.load(load_image(program_path(name, isa)))
-    emulator.begin()
-    return emulator, output
 
 
 def outcome(emulator: Emulator) -> dict[str, Any]:

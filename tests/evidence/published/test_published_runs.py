@@ -21,7 +21,7 @@ from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine, machine_names
 from mcusim.model import zoo_names
 from mcusim.model.zoo import parse_name
-from tests.memory.test_microbenchmarks import READS, WRITES
+from tests.support.boards.sdram_measurements import READS, WRITES
 
 
 def test_every_number_stands_once_with_one_run() -> None:

@@ -25,8 +25,8 @@ from mcusim.machine.field_types import Each, Field, Table
 from mcusim.machine.schema import DEVICES, MACHINE
 from mcusim.plan.planner import policy_names
 from mcusim.request.kernel_choice import FIDELITIES
-from tests.api.test_tinyops_tables import UNTUNED
 from tests.support.paths import REPOSITORY
+from tests.support.table_2_errors import UNTUNED
 
 TESTS = REPOSITORY / "tests"
 CORES = ("cortex-m4", "cortex-m7")

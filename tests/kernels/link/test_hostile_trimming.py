@@ -16,16 +16,9 @@ from mcusim.errors import ImageError, InputError, UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.kernels.link.relocations import set_distance
 from mcusim.kernels.link.trim import trim, trimmed_bytes
-from tests.cpu.image.test_hostile_elf import numbers
-from tests.kernels.link.test_kernel_addresses import (
-    CALL,
-    FLASH,
-    MOVT,
-    needs_compiler,
-    relocation_bytes,
-    section_header,
-    section_headers,
-)
+from tests.support.code.elf_damage import numbers
+from tests.support.kernels.relocated_sets import CALL, FLASH, MOVT, relocation_bytes, section_header, section_headers
+from tests.support.kernels.tiny_sets import needs_compiler
 
 JUMP24, JUMP19, JUMP11, GOT = 30, 51, 102, 26
 SRAM = 0x2001_0040

@@ -14,19 +14,20 @@ from mcusim.errors import ImageError
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import CORES, KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes
-from tests.kernels.link.test_kernel_addresses import (
+from tests.support.kernels import relocated_sets
+from tests.support.kernels.kernel_cases import inputs_for, one_operator
+from tests.support.kernels.kernel_guest import Guest
+from tests.support.kernels.relocated_sets import (
     ABS32,
     FLASH,
     NOP,
     POINTERS,
     REL,
     linked,
-    needs_compiler,
     with_relocations,
     without_relocations,
 )
-from tests.support.kernels.kernel_cases import inputs_for, one_operator
-from tests.support.kernels.kernel_guest import Guest
+from tests.support.kernels.tiny_sets import needs_compiler
 
 BOTH = pytest.mark.parametrize("isa", CORES)
 NETWORK = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX")
@@ -165,7 +166,7 @@ def test_trimming_gives_the_bytes_that_the_linker_gives(
     flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls, tail calls, words in tables and literal pools, MOVW/MOVT pairs, sections of 1 to 64 B alignment."""
-    monkeypatch.setattr("test_kernel_addresses.POINTERS", POINTERS + MORE)
+    monkeypatch.setattr(relocated_sets, "POINTERS", POINTERS + MORE)
     found = linked(tmp_path / "set", FLASH, flags, monkeypatch)
     for isa in CORES:
         sizes = set()

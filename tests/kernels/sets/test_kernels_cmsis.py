@@ -16,9 +16,9 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, load_model
-from tests.kernels.sets.test_kernels_reference import alone, tiles
 from tests.support.kernels.kernel_cases import ACTIVATIONS, Case, inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
+from tests.support.kernels.single_operators import alone, tiles
 from tests.support.paths import REPOSITORY, shared_model
 
 CORES = ("cortex-m4", "cortex-m7")

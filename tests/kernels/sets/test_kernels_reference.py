@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,10 +11,11 @@ import pytest
 from mcusim.cpu.emulator import Emulator
 from mcusim.kernels.kernel_set import CORES, load_set
 from mcusim.machine import load_machine
-from mcusim.model import Graph, Operator, Tile, geometry, load_model
+from mcusim.model import Graph, load_model
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import MACHINES, STACK, Guest, run_litert
+from tests.support.kernels.single_operators import alone, tiles
 from tests.support.paths import shared_model
 
 SET = load_set("reference")
@@ -70,21 +70,6 @@ def test_many_random_shapes_as_in_litert(kind: str, types: str, isa: str) -> Non
     same_as_litert(kind, types, isa, range(QUICK, ALL))
 
 
-def tiles(graph: Graph, parts: int) -> list[Tile]:
-    """Output rows in ``parts`` pieces, each with the input rows it needs and no others."""
-    g, found = geometry(graph, graph.operators[0]), []
-    edges = [round(part * g.out_h / parts) for part in range(parts + 1)]
-    for first, last in pairwise(edges):
-        if last > first:
-            reach = (g.kernel_h - 1) * g.dilation_h + 1
-            low = max(0, first * g.stride_h - g.pad_top)
-            high = min(g.in_h, (last - 1) * g.stride_h - g.pad_top + reach)
-            if g.type not in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "PAD"):
-                low, high = first, last
-            found.append(Tile(first, last - first, low, max(high, low) - low))
-    return found
-
-
 @pytest.mark.parametrize("kind", TILED)
 def test_tiles_put_together_are_the_whole(kind: str) -> None:
     done = 0
@@ -104,16 +89,6 @@ def test_tiles_put_together_are_the_whole(kind: str) -> None:
         if done == 8:
             break
     assert done == 8
-
-
-def alone(graph: Graph, op: Operator) -> Graph:
-    """A graph of that one operator."""
-    used = [*(i for i in dict.fromkeys(op.inputs) if i >= 0), *op.outputs]
-    order = {old: new for new, old in enumerate(used)} | {-1: -1}
-    tensors = tuple(replace(graph.tensors[old], index=order[old]) for old in used)
-    inputs, outputs = (tuple(order[i] for i in part) for part in (op.inputs, op.outputs))
-    data = tuple(order[i] for i in dict.fromkeys(op.inputs) if i >= 0 and not graph.tensors[i].constant)
-    return Graph(graph.name, tensors, (replace(op, index=0, inputs=inputs, outputs=outputs),), data, outputs, "")
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from mcusim.cpu.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data as core_port
-from tests.cpu.test_emulated_caches import POLICIES, PROGRAMS, STACK
-from tests.cpu.test_emulated_caches import board as small_cache
+from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK
+from tests.support.boards.small_cache import board as small_cache
 from tests.support.code.single_access_core import F469, F746, board
 from tests.support.programs.coherency_model import CLEAN, FLUSH, INVALIDATE, Rig
 

@@ -15,7 +15,7 @@ import pytest
 import tflite
 
 from mcusim.errors import ModelError, UsageError
-from mcusim.model import Graph, Operator, Quantization, Tensor, load_model
+from mcusim.model import Graph, load_model
 from mcusim.model.reordered import with_order
 from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, with_offline_plan, without_offline_plan
 from mcusim.model.tflite.writer import write_tflite
@@ -23,9 +23,9 @@ from mcusim.plan.allocators import optimal
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.request.tensors import random_inputs
-from tests.model.tflite.test_tflite_damage import CORRUPTIONS
 from tests.support.graphs.litert import LiteRT
-from tests.support.graphs.small_graphs import activation, one_operator
+from tests.support.graphs.small_graphs import activation, in_place_graph, one_operator
+from tests.support.graphs.tflite_damage import CORRUPTIONS
 from tests.support.graphs.tflite_writer import write_tflite as write_unchecked
 from tests.support.graphs.tflm import TFLM
 from tests.support.kernels.emulated_networks import litert_file
@@ -92,19 +92,6 @@ def test_tflm_takes_the_offsets_as_they_are() -> None:
     assert ours.head == offsets[last.tensor] + (last.bytes + 15) // 16 * 16
     inputs = random_inputs(graph)
     assert [a.tobytes() for a in ours.run(*inputs)] == [b.tobytes() for b in TFLM(data).run(*inputs)]
-
-
-def in_place_graph() -> Graph:
-    """input -> RELU -> ADD(input, relu) -> RESHAPE; 4,096 B each."""
-    shape, flat, q = (1, 8, 8, 64), (1, 4096), Quantization((0.05,), (3,))
-    shapes = (shape, shape, shape, flat)
-    tensors = tuple(Tensor(i, f"t{i}", s, "int8", q) for i, s in enumerate(shapes))
-    operators = (
-        Operator(0, "RELU", (0,), (1,)),
-        Operator(1, "ADD", (0, 1), (2,), {"activation": "NONE"}),
-        Operator(2, "RESHAPE", (2,), (3,)),
-    )
-    return Graph("in place", tensors, operators, (0,), (3,), "")
 
 
 @pytest.mark.parametrize(

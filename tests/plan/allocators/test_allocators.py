@@ -16,8 +16,8 @@ from mcusim.plan import lifetimes
 from mcusim.plan.allocators import MOST_MOVES, BufferMove, Moves, dynamic, linear, moves_at_most, optimal
 from mcusim.plan.allocators.exact_search import Limit, fit, peel
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes, plan_arena
-from tests.plan.allocators.test_arena import MODELS, assert_sound
 from tests.support.paths import shared_model
+from tests.support.programs.arenas import MODELS, assert_sound
 
 # What no placement gets down to the peak of live bytes (first number: the optimum, found by brute force)
 FRAGMENTED = [

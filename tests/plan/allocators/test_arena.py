@@ -15,15 +15,8 @@ from mcusim.model import load_model
 from mcusim.plan import lifetimes, plan
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size, live_bytes, plan_arena
 from tests.support.paths import shared_model
+from tests.support.programs.arenas import MODELS, assert_sound
 
-MODELS = {
-    "kws_ref_model": (16_000, 16_000),
-    "vww_96_int8": (73_728, 55_296),
-    "pretrainedResnet_quant": (49_152, 49_152),
-    "ad01_int8": (768, 768),
-    "person_detect": (55_296, 55_296),
-    "swiftnet_vwwc19_uint8": (376_320, 351_232),
-}
 blocks_of_any_kind = st.lists(
     st.builds(
         lambda size, first, length: ArenaBlock(size, first, first + length),
@@ -33,16 +26,6 @@ blocks_of_any_kind = st.lists(
     ),
     max_size=40,
 )
-
-
-def assert_sound(blocks: list[ArenaBlock], arena: Arena, align: int) -> None:
-    assert len(arena.offsets) == len(blocks)
-    for i, (a, offset) in enumerate(zip(blocks, arena.offsets, strict=True)):
-        assert offset % align == 0 and offset >= 0
-        assert offset + a.bytes <= arena.bytes
-        for b, other in zip(blocks[:i], arena.offsets, strict=False):
-            together = a.first <= b.last and b.first <= a.last
-            assert not together or offset + a.bytes <= other or other + b.bytes <= offset
 
 
 @given(blocks_of_any_kind, st.sampled_from([1, 4, 16, 32]))

@@ -14,8 +14,8 @@ from mcusim.commands.app import main
 from mcusim.report.compare_pairs import labels
 from mcusim.report.html.compare_page import compare_page
 from mcusim.results import Result
-from tests.report.html.test_memory_html import HOSTILE
 from tests.support.pages.browser import browser, opened
+from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
 
 __all__ = ["browser"]

@@ -27,19 +27,10 @@ from mcusim.report.html.memory_page import memory_html
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from tests.support.graphs.random_dags import Sketch, cell_network, random_dag
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
+from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
 
 FIGURE_1 = (4704, 4704, 5216, 4160, 1280, 1024, 1024), (4704, 3648, 3904, 4960, 2336, 1024, 1024)  # Appendix A
-HOSTILE = [
-    "</script><script>alert(1)//",
-    '"><img src=x onerror=alert(1)>',
-    "<a href='https://example.org'>here</a>",
-    "%{meta[0]}%{x}<extra>",
-    "n" * 10_000,
-    "tab\tnull\x00bell\x07line\nend\u2028\u202eright to left",
-    "\u05d0\u05d1\u05d2 \ud800 &lt;b&gt; &#60;i&#62;",
-    "",
-]
 
 
 def plan_of(

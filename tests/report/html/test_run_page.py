@@ -23,7 +23,7 @@ from mcusim.results import Result
 from mcusim.results.difference import WORDS
 from mcusim.results.energy import dma_busy_cycles, operator_energy
 from mcusim.results.over_time import occupancy
-from tests.results.test_energy_and_results import make_result
+from tests.support.pages.made_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing
 
 F746 = "stm32f746g-disco"

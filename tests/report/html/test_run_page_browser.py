@@ -18,9 +18,9 @@ from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
 from mcusim.results import Result
-from tests.report.html.test_memory_html import HOSTILE
-from tests.results.test_energy_and_results import make_result
 from tests.support.pages.browser import browser, opened
+from tests.support.pages.hostile_names import HOSTILE
+from tests.support.pages.made_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing
 
 __all__ = ["browser"]

@@ -44,3 +44,16 @@ def convolution(source: tuple[int, ...], kernel: tuple[int, ...], target: tuple[
         [activation(target)],
         **(WINDOW | extra | options),
     )
+
+
+def in_place_graph() -> Graph:
+    """input -> RELU -> ADD(input, relu) -> RESHAPE; 4,096 B each."""
+    shape, flat, q = (1, 8, 8, 64), (1, 4096), Quantization((0.05,), (3,))
+    shapes = (shape, shape, shape, flat)
+    tensors = tuple(Tensor(i, f"t{i}", s, "int8", q) for i, s in enumerate(shapes))
+    operators = (
+        Operator(0, "RELU", (0,), (1,)),
+        Operator(1, "ADD", (0, 1), (2,), {"activation": "NONE"}),
+        Operator(2, "RESHAPE", (2,), (3,)),
+    )
+    return Graph("in place", tensors, operators, (0,), (3,), "")

@@ -18,7 +18,7 @@ from mcusim.results import Result
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import runtime as tflm_runtime
 from tests.support.paths import shared_model
-from tests.support.programs.plans import FILES, SWIFTNET
+from tests.support.programs.plans import DISCOS, FILES, SWIFTNET
 
 Array = np.ndarray[Any, Any]
 Outputs = dict[int, list[Array]]  # by operator
@@ -111,3 +111,11 @@ def same_everywhere(name: str, board: str, policy: str, seed: int, kernels: str 
     assert [o.values.tobytes() for o in result.outputs] == [last[t].tobytes() for t in graph.outputs]
     large = [v for values in seen.values() for v in values if v.size >= 64]
     assert sum(len(np.unique(v)) > 3 for v in large) >= 0.9 * len(large)  # not all saturated
+
+
+F469, F746 = DISCOS
+POLICIES = ("internal", "external", "tinyops")
+EXPORTED = ("proxyless-w0.30-r096", "mbv3-w0.40-r096", "cifar10-arm")
+NETWORKS = (*FILES, SWIFTNET, *EXPORTED)
+# what a board has no room for, and the board that runs it instead
+INSTEAD = {(SWIFTNET, F469, "internal"): "nucleo-f767zi", (SWIFTNET, F746, "internal"): "nucleo-f767zi"}
