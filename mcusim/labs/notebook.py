@@ -1,4 +1,4 @@
-"""A lab as a Jupyter notebook (nbformat 4.5), with cells to fill in or with the solution; ``Book`` is what they call."""
+"""A lab as a Jupyter notebook (nbformat 4.5) with cells to fill in or with the solution; they call ``Book``."""
 
 from __future__ import annotations
 

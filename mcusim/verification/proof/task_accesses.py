@@ -1,4 +1,4 @@
-"""The bytes that each task of a program accesses, those the data cache may contain (whole lines), and names of tasks."""
+"""The bytes that each task of a program accesses, those that the data cache may contain, and how tasks are named."""
 
 from __future__ import annotations
 
