@@ -65,7 +65,7 @@ def simulate(
     A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
     :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
 
-    Not modelled: what its parts do not model; ``Result.assumptions`` lists the figures it rests on.
+    Not modelled: what its parts do not model; ``Result.assumptions`` lists the figures it depends on.
     """
     expect("model", model, MODEL)
     expect("machine", machine, MACHINE)

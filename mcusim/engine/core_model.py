@@ -47,7 +47,7 @@ class CoreModel(Protocol):
         ...
 
     def assumptions(self) -> list[str]:
-        """What a result of this core model rests on."""
+        """What a result of this core model depends on."""
         ...
 
 

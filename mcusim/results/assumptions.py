@@ -1,4 +1,4 @@
-"""What a result rests on beyond data sheets and measurements."""
+"""What a result depends on beyond data sheets and measurements."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
 def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
-    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run rests on, then which external memory's
-    energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
+    """Every machine figure with basis ``assumed`` or ``calibrated`` that the run depends on, then which external
+    memory's energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
     warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
@@ -39,10 +39,10 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
 def machine_assumptions(
     machine: Machine, regions: Collection[str], maintained: bool, energy: bool = False
 ) -> tuple[str, ...]:
-    """Every figure with basis ``assumed`` or ``calibrated`` that the cycles of a program on the core rest on.
+    """Every figure with basis ``assumed`` or ``calibrated`` that the cycles of a program on the core depend on.
 
     ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. ``energy`` adds what
-    its :func:`~mcusim.results.energy.delivered` energy rests on, and the external memories whose energy is not in it.
+    its :func:`~mcusim.results.energy.delivered` energy depends on, and the external memories whose energy is not in it.
     Not included: DMA, which such a run does not have, and the words that peripherals read, which cost nothing.
     """
     kinds = {machine.memory[name].kind for name in regions}

@@ -114,5 +114,5 @@ class MemoryPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the price of moving tensors rests on, without repetitions."""
+        """What the price of moving tensors depends on, without repetitions."""
         return tuple(dict.fromkeys(line for one in self.defragmentation for line in one.assumptions))

@@ -2,7 +2,7 @@
 
 A first line says what the file is; each other one is a checksum and a JSON document with the point's key and its row.
 Lines are only ever appended; one that was cut short or damaged does not have its checksum and is not read, which costs
-that point alone. Which study a row belongs to does not matter: its key says what it rests on.
+that point alone. Which study a row belongs to does not matter: its key says what it depends on.
 
 Not modelled: two computers that write one journal over a network file system whose locks do not work.
 """

@@ -55,7 +55,7 @@ def sweep(
     Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
     ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
     peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, the derived columns, ``confidence``, ``version``
-    (of mcusim) and ``key`` (of all that the row rests on). A point that fails is a row with its error.
+    (of mcusim) and ``key`` (of all that the row depends on). A point that fails is a row with its error.
 
     Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
     (unless ``force``) or cannot be written.
@@ -136,7 +136,7 @@ def prepared(study: Study) -> Work:
 
 
 def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
-    """Of each point a hash of all that its row rests on: inputs, model, machine, kernels, mcusim and its packages."""
+    """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
     shared = hashlib.sha256(json.dumps([work.code, package_versions()]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
     found = []

@@ -38,7 +38,7 @@ Dump = Annotated[
 ]
 Most = Annotated[
     int | None,
-    typer.Option("--max-instructions", metavar="N", min=1, help="Stop a run-away program after N instructions."),
+    typer.Option("--max-instructions", metavar="N", min=1, help="Stop the program after N instructions."),
 ]
 Stack = Annotated[
     str | None,
@@ -51,7 +51,7 @@ Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many fu
 Callgrind = Annotated[
     Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
 ]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
 
 
@@ -75,7 +75,8 @@ def emulate(
 ) -> int:
     """Run a compiled program on a machine and see where the cycles go.
 
-    From its reset vector or entry point, or one function. Exit status 1: a fault, a run-away, or its own was not 0.
+    It starts at its reset vector or entry point; --call runs one function. Exit status 1: a fault, too many
+    instructions, or a status of the program that is not 0.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ def export(
 
     A network of `mcusim models` gets its seeded random weights: equal bytes every
     time. A .tflite is read and written again: what mcusim does not read (metadata,
-    min/max, signatures) is gone.
+    min/max, signatures) is lost.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ Allocator = Annotated[
     typer.Option("--allocator", metavar="NAME", help="greedy (TFLM's), linear, dynamic (moves tensors) or optimal."),
 ]
 Machine = Annotated[
-    str | None, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Does it fit there, and what do moves cost?")
+    str | None, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Does it fit there? What do moves cost?")
 ]
 Out = Annotated[
     Path | None,
@@ -30,9 +30,9 @@ Out = Annotated[
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Pictures: bytes in use at each step, and a map of the addresses."),
+    typer.Option("--html", metavar="FILE", help="Plots: bytes in use at each step, and a map of the addresses."),
 ]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the price of moves rests on.")]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the cost of moves.")]
 Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this.")]
 
 

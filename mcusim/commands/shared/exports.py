@@ -20,7 +20,7 @@ __all__ = ["Html", "Perfetto", "Vcd", "Views"]
 
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Pictures: lanes over time, memory, cycles and energy by operator."),
+    typer.Option("--html", metavar="FILE", help="Plots: tasks over time, memory, cycles and energy by operator."),
 ]
 Perfetto = Annotated[
     Path | None,

@@ -127,7 +127,7 @@ Kernels = Annotated[
 Fidelity = Annotated[
     str,
     typer.Option(
-        "--fidelity", metavar="NAME", help="replay: the kernels' cost profile; emulate: their code on an emulated core."
+        "--fidelity", metavar="NAME", help="replay: the kernels' cost model; emulate: their code on an emulated core."
     ),
 ]
 Code = Annotated[

@@ -29,7 +29,7 @@ Table = Annotated[
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Pictures: runs on one time scale, and what makes them differ."),
+    typer.Option("--html", metavar="FILE", help="Plots: runs on one time scale, and what makes them differ."),
 ]
 
 

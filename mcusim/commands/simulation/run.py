@@ -31,7 +31,7 @@ Fidelity = Annotated[
     typer.Option(
         "--fidelity",
         metavar="NAME",
-        help="replay: the kernels' cost profile; emulate: their code on an emulated core; both, side by side.",
+        help="replay: the kernels' cost model; emulate: their code on an emulated core; both, side by side.",
     ),
 ]
 Other = Annotated[
@@ -42,7 +42,7 @@ OtherKernels = Annotated[
     str | None,
     typer.Option("--kernels", metavar="NAME|PATH", help="Kernel profile or set. Default: what the program names."),
 ]
-Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption the result rests on.")]
+Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the result.")]
 Slowest = Annotated[int, typer.Option("--operators", metavar="N", min=0, help="How many operators to list.")]
 
 
@@ -173,14 +173,14 @@ def _quiet(what: str) -> Iterator[None]:
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A program written by `mcusim plan`.")],
+    trace: Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program written by `mcusim plan`.")],
     machine: Other = None,
     set_: options.Set = None,
     kernels: OtherKernels = None,
     fidelity: options.Fidelity = "replay",
     code: options.Code = None,
     operator_overhead: options.Overhead = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="For --fidelity emulate.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Its model, to emulate.")] = None,
     input: options.Input = None,
     output: options.OutputFile = None,
     max_instructions: options.Instructions = None,
@@ -192,7 +192,7 @@ def replay(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Play a saved program on a machine; the model is not needed, except to emulate it.
+    """Simulate a saved program, a schedule trace of `mcusim plan`, on a machine; only emulation needs the model.
 
     Without --machine it is the machine the program was written for, with the keys that `mcusim plan --set` changed;
     --set changes further ones, or these again. With --machine it is that machine with --set alone.

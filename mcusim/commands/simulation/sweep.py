@@ -24,7 +24,7 @@ StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file, or
 File = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as Parquet; pandas opens it.")
 ]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Pictures of the study in one file.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Plots of the study in one file.")]
 Dask = Annotated[
     str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster's scheduler: tcp://host:8786.")
 ]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Name = Annotated[str | None, typer.Argument(metavar="LAB", help="Default: list the labs.")]
 Answers = Annotated[
     Path | None,
-    typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # begins a comment."),
+    typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # starts a comment."),
 ]
 Save = Annotated[
     Path | None,
-    typer.Option("--save", metavar="FILE", help="Keep what you type in FILE; the same command goes on from there."),
+    typer.Option("--save", metavar="FILE", help="Keep what you type in FILE; the same command continues from there."),
 ]
 Notebook = Annotated[Path | None, typer.Option("--notebook", metavar="FILE", help="Write it as a Jupyter notebook.")]
 Solved = Annotated[bool, typer.Option("--solved", help="With --notebook: with the solution in its cells.")]

@@ -24,7 +24,7 @@ Fit = Annotated[
     str | None,
     typer.Option("--fit", metavar="LIST", help="Keys to fit, by commas. Default: those that the rows determine."),
 ]
-Template = Annotated[bool, typer.Option("--template", help="Print a CSV to begin with, and stop.")]
+Template = Annotated[bool, typer.Option("--template", help="Print a CSV to start from, and exit.")]
 
 
 def calibrate(
@@ -36,10 +36,10 @@ def calibrate(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Fit figures of a machine to your own measurements: least squares, within bounds, with what it rests on.
+    """Fit figures of a machine to your own measurements: least squares, within bounds.
 
     Writes a machine that extends the given one; each fitted figure says so. Keys that the measurements do not
-    determine are refused by name, with what to measure to tell them apart.
+    determine are refused by name, with the measurements that would determine them.
 
     \b
     Examples:

@@ -36,7 +36,7 @@ Ledger = Annotated[
     bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
 ]
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Pictures: each number measured against simulated.")
+    Path | None, typer.Option("--html", metavar="FILE", help="Plots of simulated against measured numbers.")
 ]
 
 
@@ -52,11 +52,11 @@ def validate(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Compare every published measurement with the run that comes nearest to it.
+    """Compare every published measurement with the run that is closest to its experiment.
 
     Rows that machine figures were fitted to (calibrate) and rows not used in any fit (validate) are counted apart. Rows
     that cannot be run here are listed with the reason. Results are kept in the user's cache (XDG_CACHE_HOME) until
-    something that they rest on changes. Exit status 1: nothing could be run.
+    something that they depend on changes. Exit status 1: nothing could be run.
 
     \b
     Examples:

@@ -176,7 +176,7 @@ _MOST_SEEDS = 100_000
 
 What = Annotated[
     str,
-    typer.Argument(metavar="TRACE|MODEL", help="A program (.jsonl), or a model whose program is planned and verified."),
+    typer.Argument(metavar="PROGRAM|MODEL", help="A program (.jsonl), or a model to plan and verify."),
 ]
 SomeMachine = Annotated[
     str | None,
@@ -240,10 +240,10 @@ def verify(
     json: options.Json = None,
     force: options.Force = False,
 ) -> int:
-    """Prove a program right for every timing, run it under watch and compare its outputs, or name what is wrong.
+    """Prove a program correct for every timing, run it under a sanitizer, compare its outputs; or say what is wrong.
 
     It runs on the emulated core in the state that a second inference finds; a sanitizer sees every stale or torn byte.
-    Its outputs are compared with those of an untiled run and of LiteRT. A program whose model is not at hand gets the
+    Its outputs are compared with those of an untiled run and of LiteRT. A program whose model is not available gets the
     static proof alone. Exit status 0: clean, 1: findings or differences, 2: bad input.
 
     \b

@@ -1,7 +1,7 @@
-"""Outcomes of validation runs in the user's cache directory, each kept for as long as nothing it rests on changed.
+"""Outcomes of validation runs in the user's cache directory, each kept for as long as nothing it depends on changed.
 
-What an outcome rests on: the run itself, its model and its machine, mcusim's own code and kernels, and the versions of
-the packages that compute it. Not modelled: the processor and compiler that numpy and numba were built for.
+What an outcome depends on: the run itself, its model and its machine, mcusim's own code and kernels, and the versions
+of the packages that compute it. Not modelled: the processor and compiler that numpy and numba were built for.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OutcomeCache:
         self._folder = folder
 
     def get(self, run: PublishedRun, model_sha256: str) -> StoredOutcome | None:
-        """What the run gave before; None when it did not, or rests on other things now."""
+        """What the run gave before; None when it did not, or depends on other things now."""
         path = self._path(run)
         try:
             if not path.is_file() or path.stat().st_size > _LARGEST:
@@ -100,7 +100,7 @@ def _rests_on(run: PublishedRun, model_sha256: str) -> str:
 
 @cache
 def code_sha256() -> str:
-    """Of mcusim's modules, kernels and profiles: of all that a result rests on."""
+    """Of mcusim's modules, kernels and profiles: of all that a result depends on."""
     digest, top = hashlib.sha256(), Path(str(files("mcusim")))
     for path in sorted(_sources(top)):
         digest.update(f"{path.relative_to(top)}\0{path.stat().st_size}\0".encode())

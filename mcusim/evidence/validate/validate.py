@@ -1,4 +1,4 @@
-"""``mcusim validate``: every published measurement compared with the run that comes nearest to it.
+"""``mcusim validate``: every published measurement compared with the run that is closest to its experiment.
 
 Not modelled: what the runs do not model, and whether a publication's binary was built like ours (``why`` of each row).
 """
@@ -40,8 +40,8 @@ def validate(
     ``models`` is the folder of the model files that do not ship (default: MCUSIM_MODELS). ``jobs`` processes share the
     runs, by default as many as there are cores, at most eight; they are started afresh (``spawn``), so a script that
     calls this has to be importable (``if __name__ == "__main__":``). With ``cache`` a run is done again only when
-    something that it rests on has changed (:mod:`mcusim.evidence.validate.cache`). ``progress`` is called with the runs
-    done and all there are.
+    something that it depends on has changed (:mod:`mcusim.evidence.validate.cache`). ``progress`` is called with the
+    runs done and all there are.
 
     A row whose model is not here, or whose run does not work, has its reason. Raises UsageError for arguments that
     cannot be used, and when a process dies.

@@ -115,7 +115,7 @@ def _reading() -> str:
 
 
 def _believed(results: Sequence[Result]) -> list[str]:
-    """What each machine, policy and kernels' results rest on, once."""
+    """What each machine, policy and kernels' results depend on, once."""
     found: dict[str, str] = {}
     for result in results:
         text = rests_on(result) if result.run is not None else ""

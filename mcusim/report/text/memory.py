@@ -16,7 +16,7 @@ BAR = 24  # characters of the peak
 
 def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False) -> str:
     """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, ``assumptions`` lists
-    what the price of moving tensors rests on."""
+    what the price of moving tensors depends on."""
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
     lines += ["", *columns(_allocators(plan), left=1)]
@@ -138,7 +138,7 @@ def _price(plan: MemoryPlan) -> list[str]:
 
 def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
     if not listed:
-        return [f"Moving rests on {len(plan.assumptions)} assumptions; --assumptions lists them, --json too."]
+        return [f"Moving depends on {len(plan.assumptions)} assumptions; --assumptions lists them, --json too."]
     return ["Assumptions (moving)", *(line for text in plan.assumptions for line in wrapped(text))]
 
 

@@ -1,4 +1,4 @@
-"""One result as text: summary, memory, cycles by cause, slowest operators, what it rests on."""
+"""One result as text: summary, memory, cycles by cause, slowest operators, what it depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of ``mcusim validate``: what an outcome rests on, and files that are broken or cannot be written."""
+"""The cache of ``mcusim validate``: what an outcome depends on, and files that are broken or cannot be written."""
 
 from __future__ import annotations
 
