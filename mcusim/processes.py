@@ -1,6 +1,6 @@
-"""Work that is shared out among processes, which end with the one that started them, however that ended.
+"""Work that is distributed to processes, which end with the one that started them, however that ended.
 
-Not modelled: what a process printed, and what it had done when it was killed.
+Not included: what a process printed, and what it had done when it was killed.
 """
 
 from __future__ import annotations

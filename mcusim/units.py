@@ -3,7 +3,7 @@
 A quantity is a decimal number and a unit, ``"216 MHz"``. Exponents are not accepted; underscores between digits are.
 Sizes use binary units only, because ``KB`` means 1000 bytes to some and 1024 to others.
 
-The parsers leave out arithmetic on quantities: they return plain numbers in the base unit (bytes, Hz, A, V, J, bits),
+The parsers do no arithmetic on quantities: they return plain numbers in the base unit (bytes, Hz, A, V, J, bits),
 or a :class:`Duration`, which keeps the unit it was written in.
 """
 
@@ -128,7 +128,7 @@ def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
 
 
 def quantity_parts(text: str) -> tuple[Fraction, str] | None:
-    """The number of a text and the unit behind it as written, empty for a plain number; None for another text."""
+    """The number of a text and the unit after it as written, empty for a plain number; None for another text."""
     match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     return None if match is None else (Fraction(match[1].replace("_", "")), match[2] or "")
 

@@ -51,7 +51,7 @@ def emulate(
     output: Callable[[bytes], object] | None = None,
     progress: Callable[[int, float], object] | None = None,
 ) -> EmulationResult:
-    """Run the ELF executable at ``path`` on ``machine`` and say where its cycles went.
+    """Run the ELF executable at ``path`` on ``machine`` and report where its cycles went.
 
     Without ``call`` the program starts at its reset vector, the caches off until it enables them; where it has no
     vector table at its entry point. That and ``call`` (a function's name or address) find data, ``.bss``, FPU and

@@ -78,7 +78,8 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
     """``plan`` with what its allocator's moves cost on its machine, by words and by bytes.
 
     ``plan`` itself without a machine, without moves, or when the arena does not fit there. ``progress`` gets bytes
-    moved and all there are. Raises what :func:`~mcusim.api.defragment.defragment` raises; leaves out what it does.
+    moved and all there are. Raises what :func:`~mcusim.api.defragment.defragment` raises; does not model what it does
+    not.
     """
     if plan.machine is None or not plan.placed.moves or not plan.fits:
         return plan

@@ -1,4 +1,4 @@
-"""Play a program under one fidelity and put the result together."""
+"""Simulate a program under one fidelity and assemble the result."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def simulate(
     fidelity: str = "replay",
     execution: Execution | None = None,
 ) -> Result:
-    """Plan ``model`` on ``machine`` and play the program.
+    """Plan ``model`` on ``machine`` and simulate the program.
 
     ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
     ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
@@ -58,7 +58,7 @@ def simulate(
     what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
     between them); ``buffering`` is ``double`` (its default) or ``single``.
 
-    ``fidelity`` ``replay`` plays the kernels' cost profile, ``emulate`` runs the compiled kernel set on the inputs of
+    ``fidelity`` ``replay`` uses the kernels' cost model, ``emulate`` runs the compiled kernel set on the inputs of
     ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
     ``cmsis``. Emulated, ``Result.outputs`` are the network's own.
 
@@ -116,11 +116,11 @@ def plan_program(
 
 
 def program_machine(program: Program, machine: str | Path | None, overrides: Mapping[str, str]) -> Machine:
-    """The machine to play ``program`` on.
+    """The machine to simulate ``program`` on.
 
     ``machine``, when given, with ``overrides`` alone; else the shipped machine that the program was written for, with
     the keys that were changed for it and ``overrides`` on top. Raises MachineError, and ProgramError when the program
-    was written for a machine that is not shipped: a program does not make anybody open a file.
+    was written for a machine that is not shipped: a program must not cause a file to be opened.
     """
     if machine is not None:
         return load_machine(machine, overrides)
@@ -142,11 +142,11 @@ def replay(
     model: str | Path | Graph | None = None,
     execution: Execution | None = None,
 ) -> Result:
-    """Play a program on a machine; ``model`` is needed by fidelity ``emulate`` alone, which runs it on real data.
+    """Simulate a program on a machine; ``model`` is needed by fidelity ``emulate`` alone, which runs it on real data.
 
     ``kernels`` is a shipped kernel cost profile's or set's name or a path; None is what the program names, which must
-    be a shipped one: a program does not make anybody open a file. Raises ProgramError for a program that the machine
-    cannot play, that names other kernels or belongs to another model, UsageError for options that cannot be used.
+    be a shipped one: a program must not cause a file to be opened. Raises ProgramError for a program that the machine
+    cannot run, that names other kernels or belongs to another model, UsageError for options that cannot be used.
     """
     named = shipped_kernels(program.header.kernels) if kernels is None else kernels
     chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)

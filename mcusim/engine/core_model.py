@@ -1,4 +1,4 @@
-"""The core's place in the engine: what runs a compute task. ``replay`` plays a kernel cost profile.
+"""Core models: what executes a compute task in the engine. ``replay`` uses a kernel cost profile.
 
 A core model owns the memory system and says how long a kernel call and a DMA transfer take in it: two generator
 methods that use the engine's clock. :mod:`mcusim.engine.emulated_core` is the one that executes code.
@@ -26,7 +26,7 @@ ROWS_CLOSED, SELDOM = 3.8, 0.1  # accesses of the core that wait for beats, to t
 
 
 class CoreModel(Protocol):
-    """What the engine asks of a core."""
+    """What the engine requires of a core."""
 
     memory: MemorySystem
 
@@ -79,7 +79,7 @@ class ReplayCore:
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
-        """Play the streams at the task's start, then occupy the core for the cycles that gave."""
+        """Replay the streams at the task's start, then occupy the core for the resulting cycles."""
         memory = system.memory
         memory.sync(int(system.env.now))
         ticks: list[int] = []
@@ -99,7 +99,7 @@ class ReplayCore:
         return cycles
 
     def _play(self, task: Compute, system: System, state: Any) -> int:
-        """Play the task's code and accesses on the memory; the ticks of its cycles."""
+        """Replay the task's code and accesses on the memory; the ticks of its cycles."""
         g = task.geometry
         if self.costs.fitted:
             from mcusim.kernels.cost.fitted import call as fitted_calls  # its native nests take seconds to compile

@@ -1,6 +1,6 @@
 """Seeded disturbances of a run: what a board's timing may do to it and a correct program does not notice.
 
-Each transfer starts late, is moved over a slower bus, and its completion is heard of late; another interrupt holds up
+Each transfer starts late, is moved over a slower bus, and its completion is noticed late; another interrupt holds up
 each task of the core; transfers of equal priority go in any order. Each seed has some of these weak or not at all and
 others strong. A draw depends on the seed, the task and the kind alone, never on the order of calls, so a seed replays
 exactly, on any machine and in any process.

@@ -1,4 +1,4 @@
-"""Play a program on a machine and return the run."""
+"""Run a program on a machine and return what was recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Progress = Callable[[Task], object]
 def execute(
     program: Program, machine: Machine, profile: Profile, code: str | None = None, overhead: int | None = None
 ) -> Run:
-    """Play ``program`` on ``machine`` with fidelity ``replay``: the core replays ``profile``.
+    """Run ``program`` on ``machine`` with fidelity ``replay``: the core replays the cost model ``profile``.
 
     ``code`` names the region that kernels run from, by default the first flash; ``overhead`` overrides the profile's
     cycles of an interpreter for each operator. Raises ProgramError if the program does not fit the machine's regions
@@ -43,7 +43,7 @@ def play(
     progress: Progress | None = None,
     disturb: Disturbance | None = None,
 ) -> Run:
-    """Play a checked program with a core model; ``progress`` is called with each task of the core when it is done.
+    """Run a checked program with a core model; ``progress`` is called with each task of the core when it is done.
 
     ``disturb`` holds up transfers and tasks at random, by seed.
     """

@@ -1,4 +1,4 @@
-"""Where a program leaves room for what no plan places: the kernels' code and their stack.
+"""Free memory of a program for what no plan places: the kernels' code and their stack.
 
 Not modelled: room for the rest of a firmware.
 """

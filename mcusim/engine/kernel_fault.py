@@ -1,4 +1,4 @@
-"""From a kernel call that did not end well to one sentence a person can act on.
+"""Explains a kernel call that did not end well in one sentence that says what to do.
 
 Not modelled: how the caller of a kernel would have handled it.
 """
@@ -60,7 +60,7 @@ def _outside(core: EmulatedCore, task: Compute, address: int) -> tuple[str, str]
     elif address < span.end:
         place = f"in {role}, which it may only read" if address + size <= span.end else f"across the end of {role}"
     else:
-        place = f"{address - span.end:,} B behind {role}"
+        place = f"{address - span.end:,} B after {role}"
     hit = f", in buffer {owner}" if owner is not None else ""
     text = f"a store of {size} B at {address:#010x}{hit}, {place} ({span.address:#010x}, {span.bytes:,} B)"
     return "write outside its buffers", text

@@ -1,4 +1,4 @@
-"""Who looks on while the emulated core runs a program: the calls that the engine makes on its way.
+"""Observers of a program on the emulated core: the calls that the engine makes while it runs.
 
 An observer reads; the run takes the same cycles and computes the same with it as without. The sanitizer
 (:mod:`mcusim.verification.sanitizer.monitor`) is one; a class of one's own overrides what it needs:

@@ -1,4 +1,4 @@
-"""Is a program one whole inference of its model, and does nobody write over what the host put into memory?
+"""Checks that a program is one whole inference of its model and never overwrites what the host put into memory.
 
 A replay does not ask: it computes nothing. Not modelled: races between lanes.
 """

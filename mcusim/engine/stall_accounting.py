@@ -1,6 +1,6 @@
-"""What the core waits for, by operand: kept in ticks while the engine plays, handed out in whole cycles.
+"""What the core waits for, by operand: kept in ticks while the engine runs, reported in whole cycles.
 
-Not modelled: who else waits at a memory for a transfer's beats (cause ``bus``), which belongs to no operand.
+Not modelled: what else waits at a memory for a transfer's beats (cause ``bus``), which belongs to no operand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine: SimPy processes for the core and for every DMA stream play a program on a machine.
 
 A lane runs its tasks in list order, each as soon as its ``after`` tasks are done. A transfer costs the core its set-up
-and its completion interrupt; the next one of the stream starts when that handler is through. What the core waits for
+and its completion interrupt; the next one of the stream starts when that handler has ended. What the core waits for
 is ``dma_wait``; handlers that delay a running kernel are ``runtime``.
 
 Not modelled: interrupts other than DMA completions, errors and half-transfer events, DMA of peripherals.
@@ -125,7 +125,7 @@ class System:
         return int(self.env.now) - since
 
     def taken(self) -> int:
-        """Core cycles that the DMA driver took and that nobody has spent yet; the caller spends them."""
+        """Core cycles that the DMA driver took and that are not spent yet; the caller spends them."""
         n, self._stolen = self._stolen, 0
         return n
 

@@ -1,4 +1,4 @@
-"""What a student's answer is worth, and what is said to it."""
+"""Judges a student's answers: right or wrong, and the hint that is given."""
 
 from __future__ import annotations
 

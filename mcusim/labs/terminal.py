@@ -63,7 +63,7 @@ class Session:
         except Left:
             self.say(f"\n{self.score()}")
             return False
-        self._heading("What came of it", "-")
+        self._heading("Results", "-")
         self.say(f"{self.score()}\n\n{terminal(lab.after, self.width)}\n")
         return True
 
@@ -158,7 +158,7 @@ class Session:
                 return
 
     def _line(self, unit: str, id: str) -> str:
-        """The next line that is an answer or a wish for a hint."""
+        """The next line that is an answer or asks for a hint."""
         while True:
             try:
                 text = self.read(f"[{unit}] > " if unit else "> ").strip()

@@ -179,7 +179,7 @@ class Region:
 
     @property
     def cached(self) -> bool:
-        """May a data cache hold its lines."""
+        """Whether a data cache may contain its lines."""
         return self.attribute in ("write-back", "write-through")
 
     @property
@@ -190,7 +190,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """First address behind the region."""
+        """First address after the region."""
         return self.base + self.size
 
 

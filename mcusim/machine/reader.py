@@ -1,4 +1,4 @@
-"""Reads a raw tree by a schema into typed values, and notes where every figure comes from."""
+"""Reads a raw tree by a schema into typed values, and records where every figure comes from."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 def with_pads(graph: Graph) -> Graph:
     """``graph`` with a PAD before each CONV_2D and DEPTHWISE_CONV_2D of stride 2 or more that pads.
 
-    A PAD adds half a kernel (rounded down) on every side, as PyTorch does for an odd kernel, and the window behind it
+    A PAD adds half a kernel (rounded down) on every side, as PyTorch does for an odd kernel, and the window after it
     is VALID. SAME puts the odd row and column at the end, so that values differ by a shift of one pixel; shapes do not.
     Equal to ``graph`` where nothing strided pads. Not modelled: even kernels and dilation, whose windows stay as they
     are when half a kernel on each side would change the output's size.

@@ -53,7 +53,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """``inputs`` holds -1 for an omitted optional input; ``options`` are TFLite's, by their snake_case names.
+    """``inputs`` has -1 for an omitted optional input; ``options`` are TFLite's, by their snake_case names.
 
     Options used: ``padding`` ("SAME"/"VALID"), ``stride_h``, ``stride_w``, ``dilation_h``, ``dilation_w``,
     ``depth_multiplier``, ``filter_h``, ``filter_w``, ``activation`` ("NONE", "RELU", "RELU6", "RELU_N1_TO_1", ...),

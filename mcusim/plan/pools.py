@@ -1,4 +1,4 @@
-"""Pools of memory and who occupies them.
+"""Pools of memory and the address ranges in use.
 
 A pool is a run of contiguous regions used as one: on the STM32F746, DTCM, SRAM1 and SRAM2 from 0x2000_0000. A
 :class:`Layout` hands out address ranges of a machine's pools, lowest address first, and refuses with DoesNotFit.
@@ -82,7 +82,7 @@ def span_at(machine: Machine, address: int, size: int) -> Span:
 
 
 def pieces(machine: Machine, span: Span) -> list[Span]:
-    """``span`` in parts that each lie in one region; what is behind the last region goes by its name."""
+    """``span`` in parts that each lie in one region; what is beyond the last region goes by its name."""
     named = machine.memory.get(span.region)
     if named is not None and named.base <= span.address < span.end <= named.end:
         return [span]

@@ -1,4 +1,4 @@
-"""Does a program make sense on a machine? What the file format cannot tell alone."""
+"""Checks of a program against a machine, which the file format alone cannot make."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_STEPS = 10**10  # 20 s at 480 MHz and a MAC a cycle
 
 
 def check_program(program: Program, machine: Machine) -> None:
-    """Raises ProgramError naming the task and the reason unless all of this holds.
+    """Raises ProgramError naming the task and the reason unless all of this is true.
 
     Every span lies in regions the machine has (it may run on into a contiguous one); what is written is writable; lanes
     are DMA streams the machine has; the DMA reaches both ends of a transfer; both ends are equally long and at most the
-    stream's maximum units; operands hold what a task's geometry and rows say; ids are unique and ``after`` names
-    earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Not modelled: whether
-    the tasks compute the right thing, and races.
+    stream's maximum units; operands have the bytes that a task's geometry and rows need; ids are unique and ``after``
+    names earlier tasks; the loops of all kernel calls are no longer than a microcontroller would run. Not modelled:
+    whether the tasks compute the right thing, and races.
     """
     for buffer in program.header.buffers:
         regions(buffer.span, machine, f"buffer '{buffer.name}'")

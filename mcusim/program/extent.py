@@ -1,4 +1,4 @@
-"""Do a kernel call's operands hold what its geometry says it reads and writes?"""
+"""Checks that a kernel call's operands are as large as its geometry says it reads and writes."""
 
 from __future__ import annotations
 

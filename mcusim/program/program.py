@@ -1,6 +1,6 @@
 """A program: tasks on lanes with explicit buffers and ``after`` edges.
 
-Plain data; written by a policy, played by the engine.
+Plain data; written by a policy, run by the engine.
 
 Tasks of one lane run in list order; a task starts when its lane is free and every task in ``after`` has finished.
 Addresses are absolute; ``region`` names the region of a span's first byte (a span may run on into the next region when

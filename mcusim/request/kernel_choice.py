@@ -28,7 +28,7 @@ FIDELITIES = ("replay", "emulate")
 
 
 def default_kernels(fidelity: str) -> str:
-    """What ``--kernels`` is when nobody says."""
+    """The default of ``--kernels``."""
     return DEFAULT_KERNELS if fidelity == "replay" else DEFAULT_SET
 
 

@@ -1,4 +1,4 @@
-"""What one emulated program left behind, as data for the tables, JSON and callgrind files."""
+"""The result of one emulated program, as data for tables, JSON and callgrind files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StackUse:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """``data`` as it stood at ``address`` after the run; ``name`` is the symbol asked for, if it was one."""
+    """``data`` that was at ``address`` after the run; ``name`` is the symbol asked for, if it was one."""
 
     address: int
     data: bytes

@@ -1,4 +1,4 @@
-"""What a run looks like over time: who works on what, what lies in each memory, how fast bytes move. Times in cycles.
+"""A run over time: what each lane works on, what is in each memory, how fast bytes move. Times in cycles.
 
 All but the rates are whole numbers that the run recorded, so that a trace agrees with the run's counters to the cycle
 and to the byte.

@@ -149,7 +149,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask tells of every connection that ends, which are those of workers that died and of our own."""
+    """Dask reports every connection that ends, which are those of workers that died and of our own."""
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
     levels = {name: logging.getLogger(name).level for name in names}
     for name in names:

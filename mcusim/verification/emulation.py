@@ -27,7 +27,7 @@ Outputs = dict[int, list[Array]]  # by operator, as they were when it was done
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: every operator's outputs up to its end, and what the sanitizer ``observed``.
+    """The outcome of a run: every operator's outputs up to its end, and what the sanitizer ``observed``.
 
     A run that did not end is None: by the ``fault``, or halted by the sanitizer at the last thing that it observed.
     """

@@ -1,4 +1,4 @@
-"""What a check of a program finds, in words a person can act on."""
+"""Findings of a check of a program: rule, tasks, bytes, and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MOST = 1000  # a proof stops at this many findings
 
 RULES: Mapping[str, str] = {
     "unordered": "two tasks touch the same bytes, one writes, and nothing orders them",
-    "unwritten": "a task reads bytes that nobody has written",
+    "unwritten": "a task reads bytes that were never written",
     "wrong-data": "a kernel call finds other data in a buffer than its operator and tile need",
     "missing-clean": "the DMA reads bytes that the core wrote and that may still be in its cache",
     "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",
     "dirty-target": "the DMA writes bytes whose dirty cache line may be written back over them",
-    "shared-line": "a cache line holds bytes of the core and of the DMA: maintenance of one destroys the other",
+    "shared-line": "a cache line contains bytes of the core and of the DMA: maintenance of one destroys the other",
     "lost-store": "an invalidate destroys what the core wrote and memory has not",
     "alignment": "a transfer's address or size is no multiple of its beat",
     "units": "a transfer has more units than a stream counts",
@@ -30,7 +30,7 @@ RULES: Mapping[str, str] = {
 
 
 class Enough(Exception):
-    """There are so many findings that more would help nobody."""
+    """There are so many findings that more would not help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
     ``given``, a path or a zoo name, when there is one: raises ProgramError when the program was written for another
     model, ModelError when it cannot be read. Else what the header names, if its sha256 is the header's: a file of that
     name, with or without ``.tflite``, in the program's folder, or a zoo network. That never raises, and never reads a
-    file of another folder: a program does not make anybody open one.
+    file of another folder: a program must not cause a file to be opened.
 
     Not modelled: models under other names than the header's.
     """

@@ -80,7 +80,7 @@ def _findings(count: int) -> str:
 
 
 def _row(name: str, text: str) -> list[str]:
-    """A named row, its text behind the name, wrapped."""
+    """A named row, its text after the name, wrapped."""
     first, *rest = wrapped(text, WIDTH - 12) or [""]
     return [f"{name:<14}{first.strip()}", *(f"{'':<14}{line.strip()}" for line in rest)]
 

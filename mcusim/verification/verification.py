@@ -1,4 +1,4 @@
-"""What became of verifying a program: findings, and how its outputs compare with those of other runs."""
+"""The result of verifying a program: findings, and how its outputs compare with those of other runs."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class SeedOutcome:
-    """What came of ``seed``: the first ``difference`` from the undisturbed run, a kernel's ``fault``, or neither.
+    """The outcome of ``seed``: the first ``difference`` from the undisturbed run, a kernel's ``fault``, or neither.
 
-    What the sanitizer ``observed`` besides is no failure by itself: it is a finding, also where the outputs are right.
+    What the sanitizer ``observed`` besides is not a failure by itself: it is a finding, even if the outputs are right.
     """
 
     seed: int
@@ -158,7 +158,7 @@ class Verification:
 
     @property
     def wrong(self) -> list[str]:
-        """What speaks against the program, in a few words each; nothing when it is clean."""
+        """What is wrong with the program, in a few words each; nothing when it is clean."""
         count = len(self.findings)
         found = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
         if any(agreement is not None and agreement.difference for agreement in (self.untiled, self.litert)):

@@ -1,4 +1,4 @@
-"""Verify a program: the static proof, a run that is watched, its outputs against others', and many seeds.
+"""Verify a program: the static proof, a run under the sanitizer, its outputs against others', and many seeds.
 
 Not modelled: what these do not model (:mod:`mcusim.verification.proof`, :mod:`mcusim.verification.sanitizer.sanitizer`,
 :mod:`mcusim.verification.equivalence`, :mod:`mcusim.engine.disturbance`).
@@ -72,7 +72,7 @@ class Verifier:
         processes: int | None = None,
         progress: Callable[[object], object] | None = None,
     ) -> Verification:
-        """``result`` of :meth:`verify`, and what came of the disturbances of ``seeds``; unchanged if it was not run.
+        """``result`` of :meth:`verify`, and the outcomes of the disturbances of ``seeds``; unchanged if it was not run.
 
         A finding that several runs show is listed once, with the first seed. ``processes`` and ``progress`` as in
         :func:`~mcusim.verification.fuzz.fuzz`.

@@ -77,7 +77,7 @@ def test_a_kernel_that_does_nothing_wrong_runs(built: Path) -> None:
 @pytest.mark.parametrize(
     ("symbol", "comment", "place"),
     [
-        ("writes_behind", "behind", "0 B behind output"),
+        ("writes_behind", "behind", "0 B after output"),
         ("writes_across", "across", "across the end of output"),
         ("writes_before", "before", "1 B before input"),
         ("writes_input", "input", "in input1, which it may only read"),

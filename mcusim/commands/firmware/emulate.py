@@ -127,12 +127,12 @@ def _dump(text: str) -> tuple[str, Path | None]:
     """The range, and the file it goes to."""
     where, equals, file = text.partition("=")
     if equals and not file:
-        raise UsageError(f"--dump {text!r}: names no file behind =")
+        raise UsageError(f"--dump {text!r}: names no file after =")
     return where, Path(file) if file else None
 
 
 def _check_files(program: Path, paths: list[Path], json: Path | None, force: bool) -> None:
-    """Refuse before the run what could not be written behind it, and what would overwrite the program."""
+    """Refuse before the run what could not be written after it, and what would overwrite the program."""
     for path in paths:
         if str(path) == "-":
             raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")

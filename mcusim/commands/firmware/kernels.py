@@ -15,7 +15,7 @@ from mcusim.commands.shared.progress import bar
 Name = Annotated[str | None, typer.Argument(metavar="SET", help="A set's name, or its folder or manifest.")]
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Each set goes into a folder of its name there.")]
 Compiler = Annotated[str, typer.Option("--cc", metavar="COMMAND", help="A GCC for arm-none-eabi.")]
-Flags = Annotated[str, typer.Option("--cflags", metavar="FLAGS", help="Further flags, behind those of the manifest.")]
+Flags = Annotated[str, typer.Option("--cflags", metavar="FLAGS", help="Further flags, after those of the manifest.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the files of a set, and an existing output file.")]
 
 
@@ -55,7 +55,7 @@ def build(
 
     What is built works as a set by its path. In the package, kernels/sets/include/kernels.h
     has the structures that kernels are called with; kernels/sets/reference/manifest.toml
-    says what a manifest holds.
+    says what a manifest contains.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def build(
         with bar("building", len(sets) * len(CORES)) as step:
             compiler = building.Compiler(cc, cflags, step or (lambda core: None), said.append)
             built = building.build_sets(sets, out, compiler, force)
-    finally:  # behind the bar, also when it failed
+    finally:  # after the bar, also when it failed
         for text in said:
             print(text, file=sys.stderr)
     places = "\n".join(f"{kernels.name} -> {kernels.manifest.parent}" for kernels in built)

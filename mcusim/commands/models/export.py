@@ -52,7 +52,7 @@ def export(
 
 
 def _check(out: Path, to_stdout: bool, json: Path | None, force: bool) -> None:
-    """Refuse before the work what could not be written behind it."""
+    """Refuse before the work what could not be written after it."""
     if not to_stdout:
         check_outputs([out], json, [], force)
         return

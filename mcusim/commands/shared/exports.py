@@ -47,7 +47,7 @@ class Views:
         return [path for path in (self.html, self.perfetto, self.vcd) if path is not None]
 
     def check(self, json: Path | None, inputs: Iterable[str | Path | None]) -> None:
-        """Refuse before the work what could not be written behind it, and what would overwrite an input."""
+        """Refuse before the work what could not be written after it, and what would overwrite an input."""
         given = list(inputs)
         for path in self.files:
             check_apart(path, given)
@@ -65,7 +65,7 @@ class Views:
                 write_bytes(path, text.encode(), self.force)
 
     def unwritten(self) -> str:
-        """What to tell of the traces when there is no run."""
+        """What to say about the traces when there is no run."""
         names = ", ".join(str(path) for path in (self.perfetto, self.vcd) if path is not None)
         return f"; there is no run to trace: {names} not written" if names else ""
 

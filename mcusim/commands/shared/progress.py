@@ -111,7 +111,7 @@ def spinner(what: str) -> Iterator[None]:
 
 @contextmanager
 def counted(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
-    """A spinner for steps whose number nobody knows, with the count so far; yields the function to call at each."""
+    """A spinner for steps whose number is not known, with the count so far; yields the function to call at each."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -200,7 +200,7 @@ class Counter:
         self._bars.update(self._bars.task_ids[0], completed=instructions, time=f"{seconds:.3f} s")
 
     def clear(self) -> None:
-        """Take it off the terminal; the next step shows it again."""
+        """Remove it from the terminal; the next step shows it again."""
         self._running()
         if self._bars is not None:
             self._bars.stop()

@@ -1,4 +1,4 @@
-"""Where a lab's answers come from: a terminal, a pipe, a file; and the file that keeps them for another day."""
+"""Where a lab's answers come from: a terminal, a pipe or a file; and the file that keeps them for later."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _pipe(say: Say) -> Read:
 
 
 def from_file(path: Path, say: Say) -> Read:
-    """The lines of a file, each shown behind its prompt as if it were typed."""
+    """The lines of a file, each shown after its prompt as if it were typed."""
     return _replayed(iter(_lines(path)), say, _none)
 
 

@@ -260,7 +260,7 @@ def verify(
 
 
 def _verified(what: str, machine: str | None, plan: Planning, asked: Running, out: Output) -> int:
-    """Do it, and write what came of it; returns the exit status."""
+    """Verify and write the outcome; returns the exit status."""
     check(what, plan, asked)
     with working(f"verifying {what}") as step:
         case = read(what, machine, plan, asked) if is_program(what) else planned(what, machine, plan, asked)

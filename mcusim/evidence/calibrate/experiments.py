@@ -1,4 +1,4 @@
-"""The measured experiments, simulated on a machine whose figures are being varied; no run is played twice.
+"""The measured experiments, simulated on a machine whose figures are being varied; no run is simulated twice.
 
 Not modelled: what :func:`~mcusim.api.simulate.simulate` and :func:`~mcusim.api.emulate.emulate` do not model.
 """

@@ -1,4 +1,5 @@
-"""Which keys a set of measurements determines: the choice when nobody names keys, the refusal when somebody does.
+"""Which keys a set of measurements determines: chosen when no keys are named, refused when a named key is not
+determined.
 
 Not modelled: what another start would see; the effects are those at the machine's present figures.
 """
@@ -20,7 +21,7 @@ from mcusim.units import quoted
 __all__ = ["at_the_fit", "chosen_keys", "named_keys", "without"]
 
 NO_EFFECT = 2e-4  # a doubt of the key moves no row by more than this share
-SMALL_EFFECT = 1e-2  # what a doubt must change beyond all other keys, for a key to be fitted that nobody named
+SMALL_EFFECT = 1e-2  # what a doubt must change beyond all other keys, for a key to be fitted that was not named
 MOST_KEYS = 16
 
 

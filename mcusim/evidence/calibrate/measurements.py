@@ -1,7 +1,7 @@
 """A user's measurements: the CSV that ``mcusim calibrate`` reads.
 
-One line a measured number, the first line names the columns, in any order; lines that begin with ``#`` are remarks,
-unless a quoted cell goes on there. Lines end with CR, LF or both.
+One line a measured number, the first line names the columns, in any order; lines that begin with ``#`` are comments,
+unless a quoted cell continues there. Lines end with CR, LF or both.
 
 =============  ====================================================================================================
 ``model``      a ``.tflite`` (relative to the CSV) or a name of ``mcusim models``

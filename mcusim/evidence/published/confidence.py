@@ -1,4 +1,4 @@
-"""How far a result can be believed: what the published results of its machine, kernels and policy say.
+"""The confidence of a result, from the published results of its machine, kernels and policy.
 
 A combination of machine, kernels and policy is *validated* to the largest error of its published rows that nothing was
 fitted to, *calibrated* where it has rows of the other kind alone, and *extrapolated* where it has none, or where

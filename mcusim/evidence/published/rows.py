@@ -48,7 +48,7 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
     """Published figures of ``model`` (name without suffix) on ``machine`` under ``policy``; None when there are none.
 
     Figures come from the first source that has the combination; a figure printed in several of its tables is taken
-    from the first. A name that ends in ``-pad`` is the same network with its paddings as operators of their own, as the
+    from the first. A name that ends in ``-pad`` is the same network with explicit padding operators, as the
     TinyOps networks are inferred to have been (:mod:`mcusim.plan.pytorch_arena`).
 
     Not included: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
@@ -69,5 +69,5 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
-    """Model, machine and policy in this package's names; the model's name ends at a remark in brackets."""
+    """Model, machine and policy in this package's names; the model's name ends at a comment in brackets."""
     return row["model"].partition(" (")[0], row["board"].lower(), row["placement"]

@@ -53,7 +53,7 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
 def measured_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
     """:func:`measured_row` of a program that was read: its zoo network, planned again, must give the same program.
 
-    Not modelled: the program of a ``.tflite``, whose graph is not at hand, is believed what its header says.
+    Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):

@@ -1,6 +1,6 @@
 """The published rows compared with figures: from runs, or as they ship with mcusim.
 
-Not modelled: how far each can be believed (:mod:`mcusim.evidence.published.confidence`).
+Not included: how reliable each is (:mod:`mcusim.evidence.published.confidence`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ RANKED = 4  # rows of a board, at least
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One published number and the run that comes nearest to what was measured.
+    """One published number and the run that is closest to what was measured.
 
     ``source`` to ``use`` and ``measured`` are the publication's, ``build`` what it says of its kernels; ``use`` is
     ``calibrate``, ``validate`` or ``context`` (shown, not counted). ``simulated`` is in ``unit`` too, None with a
@@ -60,7 +60,7 @@ class ValidationRow:
 
     @property
     def network(self) -> str:
-        """The model without the remark that some sources have behind its name."""
+        """The model without the comment that some sources add to its name."""
         return self.model.partition(" (")[0]
 
     @property

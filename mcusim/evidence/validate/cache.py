@@ -47,7 +47,7 @@ def cache_folder() -> Path | None:
 class OutcomeCache:
     """One small file for each run, written again when what it depends on has changed.
 
-    A folder that cannot be read or written is as good as an empty one.
+    A folder that cannot be read or written counts as an empty one.
     """
 
     def __init__(self, folder: Path) -> None:

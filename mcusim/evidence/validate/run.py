@@ -1,4 +1,4 @@
-"""One run that reproduces published rows, and what came of it; picklable, so that any process does it."""
+"""One run that reproduces published rows, and its outcome; picklable, so that any process can do it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from mcusim.request.settings import expect
 
 __all__ = ["stored_validation", "validate"]
 
-USUAL = 8  # processes at most when nobody says: each takes about 300 MB
+USUAL = 8  # processes at most by default: each takes about 300 MB
 Progress = Callable[[int, int], object]
 
 
@@ -98,7 +98,7 @@ def _order(rows: Sequence[Published]) -> list[PublishedRun]:
 
 
 def _performed(waiting: Mapping[PublishedRun, FoundModel], jobs: int) -> Generator[tuple[PublishedRun, StoredOutcome]]:
-    """Each run with what came of it, as they end."""
+    """Each run with its outcome, as they end."""
     count = min(jobs, len(waiting))
     if count <= 1:
         for run, model in waiting.items():

@@ -1,6 +1,6 @@
 """Checked access to a flatbuffer file: what the generated ``tflite`` classes trust is verified here.
 
-Those classes follow any offset and believe any length. Lengths are compared with the file's size before anything is
+Those classes follow any offset and trust any length. Lengths are compared with the file's size before anything is
 read or looped over, the total of all vector elements has a limit (vectors may share bytes, so the file's size alone
 does not bound the work), and everything else that goes wrong inside them becomes one ModelError.
 """
@@ -73,7 +73,7 @@ class File:
             raise self.error(f"{length:,} {things}; at most {most:,} are read")
         self._left -= length
         if self._left < 0:
-            raise self.error(f"its vectors hold more than {MOST_ELEMENTS:,} elements together")
+            raise self.error(f"its vectors have more than {MOST_ELEMENTS:,} elements together")
         return length
 
     def numbers(self, table: Any, field: str, item: int, most: int) -> list[Any]:

@@ -43,12 +43,12 @@ def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -
     """The ``.tflite`` file ``data`` with an offline memory plan; one it had is replaced.
 
     ``offsets`` has one entry per tensor of the subgraph: its first byte in the arena's head, a multiple of 16, or -1
-    where TFLM's own planner shall find a place (and for constants, where it reads none). Tensors may overlap. Format:
+    where TFLM's own planner is to find a place (and for constants, where it reads none). Tensors may overlap. Format:
     TFLM's docs/memory_management.md, "Offline planned tensor allocations"; TFLM ignores version and subgraphs.
     ``source`` names the file in messages.
 
     Raises UsageError for an offset that TFLM's kernels could not work at, ModelError for a file that cannot be read
-    or cannot be moved: several subgraphs, bytes kept behind the flatbuffer, fields this schema does not know.
+    or cannot be moved: several subgraphs, bytes kept after the flatbuffer, fields this schema does not know.
 
     Not modelled: whether the plan is sound and the network one that can be read, and the bytes of a plan that was
     replaced, which stay in the file unused.
@@ -88,7 +88,7 @@ def metadata(file: File, model: Any) -> list[tuple[str, int]]:
 
 
 class _Moved:
-    """A file behind a new front. Positions are the old file's; a builder counts from the end of what it builds."""
+    """A file after a new front. Positions are the old file's; a builder counts from the end of what it builds."""
 
     def __init__(self, file: File, model: Any) -> None:
         self.file, self.model = file, model
@@ -154,7 +154,7 @@ def _buffers(file: File, model: Any) -> list[int]:
 
 def _outside(file: File, what: str) -> ModelError:
     return ModelError(
-        f"{file.source}: bytes of {what} lie behind the flatbuffer (large model), at a place that would change;"
+        f"{file.source}: bytes of {what} are after the flatbuffer (large model), at a place that would change;"
         " convert it with all of them inside"
     )
 

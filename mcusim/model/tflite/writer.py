@@ -24,7 +24,7 @@ Code = tuple[str, int]
 
 
 def write_tflite(graph: Graph) -> bytes:
-    """The bytes of a ``.tflite`` file (schema version 3) that holds ``graph``; the same graph gives the same bytes.
+    """The bytes of a ``.tflite`` file (schema version 3) that contains ``graph``; the same graph gives the same bytes.
 
     ``load_model`` reads from them a graph with equal tensors, constants, operators, options and ends; its name,
     ``sha256`` and ``file_bytes`` are those of the new file. Options that the graph leaves out get TFLite's default.

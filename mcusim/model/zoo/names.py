@@ -1,4 +1,4 @@
-"""Zoo names: ``FAMILY`` or ``FAMILY-w<width>-r<resolution>``, and either with ``-pad`` behind it."""
+"""Zoo names: ``FAMILY`` or ``FAMILY-w<width>-r<resolution>``, and either with the suffix ``-pad``."""
 
 from __future__ import annotations
 

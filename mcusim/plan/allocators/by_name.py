@@ -17,7 +17,7 @@ __all__ = ["ALLOCATORS", "Placed", "allocate", "linear"]
 
 
 def linear(blocks: Sequence[ArenaBlock], align: int = 16) -> Arena:
-    """TFLM's LinearMemoryPlanner: the blocks one behind the other in the order given, each in a place of its own.
+    """TFLM's LinearMemoryPlanner: the blocks one after the other in the order given, none sharing its place.
 
     ``Arena.bytes`` is the sum of all aligned sizes: what an engine needs that never reclaims a tensor (the static
     allocation of Liberis & Lane 2019, Table 1). Not modelled: lifetimes, which do not matter here.
@@ -34,7 +34,7 @@ class Placed:
     """Where an allocator puts each block, and what that needs.
 
     ``places[i]``: (step, offset) pairs by rising step; block ``i`` is at that offset from that step on. ``bytes``: the
-    first byte behind all blocks. ``bound``: no placement needs less. ``moves``: what is copied in between.
+    first byte after all blocks. ``bound``: no placement needs less. ``moves``: what is copied in between.
     """
 
     allocator: str
@@ -61,7 +61,7 @@ class Placed:
         return places[bisect_right(places, step, key=lambda place: place[0]) - 1][1]
 
     def tops(self, blocks: Sequence[ArenaBlock], steps: int) -> tuple[int, ...]:
-        """The first byte behind the ``blocks`` in use at each step; 0 where there is none."""
+        """The first byte after the ``blocks`` in use at each step; 0 where there is none."""
         found = [0] * steps
         for i, b in enumerate(blocks):
             for step in range(b.first, min(b.last + 1, steps)):

@@ -32,8 +32,8 @@ class BufferMove:
 class Moves:
     """What a dynamic allocator did.
 
-    ``places[i]`` holds the (step, offset) pairs of block ``i`` by rising step: from that step on it is at that offset.
-    ``moves`` is in the order of execution; ``bytes`` is the first byte behind all blocks at the fullest moment.
+    ``places[i]`` has the (step, offset) pairs of block ``i`` by rising step: from that step on it is at that offset.
+    ``moves`` is in the order of execution; ``bytes`` is the first byte after all blocks at the fullest moment.
     """
 
     places: tuple[tuple[tuple[int, int], ...], ...]
@@ -58,7 +58,7 @@ def dynamic(blocks: Sequence[ArenaBlock], align: int = 16) -> Moves:
     The rule, step by step:
 
     1. Before step ``s`` every block with ``first == s`` is placed, in the order given, into the first gap between live
-       blocks that holds its aligned size. Rule 3 left no gap, so that is behind the last live block.
+       blocks that holds its aligned size. Rule 3 left no gap, so that is after the last live block.
     2. After step ``s`` every block with ``last == s`` is freed.
     3. Then each block still alive, by rising offset, moves down to the end of the one before it (the first to 0). Order
        of addresses is kept, so no move touches a block that has not moved yet. A block already there is not copied; a
@@ -110,7 +110,7 @@ def _compact(
     moves: list[BufferMove],
     blocks: Sequence[ArenaBlock],
 ) -> int:
-    """Moves the ``live`` blocks together after ``step``; the first byte behind them."""
+    """Moves the ``live`` blocks together after ``step``; the first byte after them."""
     end = 0
     for i in live:
         source = places[i][-1][1]

@@ -24,7 +24,7 @@ class ArenaBlock:
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """``offsets[i]`` belongs to block ``i``; ``bytes`` is the first byte behind all blocks, aligned."""
+    """``offsets[i]`` belongs to block ``i``; ``bytes`` is the first byte after all blocks, aligned."""
 
     offsets: tuple[int, ...]
     bytes: int
@@ -69,7 +69,7 @@ def plan_arena(blocks: Sequence[ArenaBlock], align: int = 16) -> Arena:
 def gap(alive: Sequence[tuple[int, int]], needed: int, best_fit: bool = False) -> int:
     """Offset of the first (or the smallest) gap of at least ``needed`` bytes between the ``alive`` ranges.
 
-    ``alive`` holds (start, end) pairs sorted by start; behind the last of them there is always room.
+    ``alive`` has (start, end) pairs sorted by start; after the last of them there is always room.
     """
     free, choice, size = 0, -1, -1
     for start, end in alive:

@@ -1,4 +1,4 @@
-"""What counts as memory while a network runs: whose bytes two tensors share, and whether weights need RAM.
+"""What counts as memory while a network runs: which tensors share bytes, and whether weights need RAM.
 
 The extensions that Liberis and Lane 2019 name in their conclusion. Not modelled: kernels' scratch buffers.
 """

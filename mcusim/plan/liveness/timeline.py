@@ -1,4 +1,4 @@
-"""Who lives when: everything that needs RAM while a network runs in one order."""
+"""The timeline of RAM: everything that needs it while a network runs in one order."""
 
 from __future__ import annotations
 

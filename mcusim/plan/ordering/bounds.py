@@ -1,4 +1,4 @@
-"""What no order can do without, and where a graph falls into parts that can be ordered by themselves.
+"""Lower bounds on the memory of any order, and the parts of a graph that can be ordered by themselves.
 
 Not modelled: bounds that look at more than one operator at a time.
 """
@@ -14,8 +14,8 @@ __all__ = ["needs", "parts"]
 
 
 def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
-    """Bytes alive while each operator runs in any order: its own tensors, and those that are made before it at any
-    rate and read after it at any rate.
+    """Bytes alive while each operator runs in any order: its own tensors, and those that every order makes before it
+    and reads after it.
 
     At ``deadline`` (of ``time.monotonic``) what is known by then, which may be less.
     """

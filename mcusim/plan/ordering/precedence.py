@@ -1,4 +1,4 @@
-"""A graph's operators as bit sets: who comes before whom, and which tensors each lets live and die.
+"""A graph's operators as bit sets: which come before which, and which tensors each creates and frees.
 
 Sets of operators are integers with a bit for each; tensors that share bytes count as the one that is made first. Left
 out: kernels' scratch buffers.

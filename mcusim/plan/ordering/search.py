@@ -89,7 +89,7 @@ class Search:
     def __init__(self, p: Precedence, started: float, seconds: float) -> None:
         self.p, self.states = p, 0
         self.deadline, self.grace = started + seconds, started + max(seconds, GRACE)
-        self.until = self.deadline  # of the part at hand
+        self.until = self.deadline  # of the current part
         self.most = MOST_BYTES // (600 + p.count // 4)  # a state has two sets, and a place in the heap
         self.done, self.live = 0, p.start
         self.needs = needs(p, self.deadline)
@@ -101,7 +101,7 @@ class Search:
         self.until = now + (self.deadline - now) * part.bit_count() / left
 
     def part(self, part: int, enough: int) -> tuple[int, int, list[int]]:
-        """The peak, a bound on it and the order of ``part``, behind the parts before; a peak of ``enough`` is as good
+        """The peak, a bound on it and the order of ``part``, after the parts before; a peak of ``enough`` is as good
         as any below."""
         p = self.p
         floor = max(enough, *(self.needs[i] for i in members(part)))
@@ -125,7 +125,7 @@ class Search:
         return time.monotonic() > self.until
 
     def _bytes(self, state: SearchState, i: int) -> tuple[int, int]:
-        """Bytes alive while operator ``i`` runs next, and behind it."""
+        """Bytes alive while operator ``i`` runs next, and after it."""
         p = self.p
         left = ~(state.done | 1 << i)
         working, freed = state.live + p.extra[i] + p.results[i], p.waste[i]

@@ -101,7 +101,7 @@ class Emitter:
             self._maintain(operator, tile, "invalidate", part, held.filled)
 
     def compute(self, call: Compute, held: Iterable[HeldOperand]) -> int:
-        """Append ``call`` (its id and ``after`` are set here); it waits for the transfers behind ``held``."""
+        """Append ``call`` (its id and ``after`` are set here); it waits for the transfers that filled ``held``."""
         copied = list(held)
         accesses = [TaskAccess(h.buffer, h.span, False) for h in copied]
         places = {h.span for h in copied}

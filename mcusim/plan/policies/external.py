@@ -15,7 +15,7 @@ __all__ = ["plan", "sdram"]
 
 
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
-    """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights behind it, or in the
+    """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights after it, or in the
     region ``options.weights`` names (``qspi``: read in place).
 
     ``options.sram_budget`` plays no part: nothing lives in SRAM.

@@ -26,7 +26,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
 
     ``options.overlay`` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
-    ``bias``, ``quant`` (multipliers and shifts). The rest the core reads from where it lives; outputs it writes
+    ``bias``, ``quant`` (multipliers and shifts). The core reads the rest in place and writes outputs
     straight to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for
     the weights. ``options.buffering`` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one

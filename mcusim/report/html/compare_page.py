@@ -122,9 +122,7 @@ def _believed(results: Sequence[Result]) -> list[str]:
         if text:
             name = f"{result.policy} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
             found.setdefault(text, name)
-    return [
-        f"<details><summary>How far to believe {plain(name)}</summary>{text}</details>" for text, name in found.items()
-    ]
+    return [f"<details><summary>Confidence of {plain(name)}</summary>{text}</details>" for text, name in found.items()]
 
 
 def _count(n: int, noun: str) -> str:

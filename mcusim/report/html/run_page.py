@@ -40,7 +40,7 @@ def run_page(result: Result) -> str:
 
 
 def lead(result: Result) -> str:
-    """What came out, in a sentence, and how it was found out."""
+    """The result in a sentence, and how it was obtained."""
     how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
     notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
     if result.run is None:
@@ -158,7 +158,7 @@ def _reading(result: Result) -> str:
 
 def rests_on(result: Result) -> str:
     """Confidence, warnings, and the assumptions folded away."""
-    told = f"<h2>How far to believe it</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
+    told = f"<h2>Confidence</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
     warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
     told += bullets(warnings) if warnings else ""
     if result.assumptions:

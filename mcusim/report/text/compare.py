@@ -153,7 +153,7 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
 
 
 def _confidence(results: Sequence[Result]) -> list[str]:
-    """How far each machine's rows can be believed, by kernels and policy; ``run`` says why."""
+    """The confidence of each machine's rows, by kernels and policy; ``run`` says why."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for result in results:
         if result.fits and result.confidence:

@@ -25,7 +25,7 @@ def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bo
         *_verdict(plan),
         *_tflm(plan),
         *_price(plan),
-        f"in use at each step, and the first byte behind it ({plan.allocator})",
+        f"in use at each step, and the first byte after it ({plan.allocator})",
         "",
     ]
     lines += columns(_steps(plan), left=3)

@@ -21,11 +21,11 @@ __all__ = ["Coherency"]
 
 @dataclass(slots=True)
 class Held:
-    """Of one run of bytes, positions of tasks (-1 is the host, None nobody).
+    """For adjacent bytes, positions of tasks (-1 is the host, None is no task).
 
-    ``dirty``: the core's last store, when the DMA has not written since; ``clean`` the first clean behind it, ``gone``
+    ``dirty``: the core's last store, when the DMA has not written since; ``clean`` the first clean after it, ``gone``
     the first clean or invalidate. ``moved``: the DMA's last write, when the core has not written since; ``dropped`` the
-    first invalidate behind its end, ``early`` the last one that does not wait for it. ``lost``: the invalidate that
+    first invalidate after its end, ``early`` the last one that does not wait for it. ``lost``: the invalidate that
     destroyed what ``dirty`` had been.
     """
 
@@ -107,7 +107,7 @@ class Coherency:
             else:
                 early = self._tasks[held.early]
                 text += f"; task {early.id} invalidates them, and does not wait for the transfer's end"
-                fix = f"add {before.id} to `after` of task {early.id}, and let it come behind that task"
+                fix = f"add {before.id} to `after` of task {early.id}, and move it after that task"
                 self._findings.add("missing-invalidate", (moved, held.early, place), start, end, text, fix)
 
     def _dma_reads(self, place: int, low: int, high: int) -> None:
@@ -167,7 +167,7 @@ class Coherency:
             f"{called(task)} writes the same cache line at {line:#010x} as {before}, one through the data cache and"
             " one past it: writing the line back destroys the DMA's bytes, invalidating it the core's"
         )
-        fix = f"begin and end the buffers on lines of {self._lines.bytes} B, so that no line holds bytes of both"
+        fix = f"begin and end the buffers on lines of {self._lines.bytes} B, so that no line contains bytes of both"
         self._findings.add("shared-line", (first, place), low, high, text, fix)
 
     def _lost(self, lost: tuple[int, int], place: int, low: int, high: int) -> None:

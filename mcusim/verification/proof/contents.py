@@ -97,7 +97,7 @@ class Contents:
     def _holes(self, place: int, task: Compute, operand: Operand, runs: Runs, near: Sequence[int]) -> bool:
         holes = [(low, high) for low, high, story in runs if story.writer == NOBODY]
         for low, high in holes:
-            text = f"{called(task)} reads {high - low:,} B of its {operand.role} at {low:#010x} that nobody has written"
+            text = f"{called(task)} reads {high - low:,} B of its {operand.role} at {low:#010x} that were never written"
             fix = "let a transfer fill all of the operand" if near else "put the operand where its tensor is"
             self._findings.add("unwritten", (*near, place), low, high, text, fix)
         return bool(holes)
@@ -120,7 +120,7 @@ class Contents:
             self._wrong(place, task, operand, low, high, what, [*near, story.writer])
         if right and len(origins) > 1:
             writers = [story.writer for _, _, story in runs][:NAMED]
-            what = "from places that do not lie behind one another"
+            what = "from places that are not contiguous"
             self._wrong(place, task, operand, operand.span.address, operand.span.end, what, writers)
         return right and len(origins) == 1
 

@@ -37,7 +37,7 @@ def check_priorities(program: Program, order: Order, findings: Findings) -> None
 
 class _Priorities:
     """``needed`` is the kernel call that waits for a transfer, rising along a lane, ``used`` the first that reads it;
-    both are places in the program's list, the one behind all when there is none."""
+    both are places in the program's list, the one after all when there is none."""
 
     def __init__(self, program: Program, order: Order, lanes: dict[str, Lane], core: Lane, findings: Findings) -> None:
         self._tasks, self._order, self._lanes, self._findings = program.tasks, order, lanes, findings
@@ -69,7 +69,7 @@ class _Priorities:
 
     def _found(self, place: int, call: int, other: int, later: int) -> None:
         mine, before = self._transfer(place), self._transfer(other)
-        who = f"{called(self._tasks[later])} waits" if later < len(self._tasks) else "nobody waits"
+        who = f"{called(self._tasks[later])} waits" if later < len(self._tasks) else "no task waits"
         text = (
             f"{called(mine)} has priority {mine.priority} and {called(self._tasks[call])} waits for it;"
             f" {called(before)}, which {who} for, has priority {before.priority} on the same controller and may be"

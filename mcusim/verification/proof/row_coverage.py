@@ -12,7 +12,7 @@ __all__ = ["check_rows", "needed_rows"]
 
 
 def needed_rows(task: Compute) -> tuple[int, int]:
-    """First input row and the one behind the last that the windows of the task's output rows reach in the tensor."""
+    """First input row and the one after the last that the windows of the task's output rows reach in the tensor."""
     g, rows = task.geometry, task.rows
     window = (g.kernel_h - 1) * g.dilation_h + 1
     first = rows.out_row * g.stride_h - g.pad_top

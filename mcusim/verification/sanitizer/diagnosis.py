@@ -187,7 +187,7 @@ class Diagnosis:
         return Cause("shared-line", (note.seen,), (), text, self._apart())
 
     def _apart(self) -> str:
-        return f"begin and end the buffers on lines of {self._line} B, so that no line holds bytes of both"
+        return f"begin and end the buffers on lines of {self._line} B, so that no line contains bytes of both"
 
     def _name(self, code: int) -> str:
         if code == APPLICATION:

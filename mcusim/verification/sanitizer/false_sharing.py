@@ -112,5 +112,5 @@ class _Edges:
             f"{own.name}, which {called(task)} writes, and {other.name}, which {called(call)} writes through the data"
             f" cache, share the cache line at {first:#010x}"
         )
-        fix = f"begin and end the buffers on lines of {line} B, so that no line holds bytes of both"
+        fix = f"begin and end the buffers on lines of {line} B, so that no line contains bytes of both"
         return Finding("shared-line", (call.id, task.id), (own.name, other.name), first, first + line, text, fix)

@@ -1,4 +1,4 @@
-"""The sanitizer at work in a run: what the engine tells it, and what it has to say.
+"""The sanitizer as an observer of a run: it receives the engine's calls and reports observations.
 
 Not modelled: what its parts do not model (:mod:`~mcusim.verification.sanitizer.sanitizer`,
 :mod:`~mcusim.verification.sanitizer.diagnosis`, :mod:`~mcusim.verification.sanitizer.false_sharing`).

@@ -4,7 +4,7 @@ What a program means is its tasks one after the other, as they are listed. The n
 (:mod:`mcusim.memory.cache.shadow`) keeps for every byte who wrote it, as the core sees it and in memory, and notes
 reads of others' bytes; :mod:`mcusim.verification.sanitizer.diagnosis` says what a note means.
 
-Not modelled: bytes that nobody has written (the static proof finds them), data that is wrong in list order too, and the
+Not modelled: bytes that were never written (the static proof finds them), data that is wrong in list order too, and the
 stack.
 """
 

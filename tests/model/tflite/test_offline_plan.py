@@ -231,8 +231,8 @@ class Odd:
     ("odd", "said"),
     [
         (Odd(root=10), "field 9 of its root table is not known"),
-        (Odd(buffer=True), "odd: bytes of buffer 0 lie behind the flatbuffer .* convert it with all of them inside"),
-        (Odd(operator=True), "odd: bytes of operator 0's options lie behind the flatbuffer"),
+        (Odd(buffer=True), "odd: bytes of buffer 0 are after the flatbuffer .* convert it with all of them inside"),
+        (Odd(operator=True), "odd: bytes of operator 0's options are after the flatbuffer"),
     ],
 )
 def test_what_cannot_be_moved_is_refused(odd: Odd, said: str) -> None:

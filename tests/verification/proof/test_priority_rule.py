@@ -69,7 +69,7 @@ def test_a_transfer_that_nobody_needs() -> None:
     program = changed({4: 2})
     findings = found(replace(program, tasks=program.tasks[:9]))
     assert [f.tasks for f in findings] == [(5, 4), (6, 4)]
-    assert "which nobody waits for" in findings[0].text
+    assert "which no task waits for" in findings[0].text
 
 
 @pytest.mark.parametrize("machine", DISCOS)

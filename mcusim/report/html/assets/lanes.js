@@ -12,7 +12,7 @@ const mcusimLanes = (meta) => {
   function pieces(row, slot, low, high) {
     const found = [];
     let left = 0, right = row.start.length, filling = false;
-    while (left < right) { // the first that ends behind low
+    while (left < right) { // the first that ends after low
       const middle = (left + right) >> 1;
       if (row.start[middle] + row.length[middle] < low) left = middle + 1; else right = middle;
     }

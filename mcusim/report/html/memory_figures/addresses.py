@@ -1,4 +1,4 @@
-"""Who lies where, and when: an allocator's offsets as rectangles over the steps, its moves as arrows."""
+"""Addresses over time: an allocator's offsets as rectangles over the steps, its moves as arrows."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _address_lines(placed: Placed, scale: Scale) -> _Drawn:
 
 
 def _pool_lines(scale: Scale) -> _Drawn:
-    """The end of the machine's memory, and what lies behind it."""
+    """The end of the machine's memory, and what is beyond it."""
     if scale.pool is None or not scale.pool_drawn:
         return [], []
     end = scale.pool.size / scale.per_unit

@@ -1,4 +1,4 @@
-"""Who did what when: rows of tasks on one axis of time, merged where they are narrower than what can be seen.
+"""Lanes: rows of tasks on one axis of time, merged where they are narrower than what can be seen.
 
 A row is what a lane did from cycle to cycle. A task on it is drawn as *parts* of its length, each of one colour: on the
 core the cycles by cause, drawn end to end (their order inside a task is not known).

@@ -39,7 +39,7 @@ class OccupancyBlock:
 
 
 def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
-    """The program's buffers as they lie in the regions; weights and the interpreter's data that lie one behind the
+    """The program's buffers as they lie in the regions; weights and the interpreter's data that are adjacent in
     other and live alike are one. A buffer lives while the core is at work on its operators
     (:func:`mcusim.results.over_time.occupancy`); those of which none ran are left out."""
     when, found = lives(run), []
@@ -102,7 +102,7 @@ def address_map(
     found: Sequence[OccupancyBlock], region: str, base: int, scale: float, y: str
 ) -> tuple[list[dict[str, Any]], float, int]:
     """Rectangles of KiB from ``base`` over ms, of more than MOST those with the largest areas; the end of what is worth
-    seeing, and the bytes of weights behind it."""
+    seeing, and the bytes of weights beyond it."""
     own = [block for block in found if block.region == region and block.end > block.start]
     if len(own) > MOST:
         own = sorted(own, key=lambda b: b.bytes * (b.end - b.start), reverse=True)[:MOST]
