@@ -60,7 +60,7 @@ def pace(core: str) -> dict[str, float]:
 
 
 def anchored(path: Path) -> str:
-    """The text of the profile with its Cortex-M7 half written anew."""
+    """The text of the profile with its Cortex-M7 half written again."""
     text = path.read_text(encoding="utf-8")
     data = tomllib.loads(text)
     seven, (cycles, issued) = pace("cortex-m7"), map(sum, zip(*COUNTED.values(), strict=True))

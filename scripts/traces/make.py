@@ -3,7 +3,7 @@
 The programs are planned for kernels that exist as a set, so that both fidelities play them. The models are small, with
 seeded random weights and scales chosen as for the zoo's networks.
 
-Usage: python scripts/traces/make.py [FOLDER]     (default: traces/ beside this folder)
+Usage: python scripts/traces/make.py [FOLDER]     (default: traces/ of this repository)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each is a sample program with one named fault; the sample is its repaired twin (see broken_catalogue.py).
 
-Usage: python scripts/traces/make_broken.py [FOLDER]     (default: traces/ beside this folder)
+Usage: python scripts/traces/make_broken.py [FOLDER]     (default: traces/ of this repository)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ README = """# Sample programs
 
 What `mcusim plan` writes, small enough to read, and programs with one fault each. Made by `scripts/traces/make.py` and
 `scripts/traces/make_broken.py`. `mcusim verify FILE` proves or refutes a program without a board.
-`mcusim replay FILE` plays those that the machine can play, and with the model that stands beside them on real data:
+`mcusim replay FILE` simulates those that the machine can run, and with the model in the same folder on real data:
 
     mcusim replay traces/ping-pong-four-tiles.jsonl --fidelity emulate --model traces/sample-tall-conv.tflite
 

@@ -79,7 +79,7 @@ def test_memory_on_the_bus_costs_its_latency_by_word_and_with_a_cache_by_line() 
 
 
 def test_caches_stay_warm_from_move_to_move() -> None:
-    """Two KiB that the first move brought into the cache are there for the second, and code is read from flash once."""
+    """Two KiB that the first move loaded into the cache are there for the second, and code is read from flash once."""
     first, again = defragment(one(2048) + one(2048), load_machine(NUCLEO), SRAM1).cycles_by_move
     assert 0 < again - 2048 // 4 * 2 < PER_CALL
     assert first - again > 2 * 64 * 2  # lines of source and target
@@ -154,7 +154,7 @@ def test_a_byte_beside_the_moves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         emulator.write(base + move.target + move.bytes, bytes([memory[move.target + move.bytes] ^ 1]))
 
     monkeypatch.setattr(module, "_make", beside)
-    with pytest.raises(RuntimeError, match="beside"):
+    with pytest.raises(RuntimeError, match="outside of what it had to move"):
         defragment(one(8), load_machine(NUCLEO))
 
 

@@ -1,6 +1,6 @@
 """What the papers conclude from their measurements holds in simulation.
 
-The figures are those that ship; ``tests/evidence/validate/test_validation_runs.py`` does the runs anew and compares.
+The figures are those that ship; ``tests/evidence/validate/test_validation_runs.py`` repeats the runs and compares.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_the_cache_narrows_the_penalty_of_external_memory() -> None:
 
 
 def test_moving_tensors_costs_little_beside_the_inference() -> None:
-    """Liberis & Lane: +0.68 % time, +0.97 % energy; ours is the copy loop alone, beside faster kernels."""
+    """Liberis & Lane: +0.68 % time, +0.97 % energy; ours is the copy loop alone, with faster kernels."""
     for quantity in ("latency", "energy"):
         dynamic, static = (
             next(r for r in stored_rows() if r.quantity == quantity and r.placement == f"{how} allocation")

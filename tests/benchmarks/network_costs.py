@@ -1,4 +1,4 @@
-"""Whole networks on emulated boards, beside published latencies: tables in Markdown.
+"""Whole networks on emulated boards, next to published latencies: tables in Markdown.
 
     python tests/benchmarks/network_costs.py [SET ...]
 
@@ -103,7 +103,7 @@ def published(model: str, board: str) -> Iterator[tuple[str, float]]:
 
 
 def latencies(sets: Sequence[str]) -> None:
-    """Print each published row, and beside it what the sets take: how much more or less, and cycles a MAC."""
+    """Print each published row, and next to it what the sets take: how much more or less, and cycles a MAC."""
     folder = Path(os.environ.get("MCUSIM_MODELS") or REPOSITORY.parent / "shared" / "models")
     print(f"\n| model, board | published | by, use of the row |{''.join(f' `{kernels}` |' for kernels in sets)}")
     print("|---" * (3 + len(sets)) + "|")

@@ -3,7 +3,7 @@
 ``ratio`` is the speed as a part of that of the same run where view and memory are the same bytes: lines are only tags
 then, and nothing is copied. ``ratio_sanitized`` is the same with every access looked at by the sanitizer.
 With ``external`` every tensor is in write-back SDRAM and lines come and go; with ``tinyops`` the DMA moves most bytes.
-The worst there can be is a loop whose every access brings in a line, and with stores displaces a dirty one.
+The worst case is a loop whose every access loads a line, and with stores displaces a dirty one.
 """
 
 from __future__ import annotations

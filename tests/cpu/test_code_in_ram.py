@@ -1,4 +1,4 @@
-"""Code in RAM that changes, and data beside it."""
+"""Code in RAM that changes, and data next to it."""
 
 from __future__ import annotations
 

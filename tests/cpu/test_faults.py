@@ -74,7 +74,7 @@ def test_faults_are_exact(isa: str, name: str) -> None:
     assert fault.branches[-1] == (AT, AT + 4)
     assert emulator.instructions == 2 + len(before) // 2  # those before the one that faults
     same, _ = run(isa, code("b.n .+4; nop; nop") + before + faulting + code("bx lr"), **registers)
-    assert emulator.cycles == same.cycles > 0  # what stands behind the fault costs nothing
+    assert emulator.cycles == same.cycles > 0  # what follows the fault costs nothing
 
 
 @both

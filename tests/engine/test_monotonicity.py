@@ -106,7 +106,7 @@ def test_free_sdram_and_dma_equal_an_all_sram_run(board: str, network: str) -> N
     """SDRAM and SRAM both without wait states, DMA at no cost: where a tensor lives makes no difference, to the cycle,
     but for what a kernel does again in every tile.
 
-    The all-SRAM run is ``internal`` with the weights beside the arena instead of in flash.
+    The all-SRAM run is ``internal`` with the weights next to the arena instead of in flash.
     """
     machine = load_machine(board)
     machine = free_dma(free_regions(machine, [n for n, r in machine.memory.items() if r.kind in ("sdram", "sram")]))

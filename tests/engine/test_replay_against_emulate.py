@@ -17,7 +17,7 @@ from tests.support.programs.plans import DISCOS
 
 MEDIAN, WORST = 0.05, 0.15
 # SOFTMAX leaves out inputs far below the largest: the data decide, and a replay has none. CONCATENATION of SwiftNet
-# waits for every beat of the transfers beside it in an uncached SDRAM, a replay for an average.
+# waits for every beat of simultaneous transfers in an uncached SDRAM, a replay for an average.
 # The byte loop that cmsis-nano's RESHAPE is takes as long as the flash line that a linker puts it in lets it.
 BEYOND = {("SOFTMAX", ""): 0.65, ("CONCATENATION", "swiftnet_vwwc19_uint8 stm32f469i-disco tinyops"): 0.25}
 BEYOND["RESHAPE", "vww_96_int8 stm32f469i-disco internal"] = 0.25

@@ -29,7 +29,7 @@ def shipped(name: str = F746) -> str:
 
 def edited(tmp_path: Path, old: str, new: str) -> Path:
     text = shipped()
-    assert text.count(old) == 1, f"{old} stands {text.count(old)} times in {F746}"
+    assert text.count(old) == 1, f"{old} occurs {text.count(old)} times in {F746}"
     path = tmp_path / "edited.toml"
     path.write_text(text.replace(old, new), encoding="utf-8")
     return path

@@ -1,6 +1,6 @@
 """Published memory throughput of STM32F7 boards, access by access through the emulated core's port: within 15 %.
 
-The loops were not published; two cycles of core work per access stand for them. The same rows without a program, in
+The loops were not published; two cycles of core work per access represent them. The same rows without a program, in
 bursts: test_microbenchmarks.py.
 """
 

@@ -1,6 +1,6 @@
 """The memory micro-benchmarks published for the STM32F746G-DISCO, played on the access path: each within 20 %.
 
-The loops were not published; two cycles of core work per access stand for them.
+The loops were not published; two cycles of core work per access represent them.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_litert_computes_what_the_graph_says(name: str) -> None:
 
 
 def test_a_wrong_quantized_dimension_is_mended(tmp_path: Path) -> None:
-    """LiteRT refuses the file that ships with TFLM: its biases name axis 3. Written anew it runs."""
+    """LiteRT refuses the file that ships with TFLM: its biases name axis 3. Written again it runs."""
     graph = load_model(shared_model("person_detect.tflite"))
     (scores,) = LiteRT(assert_round_trip(graph, tmp_path)).run(*random_inputs(graph, 3))
     assert scores.shape == (1, 2) and abs(int(scores.astype(int).sum())) <= 1, "two probabilities, zero point -128"

@@ -1,4 +1,4 @@
-"""The models beside the sample programs: read, run by LiteRT, and computed by the programs that belong to them."""
+"""The models of the sample programs: read, run by LiteRT, and computed by the programs that belong to them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def shared_models() -> Path:
-    """The folder with real ``.tflite`` files: ``MCUSIM_MODELS``, else ``../shared/models`` beside the repository."""
+    """The folder with real ``.tflite`` files: ``MCUSIM_MODELS``, else ``../shared/models`` next to the repository."""
     folder = Path(os.environ.get("MCUSIM_MODELS") or REPOSITORY.parent / "shared" / "models")
     if not folder.is_dir():
         pytest.skip(f"no models at {folder}; set MCUSIM_MODELS to a folder with the .tflite files")

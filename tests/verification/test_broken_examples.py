@@ -141,7 +141,7 @@ def test_twins_are_right_from_any_start(sample: str, warm: int | None) -> None:
 
 
 def test_what_the_starved_tile_costs() -> None:
-    """The figures in the README, by the command that stands beside them."""
+    """The figures in the README, by the command given with them."""
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     found = re.search(r"broken-(\d\d)\.jsonl costs (\d+)%: ([\d,]+) cycles, its repaired twin ([\d,]+)", text)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Which model a program was written for: found beside it, in the zoo, or given; nothing else is ever opened."""
+"""Which model a program was written for: found in its folder, in the zoo, or given; nothing else is ever opened."""
 
 from __future__ import annotations
 

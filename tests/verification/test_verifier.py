@@ -90,8 +90,9 @@ def test_a_finding_of_seeds_is_listed_once_with_the_first_of_them() -> None:
     assert 0 < len(failed) < 6 and seen[0].seed is not None and seen[0].seed <= failed[0]
     assert seen[0].to_json()["seed"] == seen[0].seed
     assert f"found by: sanitizer, seed {seen[0].seed}" in text(result)
-    assert f"{len(failed)} failed, beside the undisturbed run; --fuzz 1 --seed {failed[0]} replays the first" in text(
-        result
+    assert (
+        f"{len(failed)} failed, in addition to the undisturbed run; --fuzz 1 --seed {failed[0]} replays the first"
+        in text(result)
     )
     assert result.wrong[-1].startswith(f"seed{'s' if len(failed) > 1 else ''} {failed[0]}")
 

@@ -1,4 +1,4 @@
-"""What a machine's data cache has to do with it: SDRAM as Device memory beside SDRAM that is written back."""
+"""What a machine's data cache has to do with it: SDRAM as Device memory against SDRAM that is written back."""
 
 from __future__ import annotations
 

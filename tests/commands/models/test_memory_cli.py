@@ -84,7 +84,7 @@ def test_the_table_says_who_lives_when_and_where(capsys: pytest.CaptureFixture[s
 
 
 def test_moving_has_a_price(capsys: pytest.CaptureFixture[str]) -> None:
-    """The paper's 9 ms and 7 mJ stand beside it in the README; here that the figures hang together."""
+    """The README compares with the paper's 9 ms and 7 mJ; here the figures are checked against each other."""
     arguments = [str(shared_model(PERSON)), "--allocator", "dynamic", "-m", "nucleo-f767zi"]
     found = planned(capsys, *arguments)
     assert [one["copy"] for one in found["defragmentation"]] == ["words", "bytes"]

@@ -223,7 +223,7 @@ def test_a_program_planned_for_a_cost_profile_is_proven_alone(
 def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kernels that are nobody's: the good program is refused, of the broken one the findings are told."""
+    """Unknown kernels: the good program is refused, the findings of the broken one are listed."""
     for sample, status in (("ping-pong-four-tiles", 2), ("broken-03", 1)):
         path = tmp_path / f"{sample}.jsonl"
         text = (TRACES / f"{sample}.jsonl").read_text(encoding="utf-8")

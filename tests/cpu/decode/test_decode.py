@@ -104,7 +104,7 @@ def test_conditional_branches_read_the_flags() -> None:
     for code in ("fdd0", "00f00080"):
         assert one(code, 0).conditional
         assert names(one(code, 0).reads) == "flags"
-    for code in ("fee7", "10b1", "00df", "00be", "80f31188"):  # b, cbz, svc, bkpt, msr beside B<cond>.W
+    for code in ("fee7", "10b1", "00df", "00be", "80f31188"):  # b, cbz, svc, bkpt, msr next to B<cond>.W
         assert not one(code, 0).conditional
 
 
@@ -202,7 +202,7 @@ def made(instructions: list[Instruction]) -> list[tuple[bool, int]]:
 
 
 def _straight() -> list[tuple[str, int]]:
-    """Rows that may stand in the middle of a block and keep r1, r2 and sp usable: bytes and kind."""
+    """Rows that may be in the middle of a block and keep r1, r2 and sp usable: bytes and kind."""
     kept = []
     for code, text, kind, _, writes, *_ in rows(decoded.OTHERS) + rows(decoded.MEMORY):
         # Unicorn 2.1.4's Cortex-M7 has no double-precision arithmetic

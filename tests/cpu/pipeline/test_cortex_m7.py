@@ -1,4 +1,4 @@
-"""The Cortex-M7's dual issue: each pairing rule with the near miss beside it, steady loops, what a timing says."""
+"""The Cortex-M7's dual issue: each pairing rule with its near miss, steady loops, what a timing says."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_an_empty_block():
 def test_a_branch_shares_its_cycle_with_what_it_leads_to():
     alone = timed("add.w r0, r1, #1; add.w r2, r3, #1; beq.w #8")
     beside = timed("add.w r0, r1, #1; beq.w #8")
-    assert alone.leaves_slot == (True, False)  # begun beside a branch: one slot earlier, the branch is a younger
+    assert alone.leaves_slot == (True, False)  # begun next to a branch: one slot earlier, the branch is a younger
     assert alone.shares == 1
     assert beside.leaves_slot == (False, True)
     assert beside.shares == 0

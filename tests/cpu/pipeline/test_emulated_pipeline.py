@@ -2,7 +2,7 @@
 
 Each value is derived from the tables of facts: M4 from Arm's instruction table (DDI0439) with the corrections that
 jnk0le/random measured, M7 from jnk0le/random, quinapalus and LLVM's model. A pair is of two instructions, so that a
-half means dual issue. The sequences stand in ``test_programs/src/pipeline.S``; loop overhead is measured and taken off,
+half means dual issue. The sequences are in ``test_programs/src/pipeline.S``; loop overhead is measured and taken off,
 but the branch that closes the loop shares a cycle here and there: one part in the instructions of the body.
 """
 
@@ -176,7 +176,7 @@ def test_cycles_per_instruction(isa: str, name: str) -> None:
     count = instructions(isa)[name]
     shared = 3 if isa == "cortex-m7" else 1  # cycles of a turn that the loop's end may share or cost more
     if name in ("vdiv", "vsqrt") and isa == "cortex-m4":
-        shared = 14  # the last one runs on beside the loop's end
+        shared = 14  # the last one overlaps the loop's end
     assert body(isa, name) / count == pytest.approx(expected, abs=max(shared / count, 0.005) + 0.005)
 
 

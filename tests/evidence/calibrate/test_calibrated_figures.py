@@ -52,7 +52,7 @@ def test_the_rows_are_published_ones_that_validate_nothing(script: ModuleType) -
             used.add((machine, ran.policy, ran.model.removesuffix("-pad"), FIGURES[row.quantity], row.value))
             assert ran.sram_budget is None or parse_size(ran.sram_budget) == SRAM_BUDGETS[machine]
     assert used < published
-    # energies follow, the F746's latencies are spare, arenas told of the explicit PADs
+    # energies follow, the F746's latencies are spare, the explicit PADs were inferred from arenas
     assert {key[3] for key in published - used} == {"latency", "energy", "arena"}
 
 

@@ -98,7 +98,7 @@ def test_rows_say_it_of_their_own_quantity(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_context_makes_nothing_calibrated() -> None:
-    """Other kernels ran there: rows that stand beside a result for a reader are no evidence for it."""
+    """Other kernels ran there: rows shown next to a result are no evidence for it."""
     rows = [r for r in stored_rows() if r.use == "context" and r.error is not None]
     assert {r.source for r in rows} == {"Liberis & Lane 2019"} and len(rows) == 6
     assert {row_confidence(r) for r in rows} == {"extrapolated"}

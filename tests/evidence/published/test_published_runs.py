@@ -1,4 +1,4 @@
-"""The published rows, and the run that stands for each."""
+"""The published rows, and the run that represents each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_row_has_one_use_and_table_3_calibrates() -> None:
     assert uses == {"validate": 68, "calibrate": 43, "context": 9}
     assert all(one.use == "calibrate" for one in published() if "Table 3" in one.tables)
     arenas = [one for one in published() if one.row["quantity"] == "arena"]
-    assert len(arenas) == 11 and all(one.use == "calibrate" for one in arenas)  # they told of the explicit PADs
+    assert len(arenas) == 11 and all(one.use == "calibrate" for one in arenas)  # they show the explicit PADs
     assert all(one.use == one.row["use"] for one in published() if one.row["use"] != "duplicate")
 
 

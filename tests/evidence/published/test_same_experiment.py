@@ -1,4 +1,4 @@
-"""Published figures stand beside the run that was measured and beside no other."""
+"""Published figures are shown next to the run that was measured and next to no other."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_whole_networks(name: str) -> None:
         given = [i for i in dict.fromkeys(op.inputs) if i >= 0 and not graph.tensors[i].constant]
         outputs = guest("cortex-m7").run(alone(graph, op), [values[i] for i in given])
         values |= {i: o.reshape(graph.tensors[i].shape) for i, o in zip(op.outputs, outputs, strict=True)}
-    if name == "person_detect":  # its biases have the axis of the filters, which LiteRT refuses: written anew
+    if name == "person_detect":  # its biases have the axis of the filters, which LiteRT refuses: written again
         wanted = run_litert(with_axis_0(graph), data)
     else:
         wanted = run_litert(graph, data, path.read_bytes())

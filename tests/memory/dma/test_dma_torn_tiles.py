@@ -1,4 +1,4 @@
-"""Transfers under way beside a data cache: which of their bytes are there when, however the core's run is cut."""
+"""Transfers in flight past a data cache: which of their bytes are there when, however the core's run is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DMA transfers in flight beside the emulated core: alone to the tick, contended by what each waits for the other."""
+"""DMA transfers in flight while the emulated core runs: alone to the tick, contended by what each waits for."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def test_the_itcm_port_serves_data_from_the_same_lines_and_no_cache() -> None:
     core.fetch(ALIAS, 4)
     core.fetch(ALIAS + 0x100, 4)
     assert [core.load(ALIAS + at) for at in (0, 28, 32, 60)] == [0, 0, WAIT, 0]
-    assert core.fetch(ALIAS + 32, 4) == 0  # and code from lines that data brought
+    assert core.fetch(ALIAS + 32, 4) == 0  # and code from lines that data loaded
     assert core.memory.counters()["dcache_misses"] == core.memory.counters()["icache_misses"] == 0
 
 

@@ -103,7 +103,7 @@ def test_pad_reads_and_writes_every_byte_once() -> None:
     ],
 )
 def test_pad_along_channels_writes_the_whole_output(g: Geometry) -> None:
-    """As many bytes as the compute cycles are charged for, one beside the other to the output's end."""
+    """As many bytes as the compute cycles are charged for, one next to the other to the output's end."""
     memory = played(g, {"input0": (SRAM, g.in_bytes), "output": (SDRAM, g.out_bytes)})
     assert sdram(memory, L.WRITE_BYTES) == g.out_bytes == counts(g, g.out_h)["element"] + counts(g, g.out_h)["zero"]
     lines = cached(g, written=True)["dcache_misses"]

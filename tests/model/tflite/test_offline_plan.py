@@ -114,7 +114,7 @@ def test_a_residual_network_adds_in_place() -> None:
     adds = [op for op in graph.operators if op.type == "ADD"]
     assert adds and all(offsets[op.outputs[0]] in [offsets[t] for t in op.inputs] for op in adds)
     own, ours = TFLM(data), TFLM(with_offline_plan(data, path, offsets))
-    assert own.head == ours.head == arena.bytes == 49_152  # at a convolution beside the shortcut
+    assert own.head == ours.head == arena.bytes == 49_152  # at a convolution parallel to the shortcut
     inputs = random_inputs(graph)
     assert own.run(*inputs)[0].tobytes() == ours.run(*inputs)[0].tobytes()
 

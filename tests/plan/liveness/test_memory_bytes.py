@@ -1,5 +1,5 @@
 """Networks run in an arena byte by byte at the places that a plan gives: every operator reads and leaves what it does
-when each tensor has memory of its own. Operators are stand-ins whose output depends on every byte that they read."""
+when each tensor has its own memory. Operators are stand-ins whose output depends on every byte that they read."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_hostile_names_stay_text() -> None:
 
 
 def replace_text(page: Page) -> Page:
-    """The page without the one address that a name brings, as text."""
+    """The page without the one address that a name contains, as text."""
     page.own = page.own.replace("https://example.org", "")
     return page
 

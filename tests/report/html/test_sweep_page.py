@@ -97,7 +97,7 @@ def test_effects_are_those_of_points_that_differ_in_one_input() -> None:
 
 
 def test_effects_of_a_latin_hypercube() -> None:
-    """No two points differ in one input alone; ranges of values stand for the values."""
+    """No two points differ in one input alone; ranges of values represent the values."""
     draw = Random(1)
     first, second = draw.sample(range(600), 600), draw.sample(range(600), 600)
     rows = [
@@ -227,7 +227,7 @@ def test_a_browser_draws_it(tmp_path: Path, width: int) -> None:
 
 @pytest.mark.parametrize("count", [2, 5, 40])
 def test_long_values_of_parallel_coordinates_do_not_reach_each_other(count: int) -> None:
-    """Beside an axis stand at most six letters, which fit between axes at 390 pixels; longer values stand on end."""
+    """An axis has at most six letters next to it, which fit between axes at 390 pixels; longer values are vertical."""
     values = [f"value {n:02d} of some length" for n in range(count)]
     frame = pandas.DataFrame([row("m", "x", value, 1, 10.0 + n) for n, value in enumerate(values)])
     figure = next(f for f in figures(frame) if "parallel" in str(f) or len(f["layout"].get("annotations", ())) > 4)

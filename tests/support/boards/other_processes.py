@@ -1,4 +1,4 @@
-"""Processes beside that of the tests: how they are started, which belong together, whether they have ended."""
+"""Processes other than that of the tests: how they are started, which belong together, whether they have ended."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def started(study: Path, output: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def finished_rows(output: Path) -> int:
-    """Whole rows in the journal beside ``output``."""
+    """Whole rows in the journal next to ``output``."""
     path = output.with_name(f"{output.name}.journal")
     return max(0, path.read_bytes().count(b"\n") - 1) if path.exists() else 0
 

@@ -1,4 +1,4 @@
-"""What single instructions decode to, one a line, written with the Armv7-M manual beside it.
+"""What single instructions decode to, one a line, written from the Armv7-M manual.
 
 ``OTHERS``: bytes | text | kind | registers read | written | accumulator, shifted operand, precision.
 ``MEMORY``: bytes | text | kind | read | written | of those read, the address | base updated | accesses, R or W with the

@@ -185,7 +185,7 @@ class SumM4(Sum):
 
 
 class SumM7(Sum):
-    """Branch prediction, the slot beside a branch, banks, unaligned loads, the store buffer."""
+    """Branch prediction, the slot next to a branch, banks, unaligned loads, the store buffer."""
 
     def __init__(self, pipeline: CortexM7, core: UnicornCore) -> None:
         super().__init__(pipeline, core)

@@ -189,7 +189,7 @@ def render(choices: Iterable[tuple[int, int]]) -> bytes:
 
 @dataclass(frozen=True)
 class Program:
-    """Code, where it stands, and the registers it starts with."""
+    """Code, its address, and the registers it starts with."""
 
     code: bytes
     address: int

@@ -30,7 +30,7 @@ class Opened:
         return float(found["TaskDuration"])
 
     def hover(self, x: float, y: float, plot: int = 0) -> str:
-        """What the pointer is told at a point of a plot, in parts of its area (0 is left and top); '' for nothing."""
+        """The tooltip at a point of a plot, in parts of its area (0 is left and top); '' for nothing."""
         box = self.area(plot)
         self.page.mouse.move(box["x"] + 1, box["y"] + 1)
         self.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=3)

@@ -21,7 +21,7 @@ LOADS = re.compile(
 
 @dataclass
 class Page(HTMLParser):
-    """``own`` is the page without plotly.js; ``figures`` are the plots, ``text`` what stands between the tags."""
+    """``own`` is the page without plotly.js; ``figures`` are the plots, ``text`` what is between the tags."""
 
     html: str
     figures: list[dict[str, Any]] = field(default_factory=list)

@@ -76,7 +76,7 @@ class Copied:
             self.ranges.append((span.address, span.end, source, task))
 
     def source(self, span: Span) -> tuple[int, set[int]] | None:
-        """Where all of ``span`` came from, contiguously, and the transfers that brought it; None if not copied."""
+        """Where all of ``span`` came from, contiguously, and the transfers that copied it; None if not copied."""
         found = sorted(r for r in self.ranges if r[0] < span.end and span.address < r[1])
         if not found:
             return None

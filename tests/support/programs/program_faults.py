@@ -72,7 +72,7 @@ def _instead(task: Task, edge: int, others: list[int]) -> Task:
 
 
 def _maintains(program: Program, task: Maintain) -> Right:
-    """A clean's transfer is named; an invalidate's transfer and a call that reads what it brought."""
+    """A clean's transfer is named; an invalidate's transfer and a call that reads what it copied."""
     tasks = {t.id: t for t in program.tasks}
     rules = CLEANED if task.action == "clean" else STALE
 

@@ -34,7 +34,7 @@ def move(number: int, operator: int, source: int, target: int, size: int = LINE)
 
 
 class Probe:
-    """Calls 10 and 30 with transfer 20, from SDRAM to RAM unless told otherwise, between them."""
+    """Calls 10 and 30 with transfer 20, from SDRAM to RAM by default, between them."""
 
     def __init__(self, transfer: Transfer | None = None, inputs: tuple[Span, ...] = ()) -> None:
         self.machine = load_machine(BOARD)

@@ -24,7 +24,7 @@ from micro_runs import Bench, Measured
 
 CORES = ("cortex-m4", "cortex-m7")
 FITTED = ("cmsis-gcc12", "cmsis-nano-gcc12", "reference-gcc12")
-NEW = 1000  # seeds from here on give shapes that nothing was fitted to
+NEW = 1000  # seeds from here on give shapes not used in any fit
 INT8 = [
     ("CONV_2D", M.pointwise), ("CONV_2D", M.columns), ("CONV_2D", M.dilated), ("DEPTHWISE_CONV_2D", M.depthwise_3x3),
     ("DEPTHWISE_CONV_2D", M.depthwise_columns), ("DEPTHWISE_CONV_2D", M.depthwise_plain),
@@ -57,7 +57,7 @@ def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
         for seed in range(NEW, NEW + 3):
             one = measured(bench, case, seed)
             for area in ("input0", "input1", "filter", "bias", "output", "scratch"):
-                if one.kind != "cmsis_add-broadcast":  # its rows are not told apart
+                if one.kind != "cmsis_add-broadcast":  # its rows are not distinguished
                     assert one.played[area] == one.accesses[area], (one.kind, area, seed)
 
 
