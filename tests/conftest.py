@@ -1,19 +1,50 @@
-"""What holds for every test: byte code is kept, and processor time is measured."""
+"""What holds for every test: which ones are exhaustive, how many processes run them, their processor time."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+from tests.support.exhaustive import exhaustive
 
 # tests start some hundred interpreters: each would compile the package anew
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# the same examples in every run; `--hypothesis-profile default` looks for new ones
+settings.register_profile("repeatable", derandomize=True, database=None)
+settings.load_profile("repeatable")
+
+COMPILED = "import mcusim.cpu.emulator, mcusim.engine.execute, mcusim.engine.emulated_core"
 _START = pytest.StashKey[float]()
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A worker for each core; none where some tests are named: those run sooner than workers start."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
+    return 0 if named else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Native code is compiled once, before workers would each do it; a test that is named by its id runs."""
+    if config.getoption("numprocesses", None) and not config.option.collectonly:
+        subprocess.run([sys.executable, "-c", COMPILED], cwd=config.rootpath, check=False)
+    if any("::" in argument for argument in config.args) and config.option.markexpr == "not exhaustive":
+        config.option.markexpr = ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    names = exhaustive()
+    for item in items:
+        if item.nodeid in names or item.nodeid.partition("[")[0] in names:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 def _processor_seconds() -> float:

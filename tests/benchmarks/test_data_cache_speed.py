@@ -50,7 +50,6 @@ def ready(program: Program, graph: Graph, setting: Setting, monkeypatch: pytest.
         return EmulatedCore(program, load_machine(BOARD), graph, load_set(KERNELS), random_inputs(graph), options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["external", "tinyops"])
 def test_a_cache_that_holds_data_costs_little(policy: str, benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, machine, kernels = load_model(SMALL), load_machine(BOARD), load_set(KERNELS)

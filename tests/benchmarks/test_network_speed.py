@@ -65,7 +65,6 @@ def test_emulated_network_against_bare_unicorn(benchmark: Any) -> None:
     assert min(emulated) < 20 * min(alone)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["internal", "tinyops"])
 def test_cost_is_linear_in_macs(policy: str) -> None:
     """With about twice the MACs, one takes 0.7 to 1.4 times as long; the first runs of new code are in it."""
@@ -77,7 +76,6 @@ def test_cost_is_linear_in_macs(policy: str) -> None:
     assert 0.7 < per_mac[1] / per_mac[0] < 1.4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vww_96_int8", "mnasnet-w1.00-r096"])
 def test_networks_of_the_table(name: str, benchmark: Any) -> None:
     """Emulated end to end: planned, loaded and run."""

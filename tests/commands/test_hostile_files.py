@@ -24,7 +24,6 @@ def _compiled() -> None:
     assert main(["run", "ds-cnn", "--machine", "stm32f746g-disco", "--policy", "tinyops"]) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_corrupted_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / name
@@ -58,7 +57,6 @@ def test_corrupted_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert 2 in statuses
 
 
-@pytest.mark.slow
 def test_corrupted_inputs_within_a_memory_limit(tmp_path: Path) -> None:
     """Ten variants in processes of their own that may not have more than 1 GiB."""
     original = shared_model(MODELS[0]).read_bytes()

@@ -13,7 +13,6 @@ import mcusim
 from tests.support.paths import REPOSITORY
 
 
-@pytest.mark.slow
 def test_output_blocks_are_current() -> None:
     script = REPOSITORY / "scripts" / "readme"
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)

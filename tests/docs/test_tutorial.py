@@ -23,7 +23,6 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
 def test_its_code_runs_and_prints_what_stands_there() -> None:
     done = run("--check")
     assert done.returncode == 0, done.stderr

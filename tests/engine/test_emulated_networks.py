@@ -28,7 +28,7 @@ from tests.support.kernels.emulated_networks import (
     same_everywhere,
     tflm_outputs,
 )
-from tests.support.programs.plans import DISCOS, FILES, SWIFTNET
+from tests.support.programs.plans import DISCOS, FILES
 
 SEEDS = 10
 CONFIGURATION = (F746, "tinyops")  # that of the ten inputs
@@ -36,15 +36,13 @@ QUICK = (CONFIGURATION, (F469, "internal"))
 
 
 def cases() -> list[Any]:
-    """One input under each policy on each board, ten under one of them; what is not quick is slow."""
+    """One input under each policy on each board, SEEDS under one of them."""
     found = []
     for name in NETWORKS:
         places = {(INSTEAD.get((name, board, policy), board), policy): 0 for board in DISCOS for policy in POLICIES}
         runs = [(*place, 0) for place in places] + [(*CONFIGURATION, seed) for seed in range(1, SEEDS)]
         for board, policy, seed in runs:
-            quick = name != SWIFTNET and seed == 0 and (board, policy) in QUICK
-            marks = () if quick else pytest.mark.slow
-            found.append(pytest.param(name, board, policy, seed, marks=marks, id=f"{name}-{board}-{policy}-{seed}"))
+            found.append(pytest.param(name, board, policy, seed, id=f"{name}-{board}-{policy}-{seed}"))
     return found
 
 
@@ -60,7 +58,6 @@ def test_what_runs_on_another_board_does_not_fit(name: str, board: str, policy: 
     assert "does not fit" in str(result.does_not_fit)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_plain_kernels_give_them_too(name: str) -> None:
     same_everywhere(name, F469, "internal", 0, "reference")

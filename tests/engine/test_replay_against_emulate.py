@@ -62,7 +62,6 @@ def runs() -> Iterable[tuple[str, str, str]]:
                 yield name, INSTEAD.get((name, board, policy), board), policy
 
 
-@pytest.mark.slow
 def test_every_network_replays_as_it_emulates() -> None:
     """All networks whose outputs are compared with LiteRT's, on both boards under three policies."""
     found: Differences = {}
@@ -72,7 +71,6 @@ def test_every_network_replays_as_it_emulates() -> None:
     hold_floors(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["reference", "cmsis-nano"])
 @pytest.mark.parametrize("board", DISCOS)
 def test_the_other_sets_too(board: str, kernels: str) -> None:

@@ -48,7 +48,6 @@ def test_bytes_do_not_depend_on_the_place(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
 def test_the_sets_that_ship_are_built_by_default(tmp_path: Path) -> None:
     assert main(["kernels", "build", "--out", str(tmp_path / "out")]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == set_names()

@@ -212,9 +212,9 @@ def test_key_lines_refuse_nesting_and_take_linear_time() -> None:
         with pytest.raises(TooDeepError):
             key_lines(text)
     for text in ('"""' * 300_000, '\\"""' * 200_000, "'" * 20, "[[a]]\n" * 100_000, "a=" * 200_000):
-        start = time.perf_counter()
+        start = time.process_time()
         key_lines(text)
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
 
 
 # Corrupted files
@@ -262,7 +262,7 @@ def test_200_corrupted_files_load_or_fail_cleanly(tmp_path: Path) -> None:
     dice = random.Random(746)
     path = tmp_path / "corrupted.toml"
     refused = 0
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(200):
         path.write_bytes(corrupted(shipped(), dice))
         try:
@@ -274,4 +274,4 @@ def test_200_corrupted_files_load_or_fail_cleanly(tmp_path: Path) -> None:
         else:
             assert machine.core.clock > 0 and machine.memory
     assert refused > 100
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

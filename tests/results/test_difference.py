@@ -87,7 +87,6 @@ def test_overlays_trade_waits_for_the_memory_for_waits_for_the_dma() -> None:
     assert least.region == "sdram" and least.seconds < 0 and dma and all(p.seconds > 0 for p in dma)
 
 
-@pytest.mark.slow
 def test_emulated_runs_are_explained_too() -> None:
     a, b = (ran("figure-1", F746, policy, fidelity="emulate") for policy in ("tinyops", "external"))
     parts = explain(a, b)

@@ -72,7 +72,6 @@ def test_a_key_that_is_set_to_what_it_is_changes_nothing(frame: pd.DataFrame) ->
     assert all("not stm32f746g-disco as it ships" in text for text in frame["confidence"][1:4])
 
 
-@pytest.mark.slow
 def test_the_same_bytes_whatever_the_number_of_processes(tmp_path: Path, frame: pd.DataFrame) -> None:
     study = write(tmp_path, SMALL)
     found = []
@@ -192,7 +191,6 @@ def test_points_that_share_a_run_go_to_one_process(tmp_path: Path) -> None:
     assert [len(batch) for batch in batches(work, many)] == [200, 200, 100]
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_costs_its_point_alone(tmp_path: Path) -> None:
     """A point that ends its process as soon as it is there, twice."""
     study = read_study(write(tmp_path, SMALL))
@@ -212,7 +210,6 @@ class Deadly:
         return os._exit, (1,)
 
 
-@pytest.mark.slow
 def test_processes_that_cannot_start_are_no_rows(tmp_path: Path) -> None:
     study = read_study(write(tmp_path, SMALL))
     chosen: Any = points(study)

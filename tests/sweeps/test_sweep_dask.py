@@ -39,7 +39,6 @@ def pids(found: Any) -> list[int]:
         return sorted(client.run(os.getpid).values())
 
 
-@pytest.mark.slow
 def test_the_same_file_though_a_worker_is_killed(tmp_path: Path, workers: Any) -> None:
     study = write(tmp_path, SHORTER)
     sweep(study, tmp_path / "alone.parquet", jobs=1)
@@ -62,7 +61,6 @@ def test_the_same_file_though_a_worker_is_killed(tmp_path: Path, workers: Any) -
     assert again.read_bytes() == output.read_bytes()
 
 
-@pytest.mark.slow
 def test_a_cluster_that_goes_away(tmp_path: Path, workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
     monkeypatch.setattr(cluster, "PATIENCE", 1)

@@ -40,7 +40,6 @@ def resumed(study: Path, output: Path) -> tuple[int, int]:
     return done[0][0], before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_killed_at_a_random_moment(tmp_path: Path, undisturbed: bytes, jobs: str) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
@@ -58,7 +57,6 @@ def test_killed_at_a_random_moment(tmp_path: Path, undisturbed: bytes, jobs: str
     assert names(tmp_path) == ["out.parquet", "study.toml"]
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     process = started(study, output, "-j", "2")
@@ -71,7 +69,6 @@ def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     assert output.read_bytes() == undisturbed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c(tmp_path: Path, jobs: str) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
@@ -100,7 +97,6 @@ def limited(size: int, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.slow
 def test_no_room(tmp_path: Path) -> None:
     study, output = write(tmp_path, SMALL), tmp_path / "out.parquet"
     sweep(study, tmp_path / "whole.parquet", jobs=1)

@@ -7,8 +7,6 @@ import sys
 from time import process_time
 from typing import Any
 
-import pytest
-
 from mcusim.sweeps.point import forget, perform
 from mcusim.sweeps.points import points
 from mcusim.sweeps.study_file import study_of
@@ -17,7 +15,6 @@ from mcusim.sweeps.sweep import prepared
 PACE = 0.2  # seconds of the processor a point: twice what is asked for, for a computer that has other work
 
 
-@pytest.mark.slow
 def test_ten_points_a_second_and_core() -> None:
     """Points of the network that the pace is promised for, under each policy, none of which shares its run."""
     text: dict[str, Any] = {
@@ -60,7 +57,6 @@ print(resident() - before)
 """
 
 
-@pytest.mark.slow
 def test_a_process_does_not_grow() -> None:
     done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=120)
     assert int(done.stdout) < 4 << 20  # of some 200 MiB

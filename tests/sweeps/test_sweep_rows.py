@@ -185,7 +185,6 @@ def possible(machine: Machine, key: str, value: object) -> bool:
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_any_keys_of_any_board(seed: int) -> None:
     """Two or three keys at random, each as the board has it and otherwise."""

@@ -108,7 +108,6 @@ def possible(machine: Machine, key: str, value: object) -> bool:
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = load_machine("stm32f746g-disco")

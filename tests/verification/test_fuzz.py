@@ -41,7 +41,6 @@ def test_every_seed_gives_the_same_outputs(machine: str) -> None:
     assert outcomes == [SeedOutcome(seed) for seed in range(1, 6)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", ["ds-cnn", "vww_96_int8", "kws_ref_model"])
 def test_two_hundred_seeds_give_the_same_outputs(name: str, machine: str) -> None:

@@ -61,7 +61,7 @@ def without_maintenance(program: Program) -> Program:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["ds-cnn", pytest.param("vww_96_int8", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["ds-cnn", "vww_96_int8"])
 def test_planned_programs_are_clean(name: str, kind: str) -> None:
     result = verified(planned(kind, name), machine(kind), name)
     assert result.wrong == []

@@ -84,7 +84,7 @@ def test_a_long_run_shows_how_far_it_is(most: list[str], shown: str, tmp_path: P
     """On a terminal, and gone at the end; the program here runs until it is interrupted or its limit is reached."""
     path = write_elf(tmp_path / "long.elf", bytes.fromhex("00bffde7"), 0x0800_0100)  # nop; b back
     code = (
-        "import sys; from mcusim.commands import emulate, progress; from mcusim.commands.app import main\n"
+        "import sys; from mcusim.commands.shared import progress; from mcusim.commands.app import main\n"
         "progress.QUICK = 0\n"
         "step = progress.Counter.step\n"
         "def once(self, count, seconds):\n"
@@ -123,7 +123,7 @@ def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_pat
     # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: nop; b 1b; nop; byte
     path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 02a1 abbe 00bf fde7 00bf 2e000000"), 0x0800_0100)
     code = (
-        "import sys; from mcusim.commands import progress; from mcusim.commands.app import main\n"
+        "import sys; from mcusim.commands.shared import progress; from mcusim.commands.app import main\n"
         "progress.QUICK = 0\n"
         "sys.exit(main(sys.argv[1:]))"
     )

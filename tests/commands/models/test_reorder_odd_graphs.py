@@ -177,7 +177,7 @@ def as_file(network: Graph, path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("count", [270, pytest.param(560, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [270, 560])
 def test_a_large_cell_network_is_proven(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = as_file(cell_network(count, 1), tmp_path / "cells.tflite"), tmp_path / "out.tflite"
     assert main(["reorder", path, "-o", str(out)]) == 0
@@ -191,5 +191,5 @@ def test_out_of_time_the_gap_is_printed(tmp_path: Path, capsys: pytest.CaptureFi
     path, out = as_file(wide_network(300, 30, 0), tmp_path / "wide.tflite"), tmp_path / "out.tflite"
     assert main(["reorder", path, "-o", str(out), "--seconds", "1"]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"no order needs less than [\d,]+ B: a gap of \d+\.\d% \(1\.\d\d s\)", shown)
+    assert re.search(r"no order needs less than [\d,]+ B: a gap of \d+\.\d% \(\d+\.\d\d s\)", shown)
     assert max(usage_bytes(load_model(out, True))) < max(usage_bytes(load_model(path, True)))

@@ -112,7 +112,6 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
     assert "Traceback" not in _until(master, None) and process.wait(timeout=30) == 130
 
 
-@pytest.mark.slow
 def test_a_lab_is_left_and_gone_on_with(tmp_path: Path) -> None:
     """After Ctrl-C in the middle, and after q, the same command shows all so far again and asks for the next."""
     kept, options = tmp_path / "kept.txt", ["lab", "overlap", "--save", str(tmp_path / "kept.txt")]

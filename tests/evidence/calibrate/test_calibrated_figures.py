@@ -56,7 +56,6 @@ def test_the_rows_are_published_ones_that_validate_nothing(script: ModuleType) -
     assert {key[3] for key in published - used} == {"latency", "energy", "arena"}
 
 
-@pytest.mark.slow
 def test_the_shipped_figures_are_the_fitted_ones(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

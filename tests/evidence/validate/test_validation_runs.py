@@ -39,7 +39,6 @@ def found(cache: Path) -> Validation:
     return validate(models=shared_models(), jobs=2)
 
 
-@pytest.mark.slow
 def test_the_figures_that_ship_are_those_of_the_runs(found: Validation) -> None:
     """Of every model that is here. A change of these is one of the model: look at it, then run
     scripts/evidence/validation.
@@ -53,7 +52,6 @@ def test_the_figures_that_ship_are_those_of_the_runs(found: Validation) -> None:
         assert row.reason is None or not row.run or "models" in row.reason or "another file" in row.reason, row
 
 
-@pytest.mark.slow
 def test_a_second_time_takes_seconds_and_runs_nothing(
     found: Validation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

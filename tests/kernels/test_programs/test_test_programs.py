@@ -138,7 +138,6 @@ def check_build(folder: Path, **environment: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
 
 
-@pytest.mark.slow
 @needs_sources
 @needs_compiler
 def test_rebuild_elsewhere_gives_the_same_bytes_and_a_difference_is_named(tmp_path: Path) -> None:

@@ -255,12 +255,12 @@ def test_damaged_files_give_an_error_or_a_file(name: str) -> None:
     path = shared_model(f"{name}.tflite")
     data, offsets = path.read_bytes(), planned(load_model(path))[1]
     data = with_offline_plan(data, path, offsets)
-    rng, messages, start = random.Random(7), [], time.perf_counter()
+    rng, messages, start = random.Random(7), [], time.process_time()
     for seed in range(120):
         broken = bytearray(data)
         CORRUPTIONS[seed % len(CORRUPTIONS)](broken, rng)
         messages.append(patched(bytes(broken), offsets))
-    assert len([m for m in messages if m]) > 30 and time.perf_counter() - start < 20
+    assert len([m for m in messages if m]) > 30 and time.process_time() - start < 20
     assert all(not m or (m.startswith("damaged: ") and len(m) < 500) for m in messages)
 
 

@@ -89,9 +89,9 @@ def test_no_blocks() -> None:
 def test_six_hundred_tensors_are_planned_fast() -> None:
     chance = random.Random(1)
     blocks = [ArenaBlock(chance.randrange(1, 90_000), i, i + chance.choice((1, 1, 1, 2, 5, 30))) for i in range(600)]
-    start = time.perf_counter()
+    start = time.process_time()
     arena = plan_arena(blocks)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert_sound(blocks, arena, 16)
 
 

@@ -74,7 +74,7 @@ def test_large_cell_networks_are_ordered_in_seconds(count: int) -> None:
         assert found.optimal
 
 
-@pytest.mark.parametrize(("cells", "operators"), [(7, 302), pytest.param(13, 560, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("cells", "operators"), [(7, 302), (13, 560)])
 def test_nasnet_has_a_proven_order(cells: int, operators: int) -> None:
     graph = nasnet(cells)
     found = optimal_order(graph, 60)
@@ -92,9 +92,9 @@ def test_no_time_gives_the_best_so_far_and_a_bound() -> None:
 @pytest.mark.parametrize(("count", "width"), [(100, 10), (300, 30), (3000, 30), (5_000, 2_500)])
 def test_the_time_is_kept_where_the_search_cannot_end(count: int, width: int) -> None:
     graph = wide_network(count, width, 0)
-    started = time.monotonic()
+    started = time.process_time()
     found = optimal_order(graph, 1)
-    assert time.monotonic() - started < 4  # 1 s and what a busy machine adds
+    assert time.process_time() - started < 4  # 1 s and what a busy machine adds
     assert 0 < found.bound < found.peak <= peak_bytes(graph)
     assert max(usage_by_walk(graph, found.order)) == found.peak
 

@@ -88,6 +88,6 @@ def test_a_view_lives_as_long_as_what_it_shows() -> None:
 
 
 @pytest.mark.parametrize("accounting", COUNTED)
-@pytest.mark.parametrize("count", [270, pytest.param(560, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [270, 560])
 def test_large_cell_networks(count: int, accounting: Accounting) -> None:
     assert least(cell_network(count, 1), accounting).optimal

@@ -144,7 +144,7 @@ def test_arena_beside_table_2(name: str) -> None:
 def test_plans_are_fast_and_always_the_same(policy: str) -> None:
     name = "proxyless-w0.25-r160" if policy == "internal" else "mnasnet-w1.00-r128"
     graph, kernels, machine = model(name), load_profile("cmsis-2021-gcc9"), board("stm32f746g-disco")
-    start = time.perf_counter()
+    start = time.process_time()
     first = plan(graph, machine, policy, kernels)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert list(program_lines(first)) == list(program_lines(plan(graph, machine, policy, kernels)))

@@ -158,7 +158,6 @@ def deep(monkeypatch: pytest.MonkeyPatch) -> Graph:
     return load_model("deep-w0.50-r128")
 
 
-@pytest.mark.slow
 def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = simulate(deep(monkeypatch), F746, "tinyops", sram_budget="45 KiB")
     assert result.run is not None and len(result.run.operators) >= 170 and len(result.run.events) > 2000

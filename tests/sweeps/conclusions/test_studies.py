@@ -35,7 +35,6 @@ def test_ten_studies_ship_and_each_has_conclusions() -> None:
         assert study.title and "?" in study.question
 
 
-@pytest.mark.slow
 def test_all_run_by_one_command_and_all_they_conclude_holds(tmp_path: Path) -> None:
     script = REPOSITORY / "scripts" / "benchmarks" / "studies"
     done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False)

@@ -46,7 +46,6 @@ def test_planned_programs_are_right(name: str, machine: str, policy: str) -> Non
     clean(name, machine, policy)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", [*ZOO, *FILES, SWIFTNET])
@@ -179,7 +178,6 @@ def test_a_malformed_program_stays_an_error() -> None:
         prove(spoiled({6: replace(sample(6), lane="dma2.s9")}), board(F746))  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 def test_forty_thousand_tasks_take_seconds() -> None:
     machine = load_machine(F746, {"dma.dma2.max_units": "16"})
     program = plan(model("vww_96_int8"), machine, "tinyops", load_profile("cmsis-2021-gcc9"), PlanOptions())
@@ -208,7 +206,6 @@ def test_a_dirty_line_under_a_transfer() -> None:
     assert (15, 16) in {f.tasks for f in found(program)["dirty-target"]}
 
 
-@pytest.mark.slow
 def test_a_program_in_very_many_pieces_is_refused_in_time() -> None:
     """A thousand times one byte, read whole by thousands of calls."""
     program = read_program(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")

@@ -45,7 +45,6 @@ def test_harmful_faults_are_diagnosed(machine: str) -> None:
     assert not missed
 
 
-@pytest.mark.slow
 def test_harmful_faults_in_six_networks_are_diagnosed() -> None:
     harmful, missed = 0, []
     for number, (name, machine) in enumerate((n, m) for n in SLOW for m in DISCOS):

@@ -89,7 +89,6 @@ def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
     assert found == [outputs(run("ds-cnn", F746, program("ds-cnn", F746), None))] * len(WARM)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["tinyops", "external", "internal"])
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", ["figure-1", "cifar10-arm", "vww_96_int8", "mobilenet-v1-w0.25-r096", "kws_ref_model"])
@@ -136,7 +135,6 @@ def test_faults_that_change_an_output_are_diagnosed() -> None:
     assert tally.differ >= 8 and tally.both >= 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize(("name", "count"), [("ds-cnn", 30), ("figure-1", 40), ("mobilenet-v1-w0.25-r096", 12)])
 def test_faults_in_networks_that_change_an_output_are_diagnosed(name: str, count: int, machine: str) -> None:
