@@ -1,4 +1,5 @@
-"""A program and its model as the emulated core finds them: what memory holds before it starts, each call's operands.
+"""A program and its model as the emulated core finds them: the contents of memory before it starts, each call's
+operands.
 
 The program's header says where everything is at home: buffers ``tensor7``, ``multiplier3``, ``shift3``, ``node3`` (the
 parameters of operator 3). Not modelled: programs of several models.

@@ -1,7 +1,7 @@
 """Memory and data cache as an inference finds them that is not the first: old bytes, and an input just written.
 
 The application has written the inputs through the data cache, so that some of their lines are dirty and not in memory
-yet; other lines hold old bytes of buffers that the DMA is about to fill. How many of each is drawn from a seed.
+yet; other lines contain old bytes of buffers that the DMA is about to fill. How many of each is drawn from a seed.
 
 Not modelled: lines of other data of the application, an instruction cache that is warm.
 """

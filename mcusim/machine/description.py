@@ -278,7 +278,7 @@ class Machine:
     def replace(self, key: str, value: object) -> Machine:
         """This machine with the dotted ``key`` changed, read and checked again like a file.
 
-        ``value`` is what the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``). Keys that the
+        ``value`` is what the file would have or its text as typed (``"30 ns"``, ``"5"``, ``"true"``). Keys that the
         file leaves to a default follow (``bus.clock`` follows ``core.clock``). Raises MachineError.
         """
         changed: Machine = self._replace(self, key, value)

@@ -67,7 +67,7 @@ class Default:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key. ``typed`` turns a command line's text into the value the file would hold."""
+    """One key. ``typed`` turns a command line's text into the value the file would have."""
 
     parse: Parser
     default: Default | None = None

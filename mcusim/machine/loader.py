@@ -21,7 +21,7 @@ _TEXTS = ("name", "title")
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
     """A shipped machine by name or a machine file by path, with ``overrides`` (dotted key -> value) applied.
 
-    An override is the value the file would hold or its text as typed (``"30 ns"``, ``"5"``, ``"true"``), and passes
+    An override is the value the file would have or its text as typed (``"30 ns"``, ``"5"``, ``"true"``), and passes
     the same checks. Raises MachineError naming file, line, key, value and the rule that is broken.
 
     Not modelled: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),

@@ -1,4 +1,4 @@
-"""What must hold between the parts of a graph: indices, arity, types, shapes, order."""
+"""Checks of a graph: indices, arity, types, shapes, order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``mcusim inspect`` shows of a model, as plain data."""
+"""A model as plain data, for ``mcusim inspect``."""
 
 from __future__ import annotations
 

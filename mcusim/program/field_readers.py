@@ -89,13 +89,13 @@ def items(value: object, what: str) -> list[Any]:
 
 
 def text(value: object, what: str) -> str:
-    """A string of at most 4096 characters that UTF-8 can hold."""
+    """A string of at most 4096 characters that UTF-8 can encode."""
     if not isinstance(value, str):
         raise FieldError(f"{what} must be a string, found {quoted(value)}")
     if len(value) > TEXT:
         raise FieldError(f"{what} is longer than {TEXT} characters")
     if any("\ud800" <= c <= "\udfff" for c in value):
-        raise FieldError(f"{what} has a lone surrogate, which UTF-8 cannot hold")
+        raise FieldError(f"{what} has a lone surrogate, which UTF-8 cannot encode")
     return value
 
 

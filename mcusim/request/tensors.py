@@ -81,7 +81,7 @@ def _load(path: Path, tensor: Tensor) -> Array:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UsageError(f"input {path}: cannot be read as .npy: {reason[:200]}") from None
     if not isinstance(values, np.ndarray):
-        raise UsageError(f"input {path}: holds several arrays; give one .npy for each input")
+        raise UsageError(f"input {path}: has several arrays; give one .npy for each input")
     return values
 
 

@@ -104,7 +104,7 @@ class MemoryPlan:
 
     @property
     def changed(self) -> bool:
-        """Is ``after`` another picture than ``before``."""
+        """Whether ``after`` differs from ``before``."""
         return self.before.timeline != self.after.timeline
 
     @property

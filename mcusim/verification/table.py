@@ -1,4 +1,4 @@
-"""What ``mcusim verify`` prints."""
+"""The table that ``mcusim verify`` prints."""
 
 from __future__ import annotations
 
@@ -116,5 +116,5 @@ def _seen(one: Observation) -> str:
 
 
 def _plain(line: str) -> str:
-    """Names from a file may hold anything; a terminal gets what it can print."""
+    """Names from a file may contain anything; a terminal gets what it can print."""
     return "".join(c if c.isprintable() else "?" for c in line)

@@ -32,7 +32,7 @@ def test_one_call_rewrites_code_behind_itself(isa: str) -> None:
 
 
 @both
-def test_stores_beside_code_in_ram_decode_nothing_again(isa: str) -> None:
+def test_stores_next_to_code_in_ram_decode_nothing_again(isa: str) -> None:
     """Two functions in RAM, and data between them and in the same 64 bytes: each block is decoded once."""
     board = Board(isa)
     caller, other = RAM + 0x1000, RAM + 0x3000

@@ -88,7 +88,7 @@ def test_operators_after_their_producers() -> None:
         replay(replace(program, tasks=(second, first, *rest)), load_machine(F469), "emulate", model=graph)
 
 
-def test_another_model_of_the_same_name_is_told_by_its_contents() -> None:
+def test_another_model_of_the_same_name_is_recognised_by_its_contents() -> None:
     graph, program = adding()
     other = replace(graph, sha256="0" * 64)
     with pytest.raises(ProgramError, match=r"another model \(small, sha256 -\.\.\.\) than small \(sha256 00000000"):

@@ -70,7 +70,7 @@ def test_without_a_cache_a_read_waits_as_long_whichever_operand_it_is_for() -> N
     assert set(found) <= OPERANDS and 0.3 < found["input0"] / found["filter"] < 1.7
 
 
-def test_waiting_for_the_dma_names_what_it_brings() -> None:
+def test_waiting_for_the_dma_names_what_it_copies() -> None:
     run = run_of("ds-cnn", F746, "tinyops", overlay="input")
     waits = [wait for wait in run.waits if wait.cause == "dma_wait"]
     assert waits and {(wait.region, wait.role) for wait in waits} == {("sdram", "input")}

@@ -84,7 +84,7 @@ def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Ju
             assert question.answer.text in verdicts[-1].says
 
 
-def test_who_predicts_what_comes_and_answers_right(lab: Lab, judge: Judge) -> None:
+def test_right_predictions_and_answers(lab: Lab, judge: Judge) -> None:
     known = {s.id: str(judge.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
     known |= {question.id: right_answer(question, judge) for question in lab.questions}
     made, said = session(lab, known.__getitem__)
@@ -96,7 +96,7 @@ def test_who_predicts_what_comes_and_answers_right(lab: Lab, judge: Judge) -> No
     assert made.lab.after.split("`")[1] in said and max(map(len, said.splitlines())) < 130
 
 
-def test_who_is_always_wrong_gets_to_the_end(lab: Lab) -> None:
+def test_wrong_answers_reach_the_end_too(lab: Lab) -> None:
     def wrong(id: str) -> Iterator[str]:
         yield from ("", "what?", "?", "t")
         yield from cycle("4321")
@@ -194,7 +194,7 @@ def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:
     assert sum(line.split() == ["single746", "double746"] for line in lines) == 1
 
 
-def test_no_question_asks_for_what_has_just_been_told(lab: Lab) -> None:
+def test_no_question_asks_for_what_was_just_shown(lab: Lab) -> None:
     told: set[str] = set()
     for step in lab.steps:
         if isinstance(step, Compare):

@@ -72,7 +72,7 @@ def test_litert_computes_what_the_graph_says(name: str) -> None:
         assert error.max() <= 1 and error.mean() < 0.1, f"{op.index} {op.type}: {error.max()}, {error.mean()}"
 
 
-def test_a_wrong_quantized_dimension_is_mended(tmp_path: Path) -> None:
+def test_a_wrong_quantized_dimension_is_corrected(tmp_path: Path) -> None:
     """LiteRT refuses the file that ships with TFLM: its biases name axis 3. Written again it runs."""
     graph = load_model(shared_model("person_detect.tflite"))
     (scores,) = LiteRT(assert_round_trip(graph, tmp_path)).run(*random_inputs(graph, 3))
@@ -86,7 +86,7 @@ def test_a_wrong_quantized_dimension_is_mended(tmp_path: Path) -> None:
         "hello_world_int8.tflite", "swiftnet_vwwc19_uint8.tflite",
     ],
 )  # fmt: skip
-def test_real_models_written_anew_compute_the_same(name: str, tmp_path: Path) -> None:
+def test_real_models_written_again_compute_the_same(name: str, tmp_path: Path) -> None:
     path = shared_model(name)
     graph = load_model(path)
     data = assert_round_trip(graph, tmp_path)

@@ -28,7 +28,7 @@ def run_of(result: Result) -> Run:
 
 
 @given(runs())
-def test_the_core_is_told_without_a_gap(run: Run) -> None:
+def test_the_cores_time_has_no_gap(run: Run) -> None:
     segments = core_segments(run)
     assert [s.start for s in segments] == [0, *(s.end for s in segments[:-1])][: len(segments)]
     assert sum(s.end - s.start for s in segments) == run.cycles

@@ -33,7 +33,7 @@ SAME_SCALE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "RESHAPE")
 
 @dataclass(frozen=True)
 class ValueRange:
-    """Real values a tensor must hold: 0 to ``high``, or -``high`` to ``high`` when ``signed``."""
+    """Real values a tensor must represent: 0 to ``high``, or -``high`` to ``high`` when ``signed``."""
 
     high: float
     signed: bool

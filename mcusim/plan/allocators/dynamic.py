@@ -58,7 +58,7 @@ def dynamic(blocks: Sequence[ArenaBlock], align: int = 16) -> Moves:
     The rule, step by step:
 
     1. Before step ``s`` every block with ``first == s`` is placed, in the order given, into the first gap between live
-       blocks that holds its aligned size. Rule 3 left no gap, so that is after the last live block.
+       blocks that fits its aligned size. Rule 3 left no gap, so that is after the last live block.
     2. After step ``s`` every block with ``last == s`` is freed.
     3. Then each block still alive, by rising offset, moves down to the end of the one before it (the first to 0). Order
        of addresses is kept, so no move touches a block that has not moved yet. A block already there is not copied; a

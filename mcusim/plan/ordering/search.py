@@ -5,9 +5,9 @@ tensors take that place), so each set is visited once, with the least peak by wh
 frees at least what it makes, and runs within the peak reached so far, is run at once: running it later could not make
 anything smaller. Parts that every order runs one after the other are searched one by one.
 
-Both hold where results take the place of what dies and where weights are streamed: what an operator adds depends on the
-set as well, and never grows with it. The time limit holds in every phase. Past the limit of memory the exact search
-ends, its bound is kept, and wider beams follow. Not modelled: operators that run twice.
+Both are true where results take the place of what dies and where weights are streamed: what an operator adds depends on
+the set as well, and never grows with it. The time limit applies in every phase. Past the limit of memory the exact
+search ends, its bound is kept, and wider beams follow. Not modelled: operators that run twice.
 """
 
 from __future__ import annotations

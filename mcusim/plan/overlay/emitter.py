@@ -44,7 +44,7 @@ def line_bytes(machine: Machine) -> int:
 
 
 def cached_parts(machine: Machine, span: Span) -> Iterator[Span]:
-    """The parts of ``span`` that the data cache may hold, rounded outwards to whole lines; one per region."""
+    """The parts of ``span`` that the data cache may contain, rounded outwards to whole lines; one per region."""
     line = line_bytes(machine)
     if not line:
         return
@@ -92,7 +92,7 @@ class Emitter:
         return HeldOperand(buffer.buffer, buffer.span, tuple(done))
 
     def clean(self, operator: int, tile: int, span: Span) -> list[int]:
-        """Write back what the data cache may hold of ``span``; nothing on a machine without one."""
+        """Write back what the data cache may contain of ``span``; nothing on a machine without one."""
         return [self._maintain(operator, tile, "clean", part, ()) for part in cached_parts(self.machine, span)]
 
     def invalidate(self, operator: int, tile: int, held: HeldOperand) -> None:

@@ -1,4 +1,4 @@
-"""The pictures of ``mcusim compare``: runs of each model side by side, and what makes them differ."""
+"""The page of ``mcusim compare``: runs of each model side by side, and what makes them differ."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Do the core, through its data cache, and the DMA, past it, see each other's bytes?
+"""Cache coherency: the core, through its data cache, and the DMA, past it, must see each other's bytes.
 
-Where a line may be dirty it may be written back at any moment, and where it may be held it may be old: no replacement
+Where a line may be dirty it may be written back at any moment, and where it may be cached it may be old: no replacement
 is assumed. The core's own tasks are one lane and in order. Not modelled: the instruction cache, and lines that the core
 reads ahead of any task that needs them after an invalidate.
 """

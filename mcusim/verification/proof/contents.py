@@ -1,6 +1,6 @@
-"""Does every operand of a kernel call hold the data that its operator and tile need?
+"""Rule wrong-data: every operand of a kernel call must have the data that its operator and tile need.
 
-What a copied operand holds is followed back to the addresses that its transfers read; there the header's buffers say
+The data of a copied operand are followed back to the addresses that its transfers read; there the header's buffers say
 which tensor, array and rows that is. Not modelled: which tensors an operator reads (a program does not say), beyond
 that all its tiles read the same ones and that no weights are left over; values, and rows of batches.
 """

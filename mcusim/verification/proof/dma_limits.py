@@ -1,4 +1,4 @@
-"""Is every task within what the machine can do? The rules alignment, units, reach and bounds.
+"""Checks that every task is within what the machine can do: the rules alignment, units, reach and bounds.
 
 What makes a program no program of the machine at all (an unknown stream, an id twice, an edge from a later task) is a
 ProgramError, as for a replay.

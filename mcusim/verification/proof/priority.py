@@ -1,4 +1,4 @@
-"""Does an input tile that a kernel call waits for give way to a transfer that is needed later?
+"""Rule priority: an input tile that a kernel call waits for must not give way to a transfer that is needed later.
 
 That costs time and no correctness. Not modelled: how much time; that a controller serves equal priorities by turns;
 filters and arrays that give way to a tile (tiles go first, whatever they are for); all but the first 64 transfers of a

@@ -1,4 +1,4 @@
-"""Do the tiles of an operator add up, and do their rows hold what their windows need?"""
+"""Checks that the tiles of an operator add up and that their rows have what their windows need."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def steps_of(program: Program) -> dict[int, int]:
 
 
 def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
-    """What memory holds before the program starts; True where the core wrote it through its cache, the graph's inputs.
+    """What is in memory before the program starts; True where the core wrote it through its cache, the graph's inputs.
 
     Weights and the interpreter's data; and activations alive from the first operator that no kernel call of that
     operator has as its output.
@@ -79,7 +79,7 @@ class Lines:
                 self._regions.append((region.base, region.end, keeps))
 
     def parts(self, low: int, high: int) -> Iterator[tuple[int, int, bool]]:
-        """The parts of ``low`` to ``high`` that the cache may hold; True where it keeps writes (write-back)."""
+        """The parts of ``low`` to ``high`` that the cache may contain; True where it keeps writes (write-back)."""
         for base, end, keeps in self._regions:
             if max(low, base) < min(high, end):
                 yield max(low, base), min(high, end), keeps

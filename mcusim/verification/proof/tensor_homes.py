@@ -1,4 +1,4 @@
-"""Where the header says that tensors and arrays are at home."""
+"""The addresses of tensors and arrays that a program's header gives."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_a_dump_in_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "Functions" not in out
 
 
-def test_caches_are_off_after_a_reset_and_on_in_a_call_unless_told_otherwise() -> None:
+def test_caches_are_off_after_a_reset_and_on_in_a_call_by_default() -> None:
     path, machine = elf("conv"), "stm32f746g-disco"
     call: Any = {"call": "run_layer", "arguments": [0, 1]}
     on, off = mcusim.emulate(path, machine, **call), mcusim.emulate(path, machine, **call, caches=False)

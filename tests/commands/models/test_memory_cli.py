@@ -73,7 +73,7 @@ def test_swiftnet_in_order_and_in_place(capsys: pytest.CaptureFixture[str]) -> N
     assert {one["kind"] for one in streamed["residents"]} == {"activation", "weights"}
 
 
-def test_the_table_says_who_lives_when_and_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_lifetimes_and_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "figure-1", "--order", "optimal", "--allocator", "dynamic"]) == 0
     out = capsys.readouterr().out
     assert "peak as stored  at operator 2 CONV_2D" in out and "no order needs less" in out
@@ -190,7 +190,7 @@ def test_seconds_bound_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(given) == {0.5}
 
 
-def test_a_reordered_graph_numbers_its_operators_anew() -> None:
+def test_a_reordered_graph_renumbers_its_operators() -> None:
     graph = load_model("figure-1")
     found = reordered(graph, (0, 3, 5, 1, 2, 4, 6))
     assert [op.index for op in found.operators] == list(range(7))
@@ -285,6 +285,6 @@ def test_files_are_no_standard_output(
     assert "-: name a file" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
-def test_a_head_that_tflm_cannot_have_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_head_that_tflm_cannot_have_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert planned(capsys, str(shared_model(SWIFTNET)))["tflm_head_bytes"] is None  # uint8
     assert planned(capsys, "figure-1")["tflm_head_bytes"] == 5216

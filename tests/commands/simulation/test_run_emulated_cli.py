@@ -156,7 +156,7 @@ def _fifo(path: Path) -> None:
         (_text, "cannot be read as .npy"),
         (_truncated, "cannot be read as .npy"),
         (_objects, "cannot be read as .npy"),
-        (_archive, "holds several arrays"),
+        (_archive, "has several arrays"),
         (_huge, "cannot be read as .npy"),
         (_large, "takes less"),
         (_fifo, "not a regular file"),

@@ -69,7 +69,7 @@ def test_the_template_is_a_csv_that_is_read(tmp_path: Path, capsys: pytest.Captu
     assert fitted == {READ, RUN, "power.sdram_active"}
 
 
-def test_files_are_found_beside_the_csv_and_cells_may_be_quoted(tmp_path: Path) -> None:
+def test_files_are_found_in_the_csvs_folder_and_cells_may_be_quoted(tmp_path: Path) -> None:
     (tmp_path / "net.tflite").write_bytes(b"")
     path = tmp_path / "x.csv"
     text = (

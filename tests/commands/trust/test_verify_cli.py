@@ -90,7 +90,7 @@ def test_sample_programs_are_clean(path: Path, capsys: pytest.CaptureFixture[str
     assert data["equivalence"]["untiled"]["equal"] is True
 
 
-def test_the_table_says_what_and_how_to_mend_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_what_and_how_to_fix_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(TRACES / "broken-01.jsonl"), "--static"]) == 1
     shown = capsys.readouterr()
     assert "1. unordered" in shown.out

@@ -38,7 +38,7 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
-def test_a_fuzzing_under_nohup_goes_on() -> None:
+def test_a_fuzzing_under_nohup_continues() -> None:
     """Ctrl-C while its processes start and, once more, when they are at work."""
     command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_IGN"), *COMMAND, "--fuzz", "12"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)

@@ -253,7 +253,7 @@ def test_an_empty_block():
         M7.schedule([])
 
 
-def test_a_branch_shares_its_cycle_with_what_it_leads_to():
+def test_a_branch_shares_its_cycle_with_its_target():
     alone = timed("add.w r0, r1, #1; add.w r2, r3, #1; beq.w #8")
     beside = timed("add.w r0, r1, #1; beq.w #8")
     assert alone.leaves_slot == (True, False)  # begun next to a branch: one slot earlier, the branch is a younger

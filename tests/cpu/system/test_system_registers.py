@@ -36,7 +36,7 @@ def test_cyccnt_reads_the_modelled_cycles(isa: str) -> None:
 
 
 @both
-def test_cyccnt_stands_until_both_of_its_bits_are_set(isa: str) -> None:
+def test_cyccnt_is_stopped_until_both_of_its_bits_are_set(isa: str) -> None:
     board = Board(isa)
     board.poke(CYCCNT, 1234)
     steps = ((DWT_CTRL, 1, False), (DEMCR, 1 << 24, True), (DEMCR, 0, False), (DEMCR, 1 << 24, True))

@@ -79,7 +79,7 @@ def test_only_cr_and_lf_end_a_line(tmp_path: Path, inside: str, end: str) -> Non
         read_measurements(path)
 
 
-def test_a_quoted_cell_goes_on_in_a_line_that_begins_like_a_remark(tmp_path: Path) -> None:
+def test_a_quoted_cell_continues_in_a_line_that_begins_like_a_comment(tmp_path: Path) -> None:
     lines = ["program,function,quantity,value,arguments", 'memory,f,cycles,1,"a', "#b", "", ' # c d"', "# no row", ""]
     path = tmp_path / "x.csv"
     path.write_text("\n".join([*lines, 'memory,f,cycles,2,6" # no remark', "#", "memory,f,cycles,no,"]))

@@ -24,7 +24,7 @@ from mcusim.model.zoo import parse_name
 from tests.support.boards.sdram_measurements import READS, WRITES
 
 
-def test_every_number_stands_once_with_one_run() -> None:
+def test_every_number_occurs_once_with_one_run() -> None:
     found = published()
     numbers = Counter(published_runs._number(one.row) for one in found)
     assert set(numbers.values()) == {1}
@@ -123,6 +123,6 @@ def test_memory_micro_benchmarks_are_those_of_the_other_tests() -> None:
         ({"source": ["B"]}, 0),
     ],
 )
-def test_a_run_stands_for_rows_by_their_columns(rows_: dict[str, Any], found: int) -> None:
+def test_a_run_represents_rows_by_their_columns(rows_: dict[str, Any], found: int) -> None:
     row = {"source": "A", "placement": "external", "model": next(iter(zoo_names().values()))}
     assert published_runs._belongs(row, rows_) is bool(found)

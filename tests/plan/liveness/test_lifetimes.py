@@ -46,7 +46,7 @@ def test_inputs_live_from_the_start_and_outputs_to_the_end() -> None:
     assert usage_bytes(graph) == (30, 70, 150)
 
 
-def test_a_result_that_nobody_reads_lives_while_it_is_produced() -> None:
+def test_a_result_that_no_operator_reads_lives_while_it_is_produced() -> None:
     graph = chain([1, 2, 4, 8], [(0,), (0,), (1,)], (3,))
     assert usage_bytes(graph) == (3, 7, 10)
 

@@ -106,7 +106,7 @@ def test_the_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
         assert ("fidelity replay, single buffering" in capsys.readouterr().out) is said
 
 
-def test_nobody_has_measured_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_there_is_no_measurement_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = "extrapolated: no published result with single buffering to compare with"
     path = str(tmp_path / "single.jsonl")
     for kind, believed in (("single", said), ("double", None)):

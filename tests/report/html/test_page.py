@@ -18,7 +18,7 @@ def test_a_page_without_plots_has_no_script() -> None:
     assert asks_for_nothing(found) and len(found.html) < 6_000
 
 
-def test_plots_stand_alone_or_side_by_side() -> None:
+def test_plots_are_alone_or_side_by_side() -> None:
     found = Page(page("plots", [BARS, "<p>between</p>", (BARS, BARS)]))
     rows = [attributes["class"] for tag, attributes in found.tags if tag == "div" and "row" in str(attributes["class"])]
     assert rows == ["row of-1", "row of-2"] and found.names().count("script") == 3 + 2

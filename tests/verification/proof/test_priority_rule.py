@@ -65,7 +65,7 @@ def test_a_transfer_that_is_read_without_a_wait_is_needed_then() -> None:
     assert {f.rule for f in prove(program, board(F469))} == {"unordered"}
 
 
-def test_a_transfer_that_nobody_needs() -> None:
+def test_a_transfer_that_no_task_needs() -> None:
     program = changed({4: 2})
     findings = found(replace(program, tasks=program.tasks[:9]))
     assert [f.tasks for f in findings] == [(5, 4), (6, 4)]

@@ -1,4 +1,4 @@
-"""A sweep's table as its pictures need it: points, the inputs that vary, their levels, and how they are called."""
+"""A sweep's table as its plots need it: points, the inputs that vary, their levels, and how they are called."""
 
 from __future__ import annotations
 
