@@ -56,7 +56,7 @@ def pool(
         for process in set(active_children()) - others:
             process.terminate()
         if isinstance(reason, BrokenProcessPool):
-            raise UsageError(f"a process of {what} was killed, perhaps for want of memory") from None
+            raise UsageError(f"a process of {what} was killed, perhaps out of memory") from None
         raise
     processes.shutdown()
 

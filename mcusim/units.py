@@ -170,7 +170,7 @@ def _quantity(text: object, what: str, units: Mapping[str, Fraction]) -> tuple[F
 
 def _hint(unit: str, units: Mapping[str, Fraction]) -> str:
     if units is _SIZE and unit in _AMBIGUOUS:
-        return f", which is 1000 or 1024 by taste; write {_AMBIGUOUS[unit]}"
+        return f", which may mean 1000 or 1024 bytes; write {_AMBIGUOUS[unit]}"
     same = [known for known in units if known.lower() == unit.lower()]
     return f", did you mean {same[0]}" if same else ""
 

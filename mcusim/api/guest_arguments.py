@@ -120,5 +120,5 @@ def dump_range(emulator: Emulator, image: Image, text: str) -> DumpRange:
 def _size(text: str, what: str) -> int:
     plain = number(text.strip())
     if plain is None and not text.strip()[-1:].isalpha():
-        raise UsageError(f'{what}: size {quoted(text)} is no number of bytes, nor one with a unit ("4 KiB")')
+        raise UsageError(f'{what}: size {quoted(text)} is not a number of bytes, nor one with a unit ("4 KiB")')
     return parse_size(text) if plain is None else plain

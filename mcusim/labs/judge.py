@@ -149,5 +149,5 @@ def _diagnosed(given: float, right: float, question: Ask, near: float) -> str | 
         return "Not yet: that is the fraction. In percent it is 100 times as much."
     for factor in (1000, 1024):
         if isclose(given, right * factor, rel_tol=near) or isclose(given, right / factor, rel_tol=near):
-            return f"Not yet: that is off by a factor of {factor}. Asked is {question.unit}."
+            return f"Not yet: that is off by a factor of {factor}. The question asks for {question.unit}."
     return None

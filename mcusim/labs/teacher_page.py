@@ -99,8 +99,8 @@ def _sections(lab: Lab) -> Iterator[tuple[str, str]]:
     yield (
         "text",
         f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook "
-        f"{lab.name}.ipynb`; `--solved` fills that in. `--save FILE` keeps what a student types, to go on with, and "
-        "`--answers FILE` plays it again; `--json FILE` has how each question was answered.",
+        f"{lab.name}.ipynb`; `--solved` fills that in. `--save FILE` keeps the answers, to continue later, and "
+        "`--answers FILE` replays them; `--json FILE` has how each question was answered.",
     )
     yield "h2", "To discuss"
     yield "text", lab.teacher

@@ -27,7 +27,7 @@ from mcusim.sweeps.point import Batch, Done, Work, failed, perform
 __all__ = ["AHEAD", "DIED", "Runner", "cluster", "local"]
 
 AHEAD = 3  # batches that wait for each process, so that none is idle
-DIED = "the process that ran it died, twice: perhaps for want of memory"
+DIED = "the process that ran it died, twice: perhaps out of memory"
 
 
 class Runner(Protocol):

@@ -56,7 +56,7 @@ class Journal:
 
     def _problem(self, error: OSError) -> UsageError:
         kept = (
-            f"; {len(self.rows):,} points are kept in it, and the same command goes on from there" if self.rows else ""
+            f"; {len(self.rows):,} points are kept in it, and the same command resumes from there" if self.rows else ""
         )
         return UsageError(f"cannot write {self.path}: {error.strerror or error}{kept}")
 

@@ -135,6 +135,6 @@ def write_table(found: pyarrow.Table, path: Path) -> None:
         if name is not None:
             Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            rule = "make room, and the same command goes on from its journal"
+            rule = "make room, and the same command resumes from its journal"
             raise UsageError(f"cannot write {path}: {error.strerror or error}; {rule}") from None
         raise

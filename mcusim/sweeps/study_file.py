@@ -204,7 +204,7 @@ class _StudyReader:
     def _axis(self, key: str, raw: Any, study: Study, machines: list[Machine]) -> Axis:
         where = f"axes.{key}"
         if key in KEYS or key in ("model", "machine", "policy"):
-            raise self.problem(where, f"{key} is no axis; name several in the list at the top of the study")
+            raise self.problem(where, f"{key} is not an axis; name several in the list at the top of the study")
         takers = TAKEN_BY.get(key, study.policies)
         if not set(takers) & set(study.policies):
             raise self.problem(where, f"has no effect under {', '.join(study.policies)}; it is for {', '.join(takers)}")

@@ -179,7 +179,7 @@ def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[
     assert not book.check("ratio", "2,206") and not book.check("ratio", 2206)
     said = capsys.readouterr().out.splitlines()
     assert "factor of 1000" in said[0] and said[0].endswith("read as one between thousands, so this was 2206.")
-    assert said[1] == "Not yet: that is off by a factor of 1000. Asked is times."
+    assert said[1] == "Not yet: that is off by a factor of 1000. The question asks for times."
     assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
 
 

@@ -235,7 +235,7 @@ def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
         ("bus.clock", "217 MHz", "must not be faster than core.clock (216,000,000 Hz)"),
         ("bus.arbitration", "fixed", 'must be "round-robin"'),
         ("cache.data.size", "5 KiB", "must be ways x line x a power of two (of sets), here 4 ways x 32 B"),
-        ("cache.data.size", "4 KB", "KB, which is 1000 or 1024 by taste; write KiB"),
+        ("cache.data.size", "4 KB", "KB, which may mean 1000 or 1024 bytes; write KiB"),
         ("cache.data.ways", "0", "must be 1 to 64"),
         ("cache.data.line", "24 B", "must be a power of two"),
         ("cache.data.policy", "write", "must be one of write-back, write-through"),

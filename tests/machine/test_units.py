@@ -79,7 +79,7 @@ def test_device_clocks_are_accepted_only_where_they_are_named() -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "rule"),
     [
-        (units.parse_size, "8 KB", "KB, which is 1000 or 1024 by taste; write KiB"),
+        (units.parse_size, "8 KB", "KB, which may mean 1000 or 1024 bytes; write KiB"),
         (units.parse_size, "8 MB", "write MiB: a size is a number and a unit (B, KiB, MiB, GiB)"),
         (units.parse_size, "8 kb", "wrong unit kb"),
         (units.parse_size, "8 mib", "did you mean MiB"),

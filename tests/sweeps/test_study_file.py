@@ -93,7 +93,7 @@ CASES = {
     ),
     "axis type": (HEAD + "[axes]\ncore.clock = [100]", "has no unit"),
     "axis twice": (HEAD + '[axes]\ncore.clock = ["9 MHz", "9 MHz"]', "has a value twice"),
-    "axis model": (HEAD + '[axes]\nmodel = ["a"]', "model is no axis"),
+    "axis model": (HEAD + '[axes]\nmodel = ["a"]', "model is not an axis"),
     "KB": (HEAD + '[axes]\nsram_budget = ["1 KB"]', "1000 or 1024"),
     "region": (
         HEAD + '[axes]\ncode = ["flash", "itmc"]',

@@ -106,13 +106,13 @@ def test_no_room(tmp_path: Path) -> None:
     assert (stopped.returncode, stopped.stdout) == (2, "")
     [line] = stopped.stderr.splitlines()
     assert line.startswith(f"error: cannot write {output}.journal: ")
-    assert "and the same command goes on from there" in line
+    assert "and the same command resumes from there" in line
     assert len(pd.read_parquet(output)) == 8  # as it was
     kept = finished_rows(output)
     assert 0 < kept < 8
     stopped = limited(6000, *words)  # the journal has room, the table has not
     assert stopped.returncode == 2
-    assert "goes on from its journal" in stopped.stderr
+    assert "resumes from its journal" in stopped.stderr
     assert len(stopped.stderr.splitlines()) == 1
     assert len(pd.read_parquet(output)) == 8
     assert names(tmp_path) == ["out.parquet", "out.parquet.journal", "study.toml", "whole.parquet"]

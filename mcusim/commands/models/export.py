@@ -59,4 +59,4 @@ def _check(out: Path, to_stdout: bool, json: Path | None, force: bool) -> None:
     if str(json) == "-":
         raise UsageError("-o - and --json - both want standard output")
     if sys.stdout.isatty():
-        raise UsageError("-o -: a .tflite is no text for a terminal; name a file or redirect standard output")
+        raise UsageError("-o -: a .tflite is not text for a terminal; name a file or redirect standard output")

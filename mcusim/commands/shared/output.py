@@ -54,7 +54,7 @@ def check_apart(path: Path, inputs: Iterable[str | Path | None]) -> None:
     for given in inputs:
         with suppress(OSError, ValueError):
             if given is not None and path.exists() and path.samefile(given):
-                raise UsageError(f"cannot write {path}: it is what is read")
+                raise UsageError(f"cannot write {path}: it is an input file")
 
 
 def check_writable(path: Path, force: bool) -> None:

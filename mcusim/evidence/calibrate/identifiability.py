@@ -65,7 +65,7 @@ def chosen_keys(known: tuple[Parameter, ...], rig: Rig) -> tuple[tuple[Parameter
     if not chosen:
         raise UsageError(f"under-determined: {_unseen(open_keys, effects, SMALL_EFFECT)}")
     left = [
-        UnfittedKey(p.key, HARDLY if effect < SMALL_EFFECT else "the rows do not tell it apart", p.sees)
+        UnfittedKey(p.key, HARDLY if effect < SMALL_EFFECT else "the rows do not distinguish it", p.sees)
         for i, (p, effect) in enumerate(zip(open_keys, effects, strict=True))
         if i not in chosen
     ]
@@ -84,7 +84,7 @@ def at_the_fit(parameters: tuple[Parameter, ...], found: Solution) -> list[tuple
     scaled = found.jacobian * [p.doubt for p in parameters]
     groups = confounded(scaled)
     kept = independent(scaled, NO_EFFECT, len(parameters)) if groups else range(len(parameters))
-    reason = "where the fit ends, the rows do not tell it apart"
+    reason = "where the fit ends, the rows do not distinguish it"
     return [(p, reason) for i, p in enumerate(parameters) if i not in kept]
 
 
@@ -113,9 +113,7 @@ def _named(name: str, known: tuple[Parameter, ...], rig: Rig) -> Parameter:
     keys = [parameter.key for parameter in known]
     near = get_close_matches(name[:80], keys, n=1)
     hint = f", did you mean {near[0]}" if near else ""
-    what = (
-        "is no figure that can be fitted" if name in rig.machine.figures else f"{rig.machine.name} has no such figure"
-    )
+    what = "is not a fittable figure" if name in rig.machine.figures else f"{rig.machine.name} has no such figure"
     raise UsageError(f"--fit {quoted(name)}: {what}{hint}; these can be: {', '.join(keys)}")
 
 

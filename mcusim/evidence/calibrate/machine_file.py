@@ -24,8 +24,8 @@ _LONGEST = 200  # characters of a text in a machine file
 def machine_text(machine: Machine, fitted: Sequence[Fitted], measurements: str, rows: int, output: Path | None) -> str:
     """A TOML text that extends ``machine``, by name if it is shipped, else by its path relative to ``output``.
 
-    Every fitted figure has basis ``calibrated`` and names the CSV. An interpreter's overhead is no figure of a machine
-    and is written in a comment.
+    Every fitted figure has basis ``calibrated`` and names the CSV. An interpreter's overhead is not a figure of a
+    machine and is written in a comment.
     """
     source = f"{measurements}, least squares over {rows} rows (mcusim calibrate)"
     lines = [

@@ -21,7 +21,7 @@ from mcusim.units import parse_current, parse_duration, parse_energy
 __all__ = ["OVERHEAD", "Parameter", "candidates", "parameter_of"]
 
 OVERHEAD = "operator_overhead"
-"""The one key that is no figure of a machine: an interpreter's cycles an operator, ``--operator-overhead``."""
+"""The one key that is not a figure of a machine: an interpreter's cycles an operator, ``--operator-overhead``."""
 
 
 @dataclass(frozen=True, slots=True)

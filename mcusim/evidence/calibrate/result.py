@@ -214,7 +214,7 @@ def _notes(found: Calibration) -> Iterator[str]:
                 f" {p.doubt:.2g}: something else may be off"
             )
     if found.overhead is not None:
-        yield f"  operator_overhead is no figure of a machine: run with --operator-overhead {found.overhead}"
+        yield f"  operator_overhead is not a figure of a machine: run with --operator-overhead {found.overhead}"
     for left in found.left:
         if left.reason != HARDLY:
             yield from wrapped(f"not fitted: {left.key}, {left.reason}; measure {left.measure}")

@@ -171,8 +171,8 @@ def stop_text(result: EmulationResult) -> str:
         "returned": f"{place(result.image, result.pc)} returned",
         "idle": "the program waits for an interrupt (WFI or WFE)",
         "loop": f"the program stays in an endless loop, {place(result.image, result.pc)}",
-        "reset": "the program asked for a reset, which is not carried out",
-        "limit": "run-away: the limit of instructions (--max-instructions) was reached",
+        "reset": "the program requested a reset, which is not performed",
+        "limit": "runaway program: the limit of instructions (--max-instructions) was reached",
         "interrupted": "interrupted",
     }.get(stop.kind, stop.kind)
 

@@ -136,7 +136,7 @@ def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_pat
         while chunk := _read(terminal):
             seen += chunk
     os.close(terminal)
-    before, error, _ = seen.decode().partition("error: open.elf: run-away")
+    before, error, _ = seen.decode().partition("error: open.elf: runaway")
     assert "compiling the emulator" in before
     assert error
     assert before.endswith("."), "nothing was drawn over what the program had printed"

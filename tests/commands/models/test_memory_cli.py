@@ -269,7 +269,7 @@ def test_the_model_is_never_its_own_output(tmp_path: Path, capsys: pytest.Captur
     assert main(["export", "figure-1", "-o", str(path)]) == 0
     before = path.read_bytes()
     assert main(["memory", str(path), "-o", str(path)]) == 2
-    assert path.read_bytes() == before and "it is what is read" in capsys.readouterr().err
+    assert path.read_bytes() == before and "it is an input file" in capsys.readouterr().err
     assert main(["memory", str(path), "--order", "optimal", "-o", str(path), "--force"]) == 0
     capsys.readouterr()
     assert planned(capsys, str(path))["peak_before"] == 4960

@@ -90,7 +90,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_run(
     assert "there is no directory" in refused(capsys, 2, *run, tmp_path / "no" / "file")
     assert "standard output is for the table" in refused(capsys, 2, *run, "-")
     assert "named for two outputs" in refused(capsys, 2, *run, tmp_path / "x", "--json", tmp_path / "x")
-    assert "it is what is read" in refused(capsys, 2, "replay", there, option, there, "--force")
+    assert "it is an input file" in refused(capsys, 2, "replay", there, option, there, "--force")
     new = tmp_path / "out.npy"
     assert "another file of this run" in refused(capsys, 2, *run, new, "--fidelity", "emulate", "-o", new)
     assert there.read_text(encoding="utf-8") == "mine"

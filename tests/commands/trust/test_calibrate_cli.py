@@ -163,8 +163,8 @@ def test_bad_measurements_are_one_clear_error(name: str, tmp_path: Path, capsys:
         ([F469, "--measurements", "good.csv", "-o", "o.txt"], "ends in .toml"),
         ([F469, "--measurements", "good.csv", "-o", "no/o.toml"], "no directory"),
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--json", "o.toml"], "two outputs"),
-        (["own.toml", "--measurements", "good.csv", "-o", "own.toml", "--force"], "it is what is read"),
-        ([F469, "--measurements", "good.csv", "-o", "o.toml", "--json", "good.csv", "--force"], "it is what is read"),
+        (["own.toml", "--measurements", "good.csv", "-o", "own.toml", "--force"], "it is an input file"),
+        ([F469, "--measurements", "good.csv", "-o", "o.toml", "--json", "good.csv", "--force"], "it is an input file"),
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", ","], "--fit names nothing"),
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", "power.supply"], "no figure that can be fitted"),
         (

@@ -258,5 +258,5 @@ def test_the_program_itself_is_never_written_over(tmp_path: Path, capsys: pytest
     trace = Path(without_model(tmp_path))
     before = trace.read_bytes()
     assert main(["verify", str(trace), "--json", str(trace), "--force"]) == 2
-    assert f"cannot write {trace}: it is what is read" in capsys.readouterr().err
+    assert f"cannot write {trace}: it is an input file" in capsys.readouterr().err
     assert trace.read_bytes() == before

@@ -131,7 +131,7 @@ REFUSED = {
     ),
     "more keys than rows": ([READ, WRITE, LINE, RUN, SDRAM], networks(["external"]), ["5 keys", "2 measurements"]),
     "currents of one run": ([RUN, SDRAM], networks(["external"]), [f"cannot tell {RUN} and {SDRAM} apart", "on-chip"]),
-    "no figure": (["core.clock"], ONE, ['"core.clock": is no figure that can be fitted', READ]),
+    "no figure": (["core.clock"], ONE, ['"core.clock": is not a fittable figure', READ]),
     "unknown": (["memory.sdram.read_overhaed"], ONE, ["no such figure", f"did you mean {READ}"]),
     "none": ([], ONE, ["no key"]),
 }
