@@ -8,7 +8,6 @@ which ``compile.py`` does.
 from __future__ import annotations
 
 import re
-import stat
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
+from mcusim.files import read_guarded
 from mcusim.kernels.calls.structs import LAYOUT_OF, LAYOUTS
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.model.geometry import Geometry
@@ -192,16 +192,11 @@ def load_set(name_or_path: str | Path) -> KernelSet:
 
 
 def _read(path: Path) -> KernelSet:
+    data = read_guarded(path, LARGEST_FILE, InputError, too_large=", no manifest is")
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path}: not a regular file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise InputError(f"{path}: larger than {LARGEST_FILE:,} B, no manifest is")
         raw = tomllib.loads(data.decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
     return _checked(path, raw)
 
 

@@ -9,7 +9,6 @@ but it ends, and it refuses the nesting on which a recursive parser would take l
 from __future__ import annotations
 
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import InputError
+from mcusim.files import read_guarded, utf8_text
 
 __all__ = ["LARGEST_FILE", "TooDeepError", "key_lines", "read_toml"]
 
@@ -157,22 +157,15 @@ def read_toml(
 
 
 def _text(path: Path, shown: str, what: str, problem: Callable[[str], InputError]) -> str:
-    """The file's text; what is no regular file is not opened, since a pipe would block."""
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-            raise problem(f"{shown}: is {kind}, a {what} is a TOML file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise problem(f"{shown}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise problem(f"{shown[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST_FILE:
-        raise problem(f"{shown}: larger than {LARGEST_FILE:,} B, no {what} file is")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise problem(f"{shown}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
+    """The file's text."""
+    data = read_guarded(
+        path,
+        LARGEST_FILE,
+        problem,
+        shown=shown,
+        too_large=f", no {what} file is",
+        irregular=f"is not a regular file, a {what} is a TOML file",
+        directory=f"is a directory, a {what} is a TOML file",
+        missing="no such file",
+    )
+    return utf8_text(data, problem, shown)

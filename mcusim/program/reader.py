@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
 from mcusim.errors import ProgramError
+from mcusim.files import read_guarded
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.program import field_readers as f
 from mcusim.program.program import (
@@ -94,15 +94,7 @@ def _at(path: str | Path, number: int, build: Callable[[], Result]) -> Result:
 
 def _lines(path: Path) -> list[bytes]:
     """Lines of the file, at least one."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ProgramError(f"{path}: not a regular file")
-        with path.open("rb") as stream:
-            data = stream.read(FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise ProgramError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > FILE_BYTES:
-        raise ProgramError(f"{path}: larger than {FILE_BYTES} B, the most a program file may have")
+    data = read_guarded(path, FILE_BYTES, ProgramError, too_large=", the most a program file may have")
     lines = data.removesuffix(b"\n").split(b"\n")
     if not data.strip():
         raise ProgramError(f"{path}, line 1: empty file; the first line must be the header")

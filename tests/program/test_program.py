@@ -200,7 +200,7 @@ def test_size_limits_keep_reading_short(tmp_path: Path) -> None:
     task.pop("after")
     lines = [json.dumps(task | {"id": n}) for n in range(39_000)]
     path.write_text("\n".join([header, *lines]), encoding="utf-8")
-    with pytest.raises(ProgramError, match="larger than 16777216 B"):
+    with pytest.raises(ProgramError, match="larger than 16,777,216 B"):
         read_program(path)
     path.write_text("\n".join([header, *lines[:21_000]]), encoding="utf-8")
     start = time.process_time()

@@ -6,7 +6,6 @@ against the file's length first. Every error is an ImageError that begins with t
 
 from __future__ import annotations
 
-import stat
 import struct
 import zlib
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import ImageError
+from mcusim.files import read_guarded
 from mcusim.machine.document import show_address
 
 __all__ = ["LARGEST_FILE", "ElfFile", "Section", "Segment", "read_elf", "readable_name"]
@@ -161,20 +161,16 @@ def read_elf(path: str | Path) -> ElfFile:
 
 
 def _bytes(path: Path, shown: str) -> bytes:
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-            raise ImageError(f"{shown}: is {kind}, a program is an ELF file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise ImageError(f"{shown}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise ImageError(f"{shown}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST_FILE:
-        raise ImageError(f"{shown}: larger than {LARGEST_FILE:,} B; strip its debug sections")
-    return data
+    return read_guarded(
+        path,
+        LARGEST_FILE,
+        ImageError,
+        shown=shown,
+        too_large="; strip its debug sections",
+        irregular="is not a regular file, a program is an ELF file",
+        directory="is a directory, a program is an ELF file",
+        missing="no such file",
+    )
 
 
 def _structures() -> Any:

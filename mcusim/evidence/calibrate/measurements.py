@@ -30,7 +30,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -38,6 +37,7 @@ from itertools import chain
 from pathlib import Path
 
 from mcusim.errors import UsageError
+from mcusim.files import read_guarded, utf8_text
 from mcusim.units import quoted
 
 __all__ = ["COLUMNS", "LARGEST_FILE", "MOST_ROWS", "QUANTITIES", "TEMPLATE", "Experiment", "Row", "read_measurements"]
@@ -112,21 +112,15 @@ def read_measurements(path: str | Path) -> tuple[Row, ...]:
 
 
 def _text(path: Path) -> str:
-    """The file's text; what is no regular file is not opened, since a pipe would block."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{path}: not a regular file; measurements are a CSV file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{str(path)[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST_FILE:
-        raise UsageError(f"{path}: larger than {LARGEST_FILE:,} B; a log has one line a measured number, not a sample")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
+    """The file's text, a byte order mark left out."""
+    data = read_guarded(
+        path,
+        LARGEST_FILE,
+        UsageError,
+        too_large="; a log has one line a measured number, not a sample",
+        irregular="not a regular file; measurements are a CSV file",
+    )
+    return utf8_text(data, UsageError, path, "utf-8-sig")
 
 
 def _records(shown: str, lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

@@ -7,7 +7,6 @@ memory (no wait states); what loads and stores cost is decided by the machine. N
 
 from __future__ import annotations
 
-import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import UsageError
+from mcusim.files import read_guarded
 from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import load_set, set_names
@@ -143,21 +143,14 @@ def _unreadable(where: str, error: Exception) -> UsageError:
 
 
 def _read(path: Path) -> str:
+    """The file's text."""
+    data = read_guarded(
+        path, LARGEST_FILE, UsageError, shown=f"kernel profile {path}", too_large=", no kernel profile is"
+    )
     try:
-        return _text(path)
-    except (OSError, ValueError) as error:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
         raise _unreadable(str(path), error) from None
-
-
-def _text(path: Path) -> str:
-    """The file's text; what is no regular file is not even opened, since a pipe would block."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise UsageError(f"kernel profile {path}: not a regular file")
-    with path.open("rb") as file:
-        data = file.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise UsageError(f"kernel profile {path}: larger than {LARGEST_FILE:,} B, no kernel profile is")
-    return data.decode("utf-8")
 
 
 def _profile(where: str, data: Mapping[str, Any]) -> Profile:

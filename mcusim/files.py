@@ -1,0 +1,53 @@
+"""Reading whole a file that a user names: regular files alone, and up to a size."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["read_guarded", "utf8_text"]
+
+_IRREGULAR = "not a regular file"
+
+
+def read_guarded(
+    path: Path,
+    most: int,
+    problem: Callable[[str], Exception],
+    *,
+    shown: str | None = None,
+    too_large: str,
+    irregular: str = _IRREGULAR,
+    directory: str | None = None,
+    missing: str | None = None,
+) -> bytes:
+    """The bytes of the file at ``path``, at most ``most``.
+
+    What is no regular file is not even opened, since a pipe would block. Raises what ``problem`` makes of
+    ``FILE: reason``, FILE being ``shown`` (default: the path); the reason is ``irregular``, ``directory`` (default: the
+    same), ``missing`` (default: as the system says it) or ``larger than <most> B`` and ``too_large``.
+    """
+    name = str(path) if shown is None else shown
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise problem(f"{name}: {directory if directory and stat.S_ISDIR(mode) else irregular}")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        if missing and isinstance(error, FileNotFoundError):
+            raise problem(f"{name}: {missing}") from None
+        raise problem(f"{name[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > most:
+        raise problem(f"{name}: larger than {most:,} B{too_large}")
+    return data
+
+
+def utf8_text(data: bytes, problem: Callable[[str], Exception], shown: str | Path, encoding: str = "utf-8") -> str:
+    """``data`` as text; ``encoding`` may be ``utf-8-sig``. Raises what ``problem`` makes of file, line and byte."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise problem(f"{shown}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
