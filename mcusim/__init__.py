@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.request.settings import Execution
+    from mcusim.show import figure, table
     from mcusim.sweeps.sweep import sweep
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "calibrate",
     "compare",
     "emulate",
+    "figure",
     "load_machine",
     "load_model",
     "simulate",
     "sweep",
+    "table",
     "validate",
 ]
 
@@ -44,10 +47,12 @@ _HOME = {
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.api",
     "emulate": "mcusim.api",
+    "figure": "mcusim.show",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
     "simulate": "mcusim.api",
     "sweep": "mcusim.sweeps",
+    "table": "mcusim.show",
     "validate": "mcusim.evidence.validate.validate",
 }
 

@@ -55,12 +55,6 @@ class EmulationResult:
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        """The table that ``mcusim emulate`` prints."""
-        from mcusim.report.text.emulation import emulation_table
-
-        return emulation_table(self)
-
     @property
     def name(self) -> str:
         """The program's file name."""

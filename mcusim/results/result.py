@@ -12,8 +12,6 @@ from mcusim.results.energy import Energy
 from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
     from mcusim.engine.run import Run
 
 __all__ = ["Result", "sram_bytes", "to_json"]
@@ -54,20 +52,6 @@ class Result:
     def negative(self) -> DoesNotFit | KernelFault | None:
         """The verdict that there is no run."""
         return self.does_not_fit or self.fault
-
-    def table(self) -> str:
-        """The text that ``mcusim run`` prints."""
-        from mcusim.report.text.run import run_table
-
-        return run_table(self)
-
-    def figure(self) -> Figure:
-        """Lanes over time and cycles by operator as a plotly figure
-        (:func:`mcusim.report.html.notebook.result_figure`).
-        """
-        from mcusim.report.html.notebook import result_figure
-
-        return result_figure(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: :func:`mcusim.report.html.notebook.result_html`."""

@@ -28,7 +28,7 @@ def test_its_code_runs_and_prints_what_stands_there() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["simulate(", ".table()", ".figure()", "compare(", ".replace(", "sweep("])
+@pytest.mark.parametrize("name", ["simulate(", "mcusim.table(", "mcusim.figure(", "compare(", ".replace(", "sweep("])
 def test_it_shows_what_a_notebook_needs(name: str) -> None:
     assert any(name in code for code in re.findall(r"```python\n(.*?)```", tutorial(), re.DOTALL))
 

@@ -61,9 +61,9 @@ def calibrate(
 
         found = fitted(machine, measurements, keys, output=output, progress=step)
     write_file(output, lambda file: file.write(found.machine_text), force)
-    from mcusim.evidence.calibrate.result import calibration_json
+    from mcusim.evidence.calibrate.result import calibration_json, calibration_table
 
-    out.emit(lambda: f"{found}\n  written: {output}", lambda: calibration_json(found))
+    out.emit(lambda: f"{calibration_table(found)}\n  written: {output}", lambda: calibration_json(found))
     return 0
 
 

@@ -83,13 +83,13 @@ def validate(
 
 def _report(found: Validation, output: Output, html: Path | None, force: bool) -> int:
     """Write and print it; returns the exit status."""
-    from mcusim.evidence.validate.table import validation_json
+    from mcusim.evidence.validate.table import validation_json, validation_table
 
     if html is not None:
         from mcusim.evidence.validate.page import validation_html
 
         write_bytes(html, validation_html(found).encode(), force)
-    output.emit(lambda: str(found), lambda: validation_json(found))
+    output.emit(lambda: validation_table(found), lambda: validation_json(found))
     if found.figures:
         return 0
     fail(f"none of {len(found.rows)} rows was run; the first: {found.rows[0].reason}")

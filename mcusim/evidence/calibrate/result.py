@@ -102,12 +102,6 @@ class Calibration:
     steps: int
     runs: int
 
-    def __str__(self) -> str:
-        """The table that ``mcusim calibrate`` prints."""
-        from mcusim.evidence.calibrate.result import calibration_table
-
-        return calibration_table(self)
-
     @property
     def rms_before(self) -> float:
         """Root of the mean squared error before, in percent."""

@@ -119,11 +119,6 @@ class Validation:
                 found.setdefault(row.reason, []).append(row)
         return found
 
-    def __str__(self) -> str:
-        from mcusim.evidence.validate.table import validation_table
-
-        return validation_table(self)
-
 
 def statistics(rows: Sequence[ValidationRow], board: str) -> Statistics:
     """Of rows of one quantity and use, all of them run; at least one."""

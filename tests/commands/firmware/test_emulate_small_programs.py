@@ -25,7 +25,9 @@ def test_an_entry_point_finds_what_start_up_code_leaves(tmp_path: Path) -> None:
     assert (result.stop.kind, result.exit_status) == ("returned", 0)
     assert result.registers["r0"] == 42
     assert result.result is None, "only a call has a result"
-    assert str(result).startswith("app.elf on stm32f746g-disco\n  from its entry point: begin, caches on at first\n")
+    assert mcusim.table(result).startswith(
+        "app.elf on stm32f746g-disco\n  from its entry point: begin, caches on at first\n"
+    )
     called = mcusim.emulate(path, "stm32f746g-disco", call="begin", dumps=["0x20000000:4"], stack=256)
     assert (called.result, called.dumps[0].data) == (42, b"\x2a\0\0\0")
     assert called.stack.top - called.stack.limit == 256

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mcusim
 from mcusim.errors import MachineError, UsageError
 from mcusim.evidence.calibrate.calibrate import Calibration, calibrate
 from mcusim.evidence.calibrate.measurements import Experiment
@@ -169,7 +170,7 @@ def test_a_bound_that_is_hit_is_named(tmp_path: Path) -> None:
     result = calibrate(F469, write(tmp_path / "fast.csv", rows), [READ])
     (parameter,) = result.parameters
     assert (parameter.value, parameter.bound) == (0, "low")
-    assert f"{READ} is at its bound of 0 cycles" in str(result)
+    assert f"{READ} is at its bound of 0 cycles" in mcusim.table(result)
 
 
 def test_a_figure_that_moves_far_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mcusim
 from mcusim.errors import UsageError
 from mcusim.evidence.published.runs import PublishedRun, published
 from mcusim.evidence.published.stored import FIGURES, StoredOutcome
@@ -192,7 +193,7 @@ def test_models_that_are_not_here_are_listed_with_the_reason(performed: list[str
     reasons = {one.model: one.reason for one in validate("MLPerf", models=tmp_path, jobs=1).rows}
     assert "is another file than the published one (sha256 87cf24194ef93d1d" in str(reasons["ad01_int8"])
     assert reasons["kws_ref_model"] == "the folder of models has no kws_ref_model.tflite"
-    text = str(validate("MLPerf", models=tmp_path, jobs=1))
+    text = mcusim.table(validate("MLPerf", models=tmp_path, jobs=1))
     assert "Not run\n  4 rows: ad01_int8.tflite is another file" in text and "16 published numbers, 0 of" in text
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import mcusim
 from mcusim import simulate
 from mcusim.report.html.run_figures.by_operator import breakdown_figure
 from mcusim.report.html.run_figures.lanes import SLOTS, lanes, slots
@@ -198,20 +199,20 @@ def test_runs_of_hardly_anything(changes: dict[str, Any]) -> None:
     assert result.run is not None
     changed = replace(result, run=replace(result.run, **changes))
     assert "unit" in Page(run_page(changed)).text and "unit" in changed._repr_html_()
-    assert changed.figure().layout.xaxis2.anchor == "y3"
+    assert mcusim.figure(changed).layout.xaxis2.anchor == "y3"
 
 
 def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:
     run = tiled.run
     assert run is not None
-    figure = tiled.figure()
+    figure = mcusim.figure(tiled)
     kinds = Counter(trace.type for trace in figure.data)
     assert kinds["bar"] >= 4 and kinds["scatter"] == 3 and json.loads(figure.to_json())["layout"]["xaxis2"]
     summary = tiled._repr_html_()
     assert f"{tiled.value('latency_ms'):,.2f} ms" in summary and "<script" not in summary and len(summary) < 20_000
-    assert tiled.table().startswith(f"ds-cnn on {F746}")
+    assert mcusim.table(tiled).startswith(f"ds-cnn on {F746}")
     failed = simulate("mobilenet-v1-w1.0-r224", F746, "internal")
-    assert "There is no run" in failed._repr_html_() and not failed.figure().data
+    assert "There is no run" in failed._repr_html_() and not mcusim.figure(failed).data
 
 
 def test_the_dma_s_energy_is_that_of_its_busy_time(tiled: Result) -> None:

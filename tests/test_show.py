@@ -1,0 +1,58 @@
+"""A table of whatever a public function returns, and a figure of a run."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from operator import attrgetter
+
+import pytest
+
+import mcusim
+from mcusim import show
+from mcusim.api.plan_memory import memory
+from mcusim.errors import UsageError
+from tests.results.test_energy_and_results import make_result
+
+
+def test_each_kind_has_its_table() -> None:
+    found = mcusim.simulate("ds-cnn", "stm32f746g-disco")
+    assert mcusim.table(found).startswith("ds-cnn on stm32f746g-disco\n")
+    rows = mcusim.compare(["ds-cnn"], ["stm32f746g-disco"], ["internal"])
+    assert mcusim.table(rows) == str(rows) and "ds-cnn" in str(rows)
+    assert "216 MHz" in mcusim.table(mcusim.load_machine("stm32f746g-disco"))
+    assert "CONV_2D" in mcusim.table(mcusim.load_model("ds-cnn"))
+    assert "greedy" in mcusim.table(memory("figure-1", allocator="greedy"))
+
+
+@pytest.mark.parametrize("maker", [*show._TABLES.values(), *show._FIGURES.values()])
+def test_what_makes_them_is_there(maker: str) -> None:
+    module, _, name = maker.partition(":")
+    assert callable(attrgetter(name)(import_module(module)))
+
+
+@pytest.mark.parametrize("kind", sorted({*show._TABLES, *show._FIGURES}))
+def test_the_classes_are_those_of_the_package(kind: str) -> None:
+    homes = {
+        "Both": "api.both", "Calibration": "evidence.calibrate.result", "Comparison": "api.compare",
+        "EmulationResult": "results.emulation", "Graph": "model.graph", "Machine": "machine.description",
+        "MemoryPlan": "results.memory_plan", "Result": "results.result",
+        "Validation": "evidence.published.validation_result", "Verification": "verification.verification",
+    }  # fmt: skip
+    assert isinstance(getattr(import_module(f"mcusim.{homes[kind]}"), kind), type)
+
+
+def test_a_run_has_a_figure() -> None:
+    assert mcusim.figure(make_result()).layout.xaxis2.anchor == "y3"
+
+
+def test_other_objects_have_none() -> None:
+    with pytest.raises(UsageError, match="there is no table of a dict; there is one of Result, Both, "):
+        mcusim.table({})
+    with pytest.raises(UsageError, match="there is no figure of a Machine; there is one of Result"):
+        mcusim.figure(mcusim.load_machine("stm32f746g-disco"))
+
+    class Result:
+        """One of the user's own."""
+
+    with pytest.raises(UsageError, match="no table of a Result"):
+        mcusim.table(Result())
