@@ -48,7 +48,7 @@ def test_a_folder_has_its_tests(folder: Path) -> None:
 
 
 def test_tests_lie_where_their_package_is() -> None:
-    known = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_dir()}
+    known = {Path(), *(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_dir())}
     others = {"architecture", "benchmarks", "data", "docs", "how_to", "scripts", "support"}
     strange = {
         str(path.relative_to(REPOSITORY))
