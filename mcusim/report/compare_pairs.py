@@ -27,7 +27,7 @@ class Pair:
     second: Result
     parts: tuple[Difference, ...]
 
-    def said(self, most: int = 5) -> str:
+    def sentence(self, most: int = 5) -> str:
         """In one sentence, the ``most`` largest parts by name."""
         return f"{self.place}{sentence(self.parts, self.base, self.label, most)}"
 
@@ -81,7 +81,7 @@ def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
     for model, members in groups.items():
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
         for pair in pairs(members):
-            lines += hanging(f"{name}{pair.said(most)}")
+            lines += hanging(f"{name}{pair.sentence(most)}")
     return lines
 
 

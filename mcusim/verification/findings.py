@@ -8,7 +8,7 @@ from typing import Any
 
 from mcusim.program.program import Buffer, Program
 
-__all__ = ["MOST", "RULES", "Enough", "Finding", "Findings", "buffers_at"]
+__all__ = ["MOST", "RULES", "Finding", "Findings", "TooManyFindings", "buffers_at"]
 
 MOST = 1000  # a proof stops at this many findings
 
@@ -29,7 +29,7 @@ RULES: Mapping[str, str] = {
 }
 
 
-class Enough(Exception):
+class TooManyFindings(Exception):
     """There are so many findings that more would not help."""
 
 
@@ -74,11 +74,11 @@ class Findings:
         self._found: dict[tuple[str, tuple[int, ...]], tuple[int, int, str, str]] = {}
 
     def add(self, rule: str, places: Sequence[int], low: int, high: int, text: str, fix: str) -> None:
-        """``places`` are positions in the program's list, negative ones (the host) left out. Raises Enough."""
+        """``places`` are positions in the program's list, negative ones (the host) left out. Raises TooManyFindings."""
         key = rule, tuple(place for place in places if place >= 0)
         old = self._found.get(key)
         if old is None and len(self._found) >= MOST:
-            raise Enough
+            raise TooManyFindings
         self._found[key] = (low, high, text, fix) if old is None else (min(low, old[0]), max(high, old[1]), *old[2:])
 
     def all(self) -> list[Finding]:

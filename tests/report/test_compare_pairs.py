@@ -70,7 +70,7 @@ def test_no_text_without_a_pair() -> None:
 def test_variants_of_a_machine_are_machines_of_their_own() -> None:
     slow = load_machine(F746, {"core.clock": "108 MHz"})
     first, second, third = (
-        pair.said() for pair in pairs(compare("ds-cnn", [F746, slow], ["internal", "external"]).rows)
+        pair.sentence() for pair in pairs(compare("ds-cnn", [F746, slow], ["internal", "external"]).rows)
     )
     assert first.startswith(f"On {F746}: external takes")
     assert second.startswith(f"On {F746}, core.clock = 108 MHz: external takes")

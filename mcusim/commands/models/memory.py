@@ -9,7 +9,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
-from mcusim.commands.shared.progress import spinner, working
+from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
@@ -94,7 +94,7 @@ def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, fo
         from mcusim.api.reorder import planned_file
 
         found.append((out, planned_file(model, plan)))
-    with working(f"moving the tensors of {model}") as step:
+    with spinner_with_bar(f"moving the tensors of {model}") as step:
         plan = priced(plan, step)
     if html is not None:
         from mcusim.report.html.memory_page import memory_html

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "counted", "counting", "paced", "rated", "spinner", "working"]
+__all__ = ["Counter", "bar", "bar_with_eta", "bar_with_rate", "counting", "counting_bar", "spinner", "spinner_with_bar"]
 
 QUICK = 2.0  # seconds: a shorter run shows nothing
 BESIDE = 50  # columns that a bar, its numbers and the time left take
@@ -38,7 +38,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[object], None] | None]:
 
 
 @contextmanager
-def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None] | None]:
+def bar_with_rate(what: str, total: int, unit: str) -> Iterator[Callable[[object], None] | None]:
     """:func:`bar` with the count, the time left and how many ``unit`` are done a second."""
     if not sys.stderr.isatty():
         yield None
@@ -62,7 +62,7 @@ def rated(what: str, total: int, unit: str) -> Iterator[Callable[[object], None]
 
 
 @contextmanager
-def paced(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+def bar_with_eta(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with the count, the time left and how many ``unit`` are done a second; yields the function to call with how
     much is done, and of how much. What was done at the first call counts for neither."""
     if not sys.stderr.isatty():
@@ -110,7 +110,7 @@ def spinner(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def counted(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
+def counting_bar(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
     """A spinner for steps whose number is not known, with the count so far; yields the function to call at each."""
     if not sys.stderr.isatty():
         yield None
@@ -129,7 +129,7 @@ def counted(what: str, unit: str) -> Iterator[Callable[[object], None] | None]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[int, int], None] | None]:
+def spinner_with_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """A bar that pulses until the first step says how much is done, and of how much; yields the function for that."""
     if not sys.stderr.isatty():
         yield None

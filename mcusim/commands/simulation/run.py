@@ -16,7 +16,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Html, Perfetto, Vcd, Views
 from mcusim.commands.shared.options import asked_execution, check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, write_file
-from mcusim.commands.shared.progress import spinner, working
+from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
     from mcusim.api.both import Both
@@ -82,7 +82,7 @@ def run(
     files = _files([model, machine], fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
     planned = partial(_settings, policy, kernels, sram_budget, weights, overlay, buffering, fidelity, execution)
-    with (working if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
+    with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, machine, options.overrides(set_), allow_unknown, fidelity, files, planned(step))
     return files.report(found, operators, assumptions)
 
@@ -206,7 +206,7 @@ def replay(
     read = [trace, model, machine]
     files = _files(read, fidelity, json, force, input, output, Views(html, perfetto, vcd, force))
     execution = partial(asked_execution, code, operator_overhead, input, max_instructions)
-    with (working if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
+    with (spinner_with_bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
         found = _play(trace, machine, options.overrides(set_), (fidelity, kernels), model, files, execution(step))
     return files.report(found, operators, assumptions)
 

@@ -10,7 +10,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, write_bytes
-from mcusim.commands.shared.progress import paced, spinner
+from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _draw(study: Study, table: pyarrow.Table, said: Sequence[Conclusion], path: 
 def _run(study: Study, path: Path | None, jobs: int | None, dask: str | None, force: bool) -> pyarrow.Table:
     from mcusim.sweeps import sweep_table
 
-    with paced("sweeping", "points") as step:
+    with bar_with_eta("sweeping", "points") as step:
         return sweep_table(study, path, jobs=jobs, dask=dask, progress=step, force=force)
 
 

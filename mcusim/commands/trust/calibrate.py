@@ -10,7 +10,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, check_apart, check_writable, write_file
-from mcusim.commands.shared.progress import counted
+from mcusim.commands.shared.progress import counting_bar
 from mcusim.errors import UsageError
 
 Machine = Annotated[str | None, typer.Argument(metavar="MACHINE", help="A name of `mcusim machines`, or a TOML file.")]
@@ -56,7 +56,7 @@ def calibrate(
     out = Output(json, force, inputs)
     _check_output(output, json, inputs, force)
     keys = options.comma_list(fit, "--fit")
-    with counted("fitting", "simulations") as step:
+    with counting_bar("fitting", "simulations") as step:
         from mcusim.evidence.calibrate.calibrate import calibrate as fitted
 
         found = fitted(machine, measurements, keys, output=output, progress=step)

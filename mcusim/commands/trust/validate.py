@@ -10,7 +10,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
-from mcusim.commands.shared.progress import working
+from mcusim.commands.shared.progress import spinner_with_bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _report(found: Validation, output: Output, html: Path | None, force: bool) -
 
 
 def _run(source: str | None, board: str | None, models: str | None, jobs: int | None, no_cache: bool) -> Validation:
-    with working("validating") as step:
+    with spinner_with_bar("validating") as step:
         from mcusim.evidence.validate.validate import validate as find
 
         return find(source, board, models, jobs, cache=not no_cache, progress=step)

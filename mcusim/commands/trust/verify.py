@@ -11,7 +11,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, fail
-from mcusim.commands.shared.progress import rated, working
+from mcusim.commands.shared.progress import bar_with_rate, spinner_with_bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -262,12 +262,12 @@ def verify(
 def _verified(what: str, machine: str | None, plan: Planning, asked: Running, out: Output) -> int:
     """Verify and write the outcome; returns the exit status."""
     check(what, plan, asked)
-    with working(f"verifying {what}") as step:
+    with spinner_with_bar(f"verifying {what}") as step:
         case = read(what, machine, plan, asked) if is_program(what) else planned(what, machine, plan, asked)
         verifier = case.verifier(asked)
         result = verifier.verify(step)
     if asked.seeds:
-        with rated(f"fuzzing {what}", len(asked.seeds), "seeds") as tick:
+        with bar_with_rate(f"fuzzing {what}", len(asked.seeds), "seeds") as tick:
             result = verifier.fuzz(result, asked.seeds, progress=tick)
     from mcusim.verification.table import verification_table
 

@@ -60,7 +60,7 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
 
 def _said(pair: Pair) -> str:
     energy = pair.energy()
-    return f"{pair.said()}; {energy}." if energy else f"{pair.said()}."
+    return f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
 
 
 def _numbers(named: Mapping[str, Result]) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import plain, shortened
 from mcusim.report.html.run_figures.by_operator import operator_labels, times
-from mcusim.report.html.run_figures.lanes import drawn, lanes
+from mcusim.report.html.run_figures.lanes import lanes, traces
 from mcusim.report.html.run_figures.over_time import Panel, lanes_panel, row_names, stacked
 from mcusim.report.html.run_figures.traffic import areas
-from mcusim.report.html.run_page import lead, numbers, strip
+from mcusim.report.html.run_page import cycle_bar, numbers, summary
 from mcusim.report.html.style import region_colours
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def result_html(result: Result) -> str:
     """What a notebook shows for a result: its sentence, where the cycles went, tables, confidence. Equal results give
     equal text; nothing is loaded and no script runs. Not included: plots and assumptions."""
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
-    parts = [f"<style>{_STYLE}</style><h3>{plain(title)}</h3>", lead(result)]
+    parts = [f"<style>{_STYLE}</style><h3>{plain(title)}</h3>", summary(result)]
     if result.run is not None:
-        parts += [strip(result.run), f'<div class="tables">{numbers(result, result.run)}</div>']
+        parts += [cycle_bar(result.run), f'<div class="tables">{numbers(result, result.run)}</div>']
     parts += [f"<p>Confidence: {plain(result.confidence)}</p>"] if result.confidence else []
     return f'<div class="mcusim">{"".join(parts)}</div>'
 
@@ -62,17 +62,17 @@ def result_figure(result: Result) -> Figure:
     bars = [{**bar, "xaxis": "x2", "showlegend": True} for bar in times(run, "y3")]
     bus = [{**area, "showlegend": True} for area in areas(rows, run.cycles, run.clock, colours, "y2")]
     panels = [
-        replace(lanes_panel(rows), traces=drawn(rows, run.cycles, scale)),
+        replace(lanes_panel(rows), traces=traces(rows, run.cycles, scale)),
         Panel("MB/s at each memory's pins", 110, bus, {}),
         Panel("ms of each operator, by cause", 220, bars, {}),
     ]
     layout, height = stacked(panels, run.cycles * scale, row_names(rows))
     layout["xaxis"] |= {"anchor": "y2", "title": None, "ticksuffix": " ms"}
     layout["margin"]["b"] += _LABELS
-    traces = [trace for panel in panels for trace in panel.traces]
+    data = [trace for panel in panels for trace in panel.traces]
     second = {"xaxis2": _operators(operator_labels(run)), "barmode": "stack", "height": height + _LABELS}
     second["uniformtext"] = {"mode": "hide", "minsize": 9}
-    return Figure(data=traces, layout={**layout, **second})
+    return Figure(data=data, layout={**layout, **second})
 
 
 def _operators(labels: Sequence[str]) -> dict[str, Any]:

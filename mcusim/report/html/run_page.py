@@ -8,7 +8,7 @@ from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened,
 from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
-from mcusim.report.html.style import CAUSE_COLOURS, chips
+from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.results.difference import WORDS
 from mcusim.results.result import Result
 from mcusim.text import changed, percent, rounded, size
@@ -16,7 +16,7 @@ from mcusim.text import changed, percent, rounded, size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["lead", "numbers", "rests_on", "run_page", "strip"]
+__all__ = ["cycle_bar", "numbers", "rests_on", "run_page", "summary"]
 
 _LISTED = 15  # operators, and waits
 
@@ -28,10 +28,10 @@ def run_page(result: Result) -> str:
     when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
     """
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
-    parts: list[str | PlotFigure] = [lead(result)]
+    parts: list[str | PlotFigure] = [summary(result)]
     if result.run is not None:
         run = result.run
-        parts += [strip(run), time_figure(run, result.machine)] if run.cycles else []
+        parts += [cycle_bar(run), time_figure(run, result.machine)] if run.cycles else []
         parts += [breakdown_figure(run, result.machine)] if run.operators else []
         parts += [traffic_figure(run)] if run.traffic else []
         parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
@@ -39,7 +39,7 @@ def run_page(result: Result) -> str:
     return page(title, [part for part in parts if part])
 
 
-def lead(result: Result) -> str:
+def summary(result: Result) -> str:
     """The result in a sentence, and how it was obtained."""
     how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
     notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
@@ -58,13 +58,13 @@ def _exact(value: float | None) -> str:
     return f"{value:,.2f}" if value is not None and value >= 10 else rounded(value)
 
 
-def strip(run: Run) -> str:
+def cycle_bar(run: Run) -> str:
     """Where the cycles went as one bar; it needs no script."""
     total = run.cycles or 1
     causes = causes_of(run)
     bars = "".join(_segment(cause, run.by_cause[cause] / total) for cause in causes)
     shares = {f"{cause} {run.by_cause[cause] / total:.1%}": CAUSE_COLOURS[cause] for cause in causes}
-    return f'<div class="strip">{bars}</div><p>{chips("cycles:", shares)}</p>'
+    return f'<div class="strip">{bars}</div><p>{legend("cycles:", shares)}</p>'
 
 
 def _segment(cause: str, share: float) -> str:

@@ -18,10 +18,10 @@ __all__ = [
     "MERGED",
     "TRANSFER_COLOURS",
     "axis",
-    "brought",
-    "chips",
+    "legend",
     "region_colours",
-    "told",
+    "tooltip",
+    "transfer_label",
 ]
 
 CAUSE_COLOURS = {
@@ -83,12 +83,12 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     }
 
 
-def told(*lines: str) -> str:
+def tooltip(*lines: str) -> str:
     """What the pointer tells, from lines of plotly's markup; names in them are no templates."""
     return f"{'<br>'.join(lines)}<extra></extra>".replace("%{", "&#37;{")
 
 
-def chips(title: str, named: Mapping[str, str]) -> str:
+def legend(title: str, named: Mapping[str, str]) -> str:
     """A legend as HTML: names, which are any text, and their colours."""
     found = "".join(
         f'<span class="chip"><i style="background:{colour}"></i>{plain(name)}</span>' for name, colour in named.items()
@@ -107,7 +107,7 @@ def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]
     return found
 
 
-def brought(label: str) -> str:
+def transfer_label(label: str) -> str:
     """What a transfer copies, of :data:`TRANSFER_COLOURS`, by its label, as ``3 input part 1/2``."""
     kind = label.split(" ")[1] if " " in label else ""
     return _BRINGS.get(kind, "biases, multipliers, shifts")

@@ -90,7 +90,7 @@ def _tables(sweep: Sweep) -> str:
 
 def _row(sweep: Sweep, point: Point) -> list[str]:
     outputs = [shown(name, point[name]) if point.get(name) is not None else "-" for name in OUTPUTS]
-    return [*(sweep.said(name, point[name]) for name in sweep.varying), *outputs]
+    return [*(sweep.label(name, point[name]) for name in sweep.varying), *outputs]
 
 
 def _failed(sweep: Sweep) -> str:
@@ -113,7 +113,7 @@ def _points(sweep: Sweep) -> str:
     for point in sweep.points[:_ROWS]:
         cells = _row(sweep, point)
         cut = len(sweep.varying)
-        rows.append([sweep.said("model", point["model"]), *cells[:cut], plain(point["status"]), *cells[cut:]])
+        rows.append([sweep.label("model", point["model"]), *cells[:cut], plain(point["status"]), *cells[cut:]])
     text = table(head, rows, left=2 + len(sweep.varying))
     named = "All points" if len(sweep.points) <= _ROWS else f"The first {_ROWS} of {len(sweep.points):,} points"
     return f"<details><summary>{named}</summary>{text}</details>"

@@ -14,7 +14,7 @@ from mcusim.program.program import Compute, Maintain, Program
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.happens_before import Order
 from mcusim.verification.proof.last_writer import ByteMap
-from mcusim.verification.proof.task_accesses import Lines, accesses, called, host_spans
+from mcusim.verification.proof.task_accesses import CacheLines, accesses, called, host_spans
 
 __all__ = ["Coherency"]
 
@@ -43,7 +43,7 @@ class Coherency:
 
     def __init__(self, program: Program, machine: Machine, order: Order, findings: Findings) -> None:
         self._tasks, self._order, self._findings = program.tasks, order, findings
-        self._lines = Lines(machine)
+        self._lines = CacheLines(machine)
         self._bytes: ByteMap[Held] = ByteMap(Held, replace)
         for span, through_cache in host_spans(program):
             for low, high, keeps in self._lines.parts(span.address, span.end):

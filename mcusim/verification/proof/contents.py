@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from mcusim.model.geometry import whole
 from mcusim.program.program import Buffer, Compute, Operand, Program, Span, Transfer
 from mcusim.verification.findings import Findings
-from mcusim.verification.proof.last_writer import HOST, NOBODY, Flow, Story
+from mcusim.verification.proof.last_writer import HOST, NOBODY, ByteHistory, LastWriter
 from mcusim.verification.proof.task_accesses import TILED, called
-from mcusim.verification.proof.tensor_homes import Homes
+from mcusim.verification.proof.tensor_homes import TensorHomes
 
 __all__ = ["Contents"]
 
@@ -23,15 +23,15 @@ KINDS: Mapping[str, str] = {"input0": "input", "filter": "filter", "bias": "bias
     name: name for name in ("multiplier", "shift")
 }  # role -> kind of the transfer that copies it in
 NAMED = 6  # transfers that one finding names
-Runs = Sequence[tuple[int, int, Story]]
+Runs = Sequence[tuple[int, int, ByteHistory]]
 
 
 class Contents:
     """Checks what the tasks of ``program`` find in ``flow`` just before they do their own accesses."""
 
-    def __init__(self, program: Program, flow: Flow, findings: Findings) -> None:
-        self._tasks, self._flow, self._findings = program.tasks, flow, findings
-        self._homes = Homes(program)
+    def __init__(self, program: Program, last_writer: LastWriter, findings: Findings) -> None:
+        self._tasks, self._last_writer, self._findings = program.tasks, last_writer, findings
+        self._homes = TensorHomes(program)
         self._meant: dict[tuple[int, str, int], list[int]] = defaultdict(list)
         self._sources = {t.source for t in program.tasks if isinstance(t, Transfer) and t.kind == "output"}
         self._tensors: dict[tuple[int, str], str] = {}
@@ -44,7 +44,7 @@ class Contents:
         """Check the task at ``place``."""
         task = self._tasks[place]
         if isinstance(task, Transfer):
-            self._fresh(place, task.operator, self._flow.stories(task.source), task.source.address, ())
+            self._fresh(place, task.operator, self._last_writer.histories(task.source), task.source.address, ())
         elif isinstance(task, Compute):
             counts: dict[str, int] = defaultdict(int)
             for operand in task.operands:
@@ -74,28 +74,28 @@ class Contents:
             self._findings.add("wrong-data", places, home.span.address, home.span.end, text, fix)
 
     def _read(self, place: int, task: Compute, operand: Operand, key: str) -> None:
-        runs = self._flow.stories(operand.span)
+        runs = self._last_writer.histories(operand.span)
         tile = task.tile if KINDS.get(operand.role) in TILED else 0
         meant = self._meant.get((task.operator, KINDS.get(operand.role, ""), tile), [])
         near = [p for p in meant if p < place][:NAMED]
         if self._holes(place, task, operand, runs, near):
             return
-        copied = [(low, story) for low, _, story in runs if self._brought(story)]
+        copied = [(low, history) for low, _, history in runs if self._brought(history)]
         if not copied:
             self._fresh(place, task.operator, runs, operand.span.address, near)
             self._at_home(place, task, operand, operand.span.address, key, near)
         elif self._right_transfers(place, task, operand, runs, near):
             base = operand.span.address + (copied[0][1].origin or 0)
-            brought = tuple(dict.fromkeys(story.writer for _, story in copied))[:NAMED]
+            brought = tuple(dict.fromkeys(history.writer for _, history in copied))[:NAMED]
             self._at_home(place, task, operand, base, key, brought)
 
-    def _brought(self, story: Story) -> bool:
+    def _brought(self, history: ByteHistory) -> bool:
         """Did a transfer into a buffer write these bytes?"""
-        writer = self._tasks[story.writer] if story.writer >= 0 else None
+        writer = self._tasks[history.writer] if history.writer >= 0 else None
         return isinstance(writer, Transfer) and writer.kind != "output"
 
     def _holes(self, place: int, task: Compute, operand: Operand, runs: Runs, near: Sequence[int]) -> bool:
-        holes = [(low, high) for low, high, story in runs if story.writer == NOBODY]
+        holes = [(low, high) for low, high, history in runs if history.writer == NOBODY]
         for low, high in holes:
             text = f"{called(task)} reads {high - low:,} B of its {operand.role} at {low:#010x} that were never written"
             fix = "let a transfer fill all of the operand" if near else "put the operand where its tensor is"
@@ -104,10 +104,10 @@ class Contents:
 
     def _right_transfers(self, place: int, task: Compute, operand: Operand, runs: Runs, near: Sequence[int]) -> bool:
         """All of a copied operand comes from its own transfers and from one run of bytes."""
-        kind, origins = KINDS.get(operand.role), {story.origin for _, _, story in runs}
+        kind, origins = KINDS.get(operand.role), {history.origin for _, _, history in runs}
         right = True
-        for low, high, story in runs:
-            writer = self._tasks[story.writer] if story.writer >= 0 else None
+        for low, high, history in runs:
+            writer = self._tasks[history.writer] if history.writer >= 0 else None
             if not isinstance(writer, Transfer):
                 what = f"written by {called(writer)}" if writer is not None else "there before the program started"
             elif (writer.operator, writer.kind) == (task.operator, kind) and (
@@ -117,9 +117,9 @@ class Contents:
             else:
                 what = f"copied in by {called(writer)}"
             right = False
-            self._wrong(place, task, operand, low, high, what, [*near, story.writer])
+            self._wrong(place, task, operand, low, high, what, [*near, history.writer])
         if right and len(origins) > 1:
-            writers = [story.writer for _, _, story in runs][:NAMED]
+            writers = [history.writer for _, _, history in runs][:NAMED]
             what = "from places that are not contiguous"
             self._wrong(place, task, operand, operand.span.address, operand.span.end, what, writers)
         return right and len(origins) == 1
@@ -139,17 +139,17 @@ class Contents:
         if home is None or home.kind != "activation":
             return
         producer = self._homes.producer(home)
-        for low, high, story in runs:
-            if story.writer in (HOST, NOBODY) or low >= home.span.end or high <= home.span.address:
+        for low, high, history in runs:
+            if history.writer in (HOST, NOBODY) or low >= home.span.end or high <= home.span.address:
                 continue
-            writer = self._tasks[story.writer]
-            if writer.operator != producer and not self._brought(story):
+            writer = self._tasks[history.writer]
+            if writer.operator != producer and not self._brought(history):
                 text = (
                     f"{called(self._tasks[place])} reads {home.name} where {called(writer)} wrote last;"
                     f" operator {producer} computes it"
                 )
                 fix = f"let operator {producer} compute these bytes before, or correct the address"
-                self._findings.add("unwritten", (story.writer, *near, place), low, high, text, fix)
+                self._findings.add("unwritten", (history.writer, *near, place), low, high, text, fix)
 
     def _at_home(
         self, place: int, task: Compute, operand: Operand, base: int, key: str, brought: tuple[int, ...] | list[int]

@@ -18,7 +18,7 @@ from mcusim.verification.findings import Findings
 from mcusim.verification.proof.happens_before import Order
 from mcusim.verification.proof.task_accesses import accesses, called, host_spans
 
-__all__ = ["HOST", "MOST_VISITS", "NOBODY", "ByteMap", "Flow", "Story"]
+__all__ = ["HOST", "MOST_VISITS", "NOBODY", "ByteHistory", "ByteMap", "LastWriter"]
 
 MOST_VISITS = 4_000_000  # runs that a proof may look at; 40,000 tasks of a planner come to some 300,000
 
@@ -98,7 +98,7 @@ HOST, NOBODY = -1, -2
 
 
 @dataclass(slots=True)
-class Story:
+class ByteHistory:
     """Of one run of bytes: ``writer`` is a position in the list, HOST or NOBODY; ``origin``, when a transfer wrote
     them, the address they came from minus theirs; ``readers`` the last reader of each lane since."""
 
@@ -107,16 +107,16 @@ class Story:
     readers: dict[str, int] = field(default_factory=dict)
 
 
-class Flow:
+class LastWriter:
     """Memory as the tasks of ``program`` before the current one have left it."""
 
     def __init__(self, program: Program, order: Order, findings: Findings) -> None:
         self._tasks, self._order, self._findings = program.tasks, order, findings
-        self._bytes: ByteMap[Story] = ByteMap(Story, lambda s: replace(s, readers=dict(s.readers)))
+        self._bytes: ByteMap[ByteHistory] = ByteMap(ByteHistory, lambda s: replace(s, readers=dict(s.readers)))
         for span, _ in host_spans(program):
-            self._bytes.put(span.address, span.end, Story(HOST))
+            self._bytes.put(span.address, span.end, ByteHistory(HOST))
 
-    def stories(self, span: Span) -> list[tuple[int, int, Story]]:
+    def histories(self, span: Span) -> list[tuple[int, int, ByteHistory]]:
         """What is known of the bytes of ``span``."""
         return list(self._bytes.runs(span.address, span.end))
 
@@ -129,20 +129,20 @@ class Flow:
 
     def _read(self, place: int, span: Span) -> None:
         task = self._tasks[place]
-        for low, high, story in self._bytes.runs(span.address, span.end):
-            self._ordered(story.writer, place, low, high, "reads what", "writes")
-            if story.writer == NOBODY and isinstance(task, Transfer):
+        for low, high, history in self._bytes.runs(span.address, span.end):
+            self._ordered(history.writer, place, low, high, "reads what", "writes")
+            if history.writer == NOBODY and isinstance(task, Transfer):
                 self._unwritten(place, low, high)
-            story.readers[task.lane] = place
+            history.readers[task.lane] = place
 
     def _write(self, place: int, span: Span) -> None:
         task = self._tasks[place]
-        for low, high, story in self._bytes.runs(span.address, span.end):
-            self._ordered(story.writer, place, low, high, "writes what", "writes too")
-            for reader in story.readers.values():
+        for low, high, history in self._bytes.runs(span.address, span.end):
+            self._ordered(history.writer, place, low, high, "writes what", "writes too")
+            for reader in history.readers.values():
                 self._ordered(reader, place, low, high, "writes what", "reads")
         origin = task.source.address - span.address if isinstance(task, Transfer) else None
-        self._bytes.put(span.address, span.end, Story(place, origin))
+        self._bytes.put(span.address, span.end, ByteHistory(place, origin))
 
     def _ordered(self, first: int, place: int, low: int, high: int, does: str, did: str) -> None:
         if first < 0 or first == place or self._order.before(first, place):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mcusim.machine.description import Machine
 from mcusim.program.program import Program
-from mcusim.verification.findings import Enough, Finding, Findings
+from mcusim.verification.findings import Finding, Findings, TooManyFindings
 from mcusim.verification.proof.coherency import Coherency
 from mcusim.verification.proof.contents import Contents
 from mcusim.verification.proof.dma_limits import Limits
 from mcusim.verification.proof.happens_before import Order
-from mcusim.verification.proof.last_writer import Flow
+from mcusim.verification.proof.last_writer import LastWriter
 from mcusim.verification.proof.priority import check_priorities
 from mcusim.verification.proof.row_coverage import check_rows
 
@@ -31,15 +31,15 @@ def prove(program: Program, machine: Machine) -> list[Finding]:
         Limits(program, machine, findings)
         order = Order(program.tasks)
         check_rows(program, findings)
-        flow = Flow(program, order, findings)
-        contents = Contents(program, flow, findings)
+        last_writer = LastWriter(program, order, findings)
+        contents = Contents(program, last_writer, findings)
         coherency = Coherency(program, machine, order, findings)
         for place in range(len(program.tasks)):
             contents.step(place)
-            flow.step(place)
+            last_writer.step(place)
             coherency.step(place)
         contents.finish()
         check_priorities(program, order, findings)
-    except Enough:
+    except TooManyFindings:
         pass
     return findings.all()

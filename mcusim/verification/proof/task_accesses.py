@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mcusim.machine.description import Machine
 from mcusim.program.program import Compute, Program, Span, Task, Transfer
 
-__all__ = ["TILED", "Lines", "accesses", "called", "host_spans", "steps_of"]
+__all__ = ["TILED", "CacheLines", "accesses", "called", "host_spans", "steps_of"]
 
 TILED = ("input", "input1", "output")  # kinds of transfer that belong to one tile
 
@@ -66,7 +66,7 @@ def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
             yield span, True
 
 
-class Lines:
+class CacheLines:
     """The data cache of ``machine``; ``bytes`` is 0 without one, or with one switched off."""
 
     def __init__(self, machine: Machine) -> None:

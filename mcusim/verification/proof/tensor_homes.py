@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from mcusim.program.program import Buffer, Program
 from mcusim.verification.proof.task_accesses import steps_of
 
-__all__ = ["Homes"]
+__all__ = ["TensorHomes"]
 
 
-class Homes:
+class TensorHomes:
     """Buffers with a content of their own (not overlays, not scratch) by address; ``producer`` by buffer name."""
 
     def __init__(self, program: Program) -> None:

@@ -15,7 +15,7 @@ from mcusim.machine.description import Machine
 from mcusim.program.program import Buffer, Compute, Program, Span, Transfer
 from mcusim.verification.findings import MOST, Finding
 from mcusim.verification.proof.last_writer import MOST_VISITS
-from mcusim.verification.proof.task_accesses import Lines, called
+from mcusim.verification.proof.task_accesses import CacheLines, called
 
 __all__ = ["shared_edges"]
 
@@ -27,14 +27,14 @@ def shared_edges(program: Program, machine: Machine) -> list[Finding]:
 
     At most 1000. Raises ProgramError for a program whose buffers crowd so much that it would take minutes.
     """
-    lines = Lines(machine)
+    lines = CacheLines(machine)
     return list(_Edges(program, lines).found().values()) if lines.bytes else []
 
 
 class _Edges:
     """What begins or ends inside a line, by line: nothing else can share it with a neighbour."""
 
-    def __init__(self, program: Program, lines: Lines) -> None:
+    def __init__(self, program: Program, lines: CacheLines) -> None:
         self._lines, self._tasks, self._visits = lines, program.tasks, 0
         self._buffers: dict[int, list[Buffer]] = {}
         for buffer in program.header.buffers:

@@ -21,7 +21,7 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import Pool, sram_pool
-from mcusim.report.html.memory_figures.addresses import stays
+from mcusim.report.html.memory_figures.addresses import placements
 from mcusim.report.html.memory_figures.working_set import segments
 from mcusim.report.html.memory_page import memory_html
 from mcusim.results.memory_plan import MemoryPlan, Planned
@@ -241,8 +241,8 @@ def test_too_many_pieces_become_fewer() -> None:
             rest = {s.resident for s in own} - {s.resident for s in kept}
             least = min((s.bytes for s in kept if not s.merged), default=0)
             assert all(found.residents[i].bytes <= least for i in rest if i is not None)
-    areas = [s.bytes * (s.last - s.first + 1) for s in stays(found, allocate(found.blocks, "dynamic"))]
-    kept_areas = [s.bytes * (s.last - s.first + 1) for s in stays(found, allocate(found.blocks, "dynamic"), 10)]
+    areas = [s.bytes * (s.last - s.first + 1) for s in placements(found, allocate(found.blocks, "dynamic"))]
+    kept_areas = [s.bytes * (s.last - s.first + 1) for s in placements(found, allocate(found.blocks, "dynamic"), 10)]
     assert sorted(kept_areas) == sorted(areas)[-10:]
 
 

@@ -13,7 +13,7 @@ from mcusim import load_model, simulate
 from mcusim.engine.run import Event
 from mcusim.model.graph import Graph
 from mcusim.model.zoo import architectures
-from mcusim.report.html.run_figures.lanes import SLOTS, drawn, lanes
+from mcusim.report.html.run_figures.lanes import SLOTS, lanes, traces
 from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
@@ -131,7 +131,7 @@ def test_the_script_merges_as_the_library_does(seed: int, browser: Any, tmp_path
     run = result.run
     assert run is not None
     scale = 1e3 / run.clock
-    (ours,) = drawn(lanes(run), run.cycles, scale)
+    (ours,) = traces(lanes(run), run.cycles, scale)
     flows = areas(lanes(run), run.cycles, run.clock, {}, "y2")
     with opened(browser, run_page(result), tmp_path) as found:
         theirs, *bus = found.page.evaluate(

@@ -11,7 +11,7 @@ from mcusim.plan.liveness.timeline import Timeline
 from mcusim.report.html.memory_figures.hover import HATCHED, Told
 from mcusim.report.html.memory_figures.working_set import MOST
 
-__all__ = ["Stay", "address_map", "stays"]
+__all__ = ["Stay", "address_map", "placements"]
 
 _MOVES = "#7c3aed"
 _ARROWS = ((60, 1.5, 1.0, 8), (300, 1.0, 1.0, 6), (MOST, 0.75, 0.4, 3))  # up to so many: width, opacity, head
@@ -28,7 +28,7 @@ class Stay:
     bytes: int
 
 
-def stays(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Stay]:
+def placements(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Stay]:
     """Where each resident is and when, by resident and step; of more than ``most`` those with the largest areas.
 
     Residents of 0 bytes are left out.
@@ -51,7 +51,7 @@ def address_map(
     """
     residents = told.timeline.residents
     pieces: dict[str, list[Stay]] = {"activation": [], "weights": []}
-    for stay in stays(told.timeline, placed):
+    for stay in placements(told.timeline, placed):
         pieces[residents[stay.resident].kind].append(stay)
     traces = [_rectangles(told, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import PlotFigure, plain, shortened
-from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
+from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, legend, tooltip
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def breakdown_figure(run: Run, machine: Machine) -> PlotFigure:
     foot = round(_LETTER * max(map(len, labels), default=0)) + 24
     caption = (
         "<b>Where cycles and energy went, by operator</b>"
-        f"<div>{chips('ms', {cause: CAUSE_COLOURS[cause] for cause in causes})}</div>"
-        f"<div>{chips('mJ', {part: ENERGY_COLOURS[part] for part in parts})}</div>"
+        f"<div>{legend('ms', {cause: CAUSE_COLOURS[cause] for cause in causes})}</div>"
+        f"<div>{legend('mJ', {part: ENERGY_COLOURS[part] for part in parts})}</div>"
     )
     return PlotFigure(caption, traces, _layout(labels, foot), height=_PLOTS + foot)
 
@@ -100,7 +100,7 @@ def _bars(
 
 
 def _at(whole: str, part: str, value: float, unit: str) -> str:
-    return told(f"<b>{part} {value:,.4g} {unit}</b>", whole)
+    return tooltip(f"<b>{part} {value:,.4g} {unit}</b>", whole)
 
 
 def _told(operator: OperatorRun, label: str, parts: Mapping[str, float], unit: str) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.run_figures.by_operator import operator_labels
-from mcusim.report.html.run_figures.lanes import lanes, packed
+from mcusim.report.html.run_figures.lanes import as_json, lanes
 from mcusim.report.html.run_figures.over_time import lane_chips
-from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, chips, told
+from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, legend, tooltip
 from mcusim.results.difference import Difference, in_words
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 
@@ -32,7 +32,7 @@ def lanes_beside(runs: Mapping[str, Run]) -> PlotFigure:
     names: dict[int, str] = {}
     for label, run in runs.items():
         rows = lanes(run)
-        data.append(packed(rows, 1e3 / run.clock))
+        data.append(as_json(rows, 1e3 / run.clock))
         names |= {-(at + i): lane.name for i, lane in enumerate(rows)}
         notes.append(_heading(f"<b>{plain(label)}</b>, {run.cycles / run.clock * 1e3:,.2f} ms", -at + 0.55))
         at += len(rows) + 1
@@ -74,7 +74,7 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Plo
     for label, run in runs.items():
         values = [o.cycles / run.clock * 1e3 for o in run.operators]
         texts = [
-            told(f"<b>{plain(label)}</b>", f"{name}: {value:,.4g} ms")
+            tooltip(f"<b>{plain(label)}</b>", f"{name}: {value:,.4g} ms")
             for name, value in zip(labels[0], values, strict=True)
         ]
         traces.append(_bar(list(range(len(values))), values, plain(label), colours[label], texts))
@@ -90,7 +90,7 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Plo
         "yaxis": axis("ms", rangemode="tozero", nticks=6),
         "meta": {"labels": labels[0]},
     }  # fmt: skip
-    caption = f"<b>By operator</b><div>{chips('', {k: colours[k] for k in runs})}</div>"
+    caption = f"<b>By operator</b><div>{legend('', {k: colours[k] for k in runs})}</div>"
     return PlotFigure(caption, traces, layout, height=230 + foot)
 
 
@@ -112,7 +112,7 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> PlotFigure 
     traces = []
     for label, parts in shown.items():
         ms = {name: sum(part.ms for part in parts if in_words(part) == name) for name in names}
-        texts = [told(f"<b>{plain(label)}</b>", f"{plain(name)}: {value:+,.4g} ms") for name, value in ms.items()]
+        texts = [tooltip(f"<b>{plain(label)}</b>", f"{plain(name)}: {value:+,.4g} ms") for name, value in ms.items()]
         bar = _bar(list(ms.values()), list(range(len(names))), plain(label), colours[label], texts)
         traces.append({**bar, "orientation": "h"})
     layout = {
@@ -131,7 +131,7 @@ def differences_figure(pairs: Mapping[str, Sequence[Difference]]) -> PlotFigure 
     less += [f"{len(pairs) - len(shown)} smaller differences"] if len(pairs) > len(shown) else []
     more = f"; not drawn: {', '.join(less)}" if less else ""
     caption = f"<b>What takes longer</b> <span class=dim>what takes less points to the left{more}</span>"
-    caption += f"<div>{chips('', {k: colours[k] for k in shown})}</div>"
+    caption += f"<div>{legend('', {k: colours[k] for k in shown})}</div>"
     return PlotFigure(caption, traces, layout, height=70 + len(names) * (30 + 6 * len(shown)))
 
 
@@ -153,7 +153,9 @@ def _stacked(
     shown = {part: values for part, values in parts.items() if any(values)}
     traces = []
     for part, values in shown.items():
-        texts = [told(f"<b>{part} {value:,.4g} {unit}</b>", label) for label, value in zip(labels, values, strict=True)]
+        texts = [
+            tooltip(f"<b>{part} {value:,.4g} {unit}</b>", label) for label, value in zip(labels, values, strict=True)
+        ]
         traces.append({**_bar(values, labels, part, colours[part], texts), "orientation": "h", "width": 0.7})
     layout = {
         **LAYOUT,
@@ -165,7 +167,7 @@ def _stacked(
             "tickfont": {"size": 11},
         },
     }  # fmt: skip
-    caption = f"<b>{title}</b><div>{chips('', {part: colours[part] for part in shown})}</div>"
+    caption = f"<b>{title}</b><div>{legend('', {part: colours[part] for part in shown})}</div>"
     return PlotFigure(caption, traces, layout, height=62 + _BAR * len(labels))
 
 

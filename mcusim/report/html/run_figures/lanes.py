@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.report.html.style import CAUSE_COLOURS, TRANSFER_COLOURS, brought, told
+from mcusim.report.html.style import CAUSE_COLOURS, TRANSFER_COLOURS, tooltip, transfer_label
 from mcusim.results.over_time import core_segments, stretches
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
-__all__ = ["PALETTE", "Entry", "Lane", "LanePiece", "drawn", "lanes", "packed", "slots"]
+__all__ = ["PALETTE", "Entry", "Lane", "LanePiece", "as_json", "lanes", "slots", "traces"]
 
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
 _SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
@@ -90,14 +90,14 @@ def slots(entries: Sequence[Entry], slot: float, low: float = 0, high: float = f
     return found
 
 
-def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
+def traces(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, Any]]:
     """The lanes as traces of plotly, the first one highest, for a picture that is not zoomed; ``scale``: ms a cycle."""
     slot = cycles / SLOTS
     bars: dict[str, list[Any]] = {"base": [], "x": [], "y": [], "text": [], "color": [], "inside": []}
     for row, lane in enumerate(found):
         for piece in slots(lane.entries, slot):
-            text = said(piece, scale)
-            for start, length, name in laid(piece, slot):
+            text = hover_text(piece, scale)
+            for start, length, name in stacked_parts(piece, slot):
                 bars["base"].append(start * scale)
                 bars["x"].append(length * scale)
                 bars["y"].append(-row)
@@ -124,7 +124,7 @@ def drawn(found: Sequence[Lane], cycles: int, scale: float) -> list[dict[str, An
     ]
 
 
-def laid(piece: LanePiece, slot: float) -> list[tuple[float, float, str]]:
+def stacked_parts(piece: LanePiece, slot: float) -> list[tuple[float, float, str]]:
     """Start, length and name of each part; what is too narrow to be seen is added to the longest."""
     if not piece.parts:
         return []
@@ -138,7 +138,7 @@ def laid(piece: LanePiece, slot: float) -> list[tuple[float, float, str]]:
     return found
 
 
-def said(piece: LanePiece, scale: float) -> str:
+def hover_text(piece: LanePiece, scale: float) -> str:
     """What the pointer tells about a piece."""
     span = f"{piece.start * scale:,.4f} to {piece.end * scale:,.4f} ms"
     cycles = f"{piece.end - piece.start:,} cycles"
@@ -146,12 +146,12 @@ def said(piece: LanePiece, scale: float) -> str:
     causes = causes if len(causes) > 1 else []
     if piece.count > 1:
         share = piece.busy / max(1, piece.end - piece.start)
-        return told(f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes)
+        return tooltip(f"<b>{piece.count} tasks, too narrow for this zoom</b>", span, f"{share:.0%} busy", *causes)
     moved = [f"{n:,} B at {region}" for region, n in piece.moved]
-    return told(f"<b>{piece.text}</b>", span, cycles, *causes, *moved)
+    return tooltip(f"<b>{piece.text}</b>", span, cycles, *causes, *moved)
 
 
-def packed(found: Sequence[Lane], scale: float) -> dict[str, Any]:
+def as_json(found: Sequence[Lane], scale: float) -> dict[str, Any]:
     """The lanes for the page's script, which merges again for each zoom: columns of numbers, texts and names apart."""
     texts: dict[str, int] = {}
     names: dict[str, int] = {}
@@ -210,7 +210,7 @@ def _core(events: Sequence[Event], cycles: int) -> Iterable[Entry]:
 
 
 def _transfer(event: Event) -> Entry:
-    parts = ((brought(event.label), event.end - event.start),)
+    parts = ((transfer_label(event.label), event.end - event.start),)
     return Entry(event.start, event.end, plain(shortened(event.label, 48)), parts, _moved(event))
 
 

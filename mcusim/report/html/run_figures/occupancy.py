@@ -11,7 +11,7 @@ from mcusim.plan.pools import pieces
 from mcusim.report.html.memory_figures.hover import HATCHED, colour
 from mcusim.report.html.memory_figures.working_set import MOST
 from mcusim.report.html.page import plain, shortened
-from mcusim.report.html.style import KIND_COLOURS, MERGED, told
+from mcusim.report.html.style import KIND_COLOURS, MERGED, tooltip
 from mcusim.results.over_time import lives, occupancy
 from mcusim.text import size
 
@@ -80,7 +80,7 @@ def curves(
         whole = machine.memory[region].size if region in machine.memory else 0
         share = [f", {n / whole:.0%} of {size(whole)}" if whole else "" for _, n in usage]
         texts = [
-            told(f"<b>{plain(region)}</b> {n:,} B in use{text}") for (_, n), text in zip(usage, share, strict=True)
+            tooltip(f"<b>{plain(region)}</b> {n:,} B in use{text}") for (_, n), text in zip(usage, share, strict=True)
         ]
         traces.append(
             {
@@ -136,7 +136,7 @@ def _rectangles(found: Sequence[OccupancyBlock], base: int, scale: float, y: str
 def _told(block: OccupancyBlock, base: int, scale: float) -> str:
     what = block.name if block.count == 1 else f"{block.count} buffers from {block.name}"
     offset = block.address - base
-    return told(
+    return tooltip(
         f"<b>{what}</b> ({block.kind})",
         f"{block.bytes:,} B at {block.address:#010x}",
         f"offset {offset:,} to {offset + block.bytes:,}",

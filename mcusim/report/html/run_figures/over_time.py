@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
 from mcusim.report.html.page import PlotFigure, plain
-from mcusim.report.html.run_figures.lanes import Lane, lanes, packed
+from mcusim.report.html.run_figures.lanes import Lane, as_json, lanes
 from mcusim.report.html.run_figures.occupancy import OccupancyBlock, address_map, blocks, curves, mapped
 from mcusim.report.html.style import (
     CAUSE_COLOURS,
@@ -16,9 +16,9 @@ from mcusim.report.html.style import (
     LAYOUT,
     TRANSFER_COLOURS,
     axis,
-    brought,
-    chips,
+    legend,
     region_colours,
+    transfer_label,
 )
 from mcusim.text import size
 
@@ -54,7 +54,7 @@ def time_figure(run: Run, machine: Machine) -> PlotFigure:
     panels.append(Panel("bytes in use, KiB", _USE, curves(run, machine, mapped(found), colours, "y3"), _y()))
     panels += _maps(found, machine, scale, 4)
     layout, height = stacked(panels, run.cycles * scale, row_names(rows))
-    layout["meta"] = {"lanes": [packed(rows, scale)], "bus": "y2", "regions": dict(colours)}
+    layout["meta"] = {"lanes": [as_json(rows, scale)], "bus": "y2", "regions": dict(colours)}
     traces = [trace for panel in panels for trace in panel.traces]
     return PlotFigure(_caption(run, found, colours), traces, layout, height=height)
 
@@ -122,7 +122,7 @@ def _caption(run: Run, found: Sequence[OccupancyBlock], colours: Mapping[str, st
     lived = {kind: colour for kind, colour in KIND_COLOURS.items() if any(b.kind == kind for b in found)}
     lived.pop("activation", None)
     lines = ["<b>Over time</b> <span class=dim>drag to zoom, double-click to see all</span>", *lane_chips([run])]
-    lines += [chips("regions", shown), chips("addresses: one colour per activation, and", lived)]
+    lines += [legend("regions", shown), legend("addresses: one colour per activation, and", lived)]
     missing = [plain(region) for region in mapped(found)[_MAPS:]]
     lines += [f"<span class=dim>addresses not drawn: {', '.join(missing)}</span>"] if missing else []
     return "".join(f"<div>{line}</div>" for line in lines)
@@ -132,6 +132,6 @@ def lane_chips(runs: Sequence[Run]) -> list[str]:
     """The legends of the core's lane and of the DMA streams', of what occurs."""
     causes = {cause: colour for cause, colour in CAUSE_COLOURS.items() if any(run.by_cause.get(cause) for run in runs)}
     labels = {event.label for run in runs for event in run.events if event.kind == "transfer"}
-    seen = {brought(label) for label in labels}
+    seen = {transfer_label(label) for label in labels}
     dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if said in seen}
-    return [chips("core", causes), *([chips("DMA copies", dma)] if dma else [])]
+    return [legend("core", causes), *([legend("DMA copies", dma)] if dma else [])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import PlotFigure, plain
 from mcusim.report.html.run_figures.lanes import Lane
-from mcusim.report.html.style import LAYOUT, MERGED, axis, chips, told
+from mcusim.report.html.style import LAYOUT, MERGED, axis, legend, tooltip
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -52,7 +52,7 @@ def areas(found: Sequence[Lane], cycles: int, clock: int, colours: Mapping[str, 
             "line": {"width": 0, "shape": "hv", "color": colours.get(region, MERGED)},
             "fillcolor": colours.get(region, MERGED),
             "name": region,
-            "hovertemplate": told(f"<b>{region}</b>").replace("<extra>", " %{y:.1f} MB/s<extra>"),
+            "hovertemplate": tooltip(f"<b>{region}</b>").replace("<extra>", " %{y:.1f} MB/s<extra>"),
             "showlegend": False,
         }
         for region, values in sorted(rates(found, 0, cycles).items())
@@ -83,7 +83,7 @@ def traffic_figure(run: Run) -> PlotFigure:
         "yaxis": {"type": "category", "showgrid": False, "tickfont": {"size": 11}, "fixedrange": True},
     }
     shown = {said: colour for said, colour in _WHO.values() if any(trace["name"] == said for trace in traces)}
-    caption = f"<b>Traffic by region</b> <span class=dim>behind the caches</span><div>{chips('', shown)}</div>"
+    caption = f"<b>Traffic by region</b> <span class=dim>behind the caches</span><div>{legend('', shown)}</div>"
     return PlotFigure(caption, traces, layout, height=60 + 34 * max(1, len(regions)))
 
 
@@ -96,6 +96,6 @@ def _bars(regions: list[str], values: list[int], said: str, colour: str) -> dict
         "x": [n / 1024 for n in values],
         "width": 0.7,
         "marker": {"color": colour, "line": {"color": "#ffffff", "width": 0}},
-        "hovertemplate": [told(f"<b>{name}</b>: {said} {n:,} B") for name, n in zip(regions, values, strict=True)],
+        "hovertemplate": [tooltip(f"<b>{name}</b>: {said} {n:,} B") for name, n in zip(regions, values, strict=True)],
         "showlegend": False,
     }

@@ -69,7 +69,7 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         ],
         "texttemplate": "%{text}",
         "textfont": {"size": 12},
-        "customdata": [[said if best is None else sweep.told(best) for best, said in row] for row in cells],
+        "customdata": [[said if best is None else sweep.tooltip(best) for best, said in row] for row in cells],
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": True,
         "colorscale": _SCALE,

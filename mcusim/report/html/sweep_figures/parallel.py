@@ -30,7 +30,7 @@ def parallel(sweep: Sweep) -> PlotFigure | None:
     inputs = [name for name in ["model", *sweep.varying] if len(sweep.values(name)) > 1]
     outputs = [name for name in OUTPUTS if any(point.get(name) is not None for point in points)]
     heights = [_input(sweep, points, name) for name in inputs] + [_output(points, name) for name in outputs]
-    hovers = [sweep.told(point) for point in points]
+    hovers = [sweep.tooltip(point) for point in points]
     traces, count = [], len(_COLOURS)
     for part, colour in enumerate(_COLOURS):
         places = range(len(points) * part // count, len(points) * (part + 1) // count)
@@ -101,7 +101,7 @@ def _key(value: Any) -> tuple[type, Any]:
 def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
     """The values next to an input's axis, some of them where there are many; long ones are vertical, as many as there
     is room for, so that on a narrow page none reaches the next axis."""
-    said = [sweep.said(name, value) for value in sweep.values(name)]
+    said = [sweep.label(name, value) for value in sweep.values(name)]
     longest = max(map(len, said))
     stands = longest > _LYING
     room = int(_TALL / (_LETTER * (min(longest, _STANDING) + 1))) if stands else _VALUES

@@ -68,7 +68,7 @@ def _some(points: Sequence[Point], most: int) -> Sequence[Point]:
 
 def _group(sweep: Sweep, point: Point) -> str:
     named = [name for name in sweep.varying if name in ("machine", "policy")] or sweep.ranked[:1]
-    return ", ".join(sweep.said(name, point[name]) for name in named) or "all points"
+    return ", ".join(sweep.label(name, point[name]) for name in named) or "all points"
 
 
 def _scaled(point: Point, output: str) -> float:
@@ -88,7 +88,7 @@ def _marks(
         "x": [point["latency_ms"] for point in group],
         "y": [_scaled(point, output) for point in group],
         "yaxis": "y" if row == 0 else "y2",
-        "text": [sweep.told(point) for point in group],
+        "text": [sweep.tooltip(point) for point in group],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {**mark, "size": 8, "opacity": 0.85},
     }

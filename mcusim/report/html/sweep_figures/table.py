@@ -74,11 +74,11 @@ class Sweep:
         """Its values, or ranges of about as many points each where there are many."""
         found = self.values(name)
         if len(found) <= _LEVELS:
-            return [Level(self.said(name, value), _is(value)) for value in found]
+            return [Level(self.label(name, value), _is(value)) for value in found]
         cuts = [found[len(found) * n // _BINS : len(found) * (n + 1) // _BINS] for n in range(_BINS)]
-        return [Level(f"{self.said(name, cut[0])} – {self.said(name, cut[-1])}", _among(cut)) for cut in cuts]
+        return [Level(f"{self.label(name, cut[0])} – {self.label(name, cut[-1])}", _among(cut)) for cut in cuts]
 
-    def said(self, name: str, value: Any) -> str:
+    def label(self, name: str, value: Any) -> str:
         """A value as a reader knows it; plotly's markup."""
         if value is None:
             return "default"
@@ -86,10 +86,10 @@ class Sweep:
             return size(int(value))
         return plain(shortened(f"{value:g}" if isinstance(value, float) else str(value), 40))
 
-    def told(self, point: Point) -> str:
+    def tooltip(self, point: Point) -> str:
         """All of a point, for its hover text."""
-        lines = [f"<b>{self.said('model', point['model'])}</b>"]
-        lines += [f"{plain(name)}: {self.said(name, point[name])}" for name in self.varying]
+        lines = [f"<b>{self.label('model', point['model'])}</b>"]
+        lines += [f"{plain(name)}: {self.label(name, point[name])}" for name in self.varying]
         lines += [
             f"{label}: {shown(name, point[name])}" for name, label in OUTPUTS.items() if point.get(name) is not None
         ]
