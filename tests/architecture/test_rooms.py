@@ -17,7 +17,6 @@ from tests.support.paths import REPOSITORY
 FOLDERS = sorted({path.parent for path in FILES})
 # folders that have no test of their own yet
 WITHOUT_TESTS = {
-    "commands/shared",
     "kernels/cost/counted",
     "report/html/memory_figures",
     "report/html/run_figures",

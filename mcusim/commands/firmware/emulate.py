@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
 from mcusim.commands.shared.progress import Counter, counting
 from mcusim.errors import UsageError
@@ -55,8 +57,10 @@ Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every ass
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
 
 
+@grouped
 def emulate(
     program: Program,
+    *,
     machine: options.Machine = "stm32f746g-disco",
     set_: options.Set = None,
     call: Call = None,
@@ -69,8 +73,7 @@ def emulate(
     top: Top = 10,
     assumptions: Assumptions = False,
     callgrind: Callgrind = None,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
     quiet: Quiet = False,
 ) -> int:
     """Run a compiled program on a machine and see where the cycles go.
@@ -84,13 +87,13 @@ def emulate(
       mcusim emulate app.elf --call dot --args table,8 --load in.bin@table
       mcusim emulate app.elf --callgrind app.callgrind --top 5
     """
-    output = Output(json, force)
+    output = written.to()
     dumps = [_dump(text) for text in dump or ()]
-    _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], json, force)
+    _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], written)
     asked: dict[str, Any] = {"call": call, "arguments": _arguments(args), "loads": load or (), "stack": stack}
     asked |= {"dumps": [where for where, _ in dumps], "overrides": options.overrides(set_), "caches": _caches(caches)}
     result = _run(program, machine, asked, max_instructions, output, quiet)
-    _files(result, dumps, callgrind, force)
+    _files(result, dumps, callgrind, written.force)
     return _report(result, output, top, assumptions, quiet)
 
 
@@ -131,13 +134,13 @@ def _dump(text: str) -> tuple[str, Path | None]:
     return where, Path(file) if file else None
 
 
-def _check_files(program: Path, paths: list[Path], json: Path | None, force: bool) -> None:
+def _check_files(program: Path, paths: list[Path], written: Written) -> None:
     """Refuse before the run what could not be written after it, and what would overwrite the program."""
     for path in paths:
         if str(path) == "-":
             raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
-        check_writable(path, force)
-    wanted = [path.absolute() for path in (*paths, *([json] if json else []))]
+        check_writable(path, written.force)
+    wanted = [path.absolute() for path in (*paths, *([written.json] if written.json else []))]
     for path in wanted:
         if path == program.absolute():
             raise UsageError(f"{path} is the program itself: name another file")

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import Output
 from mcusim.commands.shared.progress import bar
 
@@ -19,7 +21,8 @@ Flags = Annotated[str, typer.Option("--cflags", metavar="FLAGS", help="Further f
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the files of a set, and an existing output file.")]
 
 
-def kernels(name: Name = None, json: options.Json = None, force: options.Force = False) -> int:
+@grouped
+def kernels(name: Name = None, *, written: Written) -> int:
     """List the sets of compiled kernels, or show one operator by operator.
 
     A set is a folder with a manifest and the ELF files built from its C sources.
@@ -30,7 +33,7 @@ def kernels(name: Name = None, json: options.Json = None, force: options.Force =
       mcusim kernels cmsis
       mcusim kernels build --out my-kernels --cflags=-O2
     """
-    output = Output(json, force)
+    output = written.to()
     from mcusim.kernels.kernel_set import load_set, set_names
     from mcusim.report.text.kernels import set_json, set_table, sets_json, sets_table
 

@@ -9,17 +9,19 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_outputs, write_bytes
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.errors import UsageError
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite; - is standard output.")]
 
 
+@grouped
 def export(
     model: options.Model,
     out: Out,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """Write a network as a .tflite that LiteRT and TensorFlow Lite Micro run.
 
@@ -33,8 +35,8 @@ def export(
       mcusim export ds-cnn -o - | sha256sum
     """
     to_stdout = str(out) == "-"
-    _check(out, to_stdout, json, force)
-    output = Output(json, force)
+    _check(out, to_stdout, written)
+    output = written.to()
     from mcusim.model import load_model
     from mcusim.model.tflite.writer import write_tflite
     from mcusim.report.text.inspect import export_json, export_table
@@ -45,18 +47,18 @@ def export(
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
     else:
-        write_bytes(out, data, force)
+        write_bytes(out, data, written.force)
     text = None if to_stdout else lambda: export_table(graph, data, str(out))
     output.emit(text, lambda: export_json(graph, data, str(out)))
     return 0
 
 
-def _check(out: Path, to_stdout: bool, json: Path | None, force: bool) -> None:
+def _check(out: Path, to_stdout: bool, written: Written) -> None:
     """Refuse before the work what could not be written after it."""
     if not to_stdout:
-        check_outputs([out], json, [], force)
+        check_outputs([out], written.json, [], written.force)
         return
-    if str(json) == "-":
+    if str(written.json) == "-":
         raise UsageError("-o - and --json - both want standard output")
     if sys.stdout.isatty():
         raise UsageError("-o -: a .tflite is not text for a terminal; name a file or redirect standard output")

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
 
 
+@grouped
 def machines(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A machine's name, or a TOML file.")] = None,
+    *,
     set_: options.Set = None,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """List the machines, or show one with every figure, its basis and its source.
 
@@ -23,7 +25,7 @@ def machines(
       mcusim machines
       mcusim machines stm32f746g-disco
     """
-    output = Output(json, force, [name])
+    output = written.to(name)
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
     from mcusim.report.text.inspect import machine_json, machine_table, machines_table
@@ -40,25 +42,27 @@ def machines(
     return 0
 
 
-def models(json: options.Json = None, force: options.Force = False) -> int:
+@grouped
+def models(written: Written) -> int:
     """List the networks that are built in memory; a path to a .tflite works wherever their names do.
 
     \b
     Example:
       mcusim models
     """
-    output = Output(json, force)
+    output = written.to()
     from mcusim.report.text.inspect import zoo_json, zoo_table
 
     output.emit(zoo_table, zoo_json)
     return 0
 
 
+@grouped
 def inspect(
     model: options.Model,
+    *,
     allow_unknown: options.AllowUnknown = False,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """Show a model's operators, MACs and peak of live activations.
 
@@ -66,7 +70,7 @@ def inspect(
     Example:
       mcusim inspect vww_96_int8.tflite --json -
     """
-    output = Output(json, force, [model])
+    output = written.to(model)
     from mcusim.model import load_model
     from mcusim.report.text.inspect import model_json, model_table
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import CountedBytes, Written
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
@@ -36,11 +38,12 @@ Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every ass
 Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this.")]
 
 
+@grouped
 def memory(
     model: options.Model,
+    *,
     order: Order = "default",
-    in_place: options.InPlace = False,
-    weights: options.WeightsIn = "flash",
+    accounting: CountedBytes,
     allocator: Allocator = "greedy",
     machine: Machine = None,
     set_: options.Set = None,
@@ -49,8 +52,7 @@ def memory(
     out: Out = None,
     html: Html = None,
     assumptions: Assumptions = False,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """Show which tensors are alive when, and where allocators put them.
 
@@ -65,16 +67,16 @@ def memory(
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
       mcusim memory figure-1 --order optimal --html mem.html
     """
-    output = Output(json, force, [model, machine])
+    output = written.to(model, machine)
     files = [path for path in (out, html) if path is not None]
-    check_outputs(files, json, [model, machine], force)
-    counted: dict[str, Any] = {"in_place": in_place, "weights": weights, "align": align, "seconds": seconds}
+    check_outputs(files, written.json, [model, machine], written.force)
+    searched: dict[str, Any] = {"order": order, "allocator": allocator, "align": align, "seconds": seconds}
     target: dict[str, Any] = {"machine": machine, "overrides": options.overrides(set_)}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find
 
-        plan = find(model, order=order, allocator=allocator, **counted, **target)
-    _emit(_write(plan, model, out, html, force), output, files, assumptions)
+        plan = find(model, **vars(accounting), **searched, **target)
+    _emit(_write(plan, model, out, html, written.force), output, files, assumptions)
     return 0 if plan.fits else 1
 
 

@@ -8,22 +8,24 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_outputs, write_bytes
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import CountedBytes, Written
+from mcusim.commands.shared.output import check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite in the new order.")]
 Operators = Annotated[bool, typer.Option("--operators", help="Show the bytes alive at every step of both orders.")]
 
 
+@grouped
 def reorder(
     model: options.Model,
     out: Out,
-    in_place: options.InPlace = False,
-    weights: options.WeightsIn = "flash",
+    *,
+    accounting: CountedBytes,
     seconds: options.Seconds = 60.0,
     operators: Operators = False,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """Write a model with its operators in the order that needs the least memory at its peak.
 
@@ -36,14 +38,13 @@ def reorder(
       mcusim reorder swiftnet.tflite -o swiftnet-least.tflite
       mcusim reorder figure-1 -o figure-1.tflite --operators --json -
     """
-    output = Output(json, force, [model])
-    check_outputs([out], json, [model], force)
+    output = written.to(model)
+    check_outputs([out], written.json, [model], written.force)
     with spinner(f"ordering {model}"):
         from mcusim.api.reorder import reorder as find
-        from mcusim.plan.liveness.accounting import Accounting
 
-        result = find(model, seconds, Accounting(in_place, weights))
-    write_bytes(out, result.data, force)
+        result = find(model, seconds, accounting.chosen)
+    write_bytes(out, result.data, written.force)
     from mcusim.report.text.reorder import reorder_json, reorder_table
 
     output.emit(lambda: reorder_table(result, str(out), operators), lambda: reorder_json(result, str(out)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcusim.api.both import Both
     from mcusim.results import Result
 
-__all__ = ["Html", "Perfetto", "Vcd", "Views"]
+__all__ = ["Views"]
 
 Html = Annotated[
     Path | None,
@@ -36,24 +36,23 @@ Vcd = Annotated[
 class Views:
     """The files that were asked for. Both fidelities of a run go into one file."""
 
-    html: Path | None
-    perfetto: Path | None
-    vcd: Path | None
-    force: bool
+    html: Html = None
+    perfetto: Perfetto = None
+    vcd: Vcd = None
 
     @property
     def files(self) -> list[Path]:
         """Those that are to be written."""
         return [path for path in (self.html, self.perfetto, self.vcd) if path is not None]
 
-    def check(self, json: Path | None, inputs: Iterable[str | Path | None]) -> None:
+    def check(self, json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
         """Refuse before the work what could not be written after it, and what would overwrite an input."""
         given = list(inputs)
         for path in self.files:
             check_apart(path, given)
-        check_outputs(self.files, json, given, self.force)
+        check_outputs(self.files, json, given, force)
 
-    def write(self, found: Result | Both) -> None:
+    def write(self, found: Result | Both, force: bool) -> None:
         """Make all of them, then write them; of what has no run only the page, which says why."""
         from mcusim.results import Result
 
@@ -62,7 +61,7 @@ class Views:
         with spinner(f"writing {', '.join(map(str, self.files))}"):
             results = [found] if isinstance(found, Result) else [found.replay, found.emulate]
             for path, text in self._texts(results):
-                write_bytes(path, text.encode(), self.force)
+                write_bytes(path, text.encode(), force)
 
     def unwritten(self) -> str:
         """What to say about the traces when there is no run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,6 @@ from mcusim.commands.shared.output import check_writable, write_bytes
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.request.settings import Execution
     from mcusim.results import KernelOutput
 
 __all__ = [
@@ -36,26 +35,12 @@ __all__ = [
     "SramBudget",
     "Weights",
     "WeightsIn",
-    "asked_execution",
     "check_output",
     "check_outputs",
     "comma_list",
     "overrides",
     "write_outputs",
 ]
-
-
-def asked_execution(
-    code: str | None,
-    overhead: int | None,
-    inputs: Sequence[str] | None,
-    most: int | None,
-    progress: Callable[[int, int], object] | None,
-) -> Execution:
-    """The options as :func:`~mcusim.api.simulate.simulate` takes them."""
-    from mcusim.request.settings import Execution
-
-    return Execution(code, overhead, list(inputs) if inputs else None, most, progress)
 
 
 def check_output(path: Path | None, fidelity: str, taken: Sequence[str | Path | None], force: bool) -> None:

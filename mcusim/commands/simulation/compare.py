@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Planning, Written
+from mcusim.commands.shared.output import check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 
@@ -33,22 +35,19 @@ Html = Annotated[
 ]
 
 
+@grouped
 def compare(
     models: Models = None,
+    *,
     machine: Machines = None,
     policy: Policies = None,
     table: Table = None,
-    set_: options.Set = None,
-    sram_budget: options.SramBudget = None,
-    weights: options.Weights = None,
-    overlay: options.Overlay = None,
-    buffering: options.Buffering = None,
+    planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     allow_unknown: options.AllowUnknown = False,
     html: Html = None,
-    json: options.Json = None,
-    force: options.Force = False,
+    written: Written,
 ) -> int:
     """Models x machines x policies in one table, simulated next to measured.
 
@@ -59,28 +58,33 @@ def compare(
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
     """
-    output = Output(json, force, models or ())
-    check_outputs([html] if html else [], json, [*(models or ()), *(machine or "").split(",")], force)
+    output = written.to(*(models or ()))
+    inputs = [*(models or ()), *(machine or "").split(",")]
+    check_outputs([html] if html else [], written.json, inputs, written.force)
     from mcusim.api.compare import compare_cases
-    from mcusim.request.settings import base_settings
 
-    overlays = options.comma_list(overlay, "--overlay")
-    base = base_settings(kernels, sram_budget, weights, overlays, fidelity, buffering=buffering)
-    cases = _cases(models, machine, policy, table, base)
-    _require_effect(cases, sram_budget, overlays, buffering)
+    cases = _cases(models, machine, policy, table, _base(planning, kernels, fidelity))
+    _require_effect(cases, planning)
     with bar("simulating", len(cases)) as step:
-        comparison = compare_cases(cases, overrides=options.overrides(set_), allow_unknown=allow_unknown, progress=step)
-    _write(html, comparison.rows, force)
+        comparison = compare_cases(cases, overrides=planning.overrides, allow_unknown=allow_unknown, progress=step)
+    _write(html, comparison.rows, written.force)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
 
 
-def _require_effect(
-    cases: Sequence[Case], sram_budget: str | None, overlays: list[str] | None, buffering: str | None
-) -> None:
+def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
+    """What all rows share; each policy may take other options."""
+    from mcusim.request.settings import base_settings
+
+    budget, weights, buffering = planning.sram_budget, planning.weights, planning.buffering
+    return base_settings(kernels, budget, weights, planning.overlays, fidelity, buffering=buffering)
+
+
+def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
     from mcusim.plan import require_effect
 
-    require_effect([case.settings.policy for case in cases], sram_budget, overlays, buffering)
+    policies = [case.settings.policy for case in cases]
+    require_effect(policies, planning.sram_budget, planning.overlays, planning.buffering)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:

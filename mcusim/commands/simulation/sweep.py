@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
@@ -34,6 +35,7 @@ Jobs = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the points; time some to estimate how long all take.")]
 
 
+@grouped
 def sweep(
     study: StudyFile,
     output_file: File = None,
@@ -41,8 +43,8 @@ def sweep(
     dask: Dask = None,
     jobs: Jobs = None,
     dry_run: DryRun = False,
-    json: options.Json = None,
-    force: options.Force = False,
+    *,
+    written: Written,
 ) -> int:
     """Run every point of a study: models x machines x policies x axes, one row each.
 
@@ -56,12 +58,12 @@ def sweep(
       mcusim sweep study.toml --dry-run
       mcusim sweep study.toml -o study.parquet --dask tcp://host:8786
     """
-    output = Output(json, force, [study])
+    output, force = written.to(study), written.force
     from mcusim.sweeps import read_study
 
     if dry_run:
         return _estimate(read_study(study), output, dask, jobs)
-    _check_files(study, output_file, html, json, force)
+    _check_files(study, output_file, html, written.json, force)
     found = read_study(study)
     table = _run(found, output_file, jobs, dask, force)
     rows, said = table.to_pylist(), _conclusions(found, table)

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_apart, check_writable, write_file
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.output import check_apart, check_writable, write_file
 from mcusim.commands.shared.progress import counting_bar
 from mcusim.errors import UsageError
 
@@ -27,14 +29,15 @@ Fit = Annotated[
 Template = Annotated[bool, typer.Option("--template", help="Print a CSV to start from, and exit.")]
 
 
+@grouped
 def calibrate(
     machine: Machine = None,
     measurements: Measurements = None,
     output: Out = None,
     fit: Fit = None,
     template: Template = False,
-    json: options.Json = None,
-    force: options.Force = False,
+    *,
+    written: Written,
 ) -> int:
     """Fit figures of a machine to your own measurements: least squares, within bounds.
 
@@ -53,14 +56,14 @@ def calibrate(
         missing = "MACHINE" if machine is None else "--measurements" if measurements is None else "-o"
         raise UsageError(f"{missing} is missing: mcusim calibrate MACHINE --measurements CSV -o FILE")
     inputs: list[str | Path] = [machine, measurements]
-    out = Output(json, force, inputs)
-    _check_output(output, json, inputs, force)
+    out = written.to(*inputs)
+    _check_output(output, written, inputs)
     keys = options.comma_list(fit, "--fit")
     with counting_bar("fitting", "simulations") as step:
         from mcusim.evidence.calibrate.calibrate import calibrate as fitted
 
         found = fitted(machine, measurements, keys, output=output, progress=step)
-    write_file(output, lambda file: file.write(found.machine_text), force)
+    write_file(output, lambda file: file.write(found.machine_text), written.force)
     from mcusim.evidence.calibrate.result import calibration_json, calibration_table
 
     out.emit(lambda: f"{calibration_table(found)}\n  written: {output}", lambda: calibration_json(found))
@@ -74,10 +77,10 @@ def _template() -> int:
     return 0
 
 
-def _check_output(output: Path, json: Path | None, inputs: list[str | Path], force: bool) -> None:
+def _check_output(output: Path, written: Written, inputs: list[str | Path]) -> None:
     if output.suffix != ".toml":
         raise UsageError(f"cannot write {output}: a machine file's name ends in .toml")
     check_apart(output, inputs)
-    check_writable(output, force)
-    if json is not None and json.absolute() == output.absolute():
+    check_writable(output, written.force)
+    if written.json is not None and written.json.absolute() == output.absolute():
         raise UsageError(f"{output} is named for two outputs")

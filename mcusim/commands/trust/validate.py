@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import spinner_with_bar
 from mcusim.errors import UsageError
@@ -40,6 +41,7 @@ Html = Annotated[
 ]
 
 
+@grouped
 def validate(
     source: Source = None,
     board: Board = None,
@@ -49,8 +51,8 @@ def validate(
     stored: Stored = False,
     ledger: Ledger = False,
     html: Html = None,
-    json: options.Json = None,
-    force: options.Force = False,
+    *,
+    written: Written,
 ) -> int:
     """Compare every published measurement with the run that is closest to its experiment.
 
@@ -66,8 +68,8 @@ def validate(
       mcusim validate --stored
       mcusim validate --ledger
     """
-    output = Output(json, force)
-    check_outputs([html] if html is not None else [], json, [], force)
+    output, force = written.to(), written.force
+    check_outputs([html] if html is not None else [], written.json, [], force)
     runs = {"--models": models, "--jobs": jobs, "--no-cache": no_cache or None}
     if ledger:
         _refuse("--ledger", {"--source": source, "--board": board, "--stored": stored or None, "--html": html, **runs})

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Planning, Written
 from mcusim.commands.shared.output import Output, fail
 from mcusim.commands.shared.progress import bar_with_rate, spinner_with_bar
 from mcusim.errors import UsageError
@@ -22,154 +24,9 @@ if TYPE_CHECKING:
     from mcusim.verification.emulation import Emulation
     from mcusim.verification.verifier import Verifier
 
-__all__ = ["Planning", "Running", "VerifyCase", "check", "is_program", "planned", "read"]
+__all__ = ["ModelPlanning", "Running", "VerifyCase", "check", "is_program", "planned", "read"]
 
 _MACHINE, _POLICY, _SEED = "stm32f746g-disco", "tinyops", 1
-
-
-@dataclass(frozen=True)
-class Planning:
-    """How a model is planned."""
-
-    policy: str | None
-    changes: list[str] | None
-    sram_budget: str | None
-    weights: str | None
-    overlay: str | None
-    buffering: str | None
-
-    @property
-    def given(self) -> str | None:
-        """The first option that a program has no use for."""
-        named = {"--policy": self.policy, "--sram-budget": self.sram_budget, "--weights": self.weights}
-        return _first({**named, "--overlay": self.overlay, "--buffering": self.buffering})
-
-
-@dataclass(frozen=True)
-class Running:
-    """How a program is run, and whether."""
-
-    model: str | None
-    kernels: str | None
-    input: list[str] | None
-    static: bool
-    sanitize: str | None
-    fuzz: int
-    seed: int | None
-
-    @property
-    def seeds(self) -> range:
-        """Those of the fuzzing."""
-        first = _SEED if self.seed is None else self.seed
-        return range(first, first + self.fuzz)
-
-    def given(self, kernels: bool) -> str | None:
-        """The first option that is of the run alone; ``kernels``: whether that is one of them."""
-        named = {"--sanitize": self.sanitize, "--fuzz": self.fuzz or None, "--seed": self.seed, "--input": self.input}
-        return _first({**named, "--kernels": self.kernels if kernels else None, "--model": self.model})
-
-
-def _first(given: Mapping[str, object]) -> str | None:
-    return next((name for name, value in given.items() if value is not None), None)
-
-
-def is_program(what: str) -> bool:
-    """A program's file, or else a model."""
-    path = Path(what)
-    return path.suffix == ".jsonl" or (path.suffix != ".tflite" and path.is_file())
-
-
-def check(what: str, plan: Planning, asked: Running) -> None:
-    """Raise UsageError for options that contradict each other or have no effect."""
-    program = is_program(what)
-    if asked.static and (name := asked.given(kernels=program)):
-        raise UsageError(f"--static runs nothing; {name} is for the run")
-    if program and plan.given:
-        raise UsageError(f"{plan.given} is for a model, which is planned first; a program is verified as it is")
-    if not program and asked.model is not None:
-        raise UsageError("--model is for a program; a model is itself what is verified")
-    if asked.seed is not None and not asked.fuzz:
-        raise UsageError("--seed has no effect without --fuzz")
-    if asked.sanitize is not None:
-        from mcusim.verification.sanitizer.monitor import MODES
-
-        if asked.sanitize not in MODES:
-            raise UsageError(f"--sanitize {asked.sanitize[:80]!r}: must be one of {', '.join(MODES)}")
-
-
-@dataclass(frozen=True)
-class VerifyCase:
-    """A program on a machine, and what running it takes: the model, None to prove alone, and how to load the kernels.
-
-    ``notes`` say why it is not run.
-    """
-
-    program: Program
-    machine: Machine
-    graph: Graph | None
-    kernels: Callable[[], KernelSet]
-    notes: Sequence[str] = ()
-
-    def verifier(self, asked: Running) -> Verifier:
-        """Raises UsageError for inputs that are not the model's."""
-        from mcusim.request.tensors import model_inputs
-        from mcusim.verification.emulation import Emulation
-        from mcusim.verification.verifier import Verifier
-
-        graph = self.graph
-        if graph is None:
-            return Verifier(self.program, self.machine, None, self.notes)
-        inputs, sanitize = model_inputs(graph, asked.input or None), asked.sanitize or "report"
-
-        def prepare() -> Emulation:
-            return Emulation(self.program, self.machine, graph, self.kernels(), inputs, sanitize=sanitize)
-
-        return Verifier(self.program, self.machine, prepare, self.notes)
-
-
-def read(what: str, machine: str | None, plan: Planning, asked: Running) -> VerifyCase:
-    """A program from a file. Raises UsageError when its model is not here and an option is of no use without."""
-    from mcusim.api.simulate import program_machine, shipped_kernels
-    from mcusim.program import read_program
-    from mcusim.request.kernel_choice import costs_alone, set_for
-    from mcusim.verification.model_lookup import model_of
-
-    program = read_program(Path(what))
-    target = program_machine(program, machine, options.overrides(plan.changes))
-    name, planned_for = program.header.model[:80], program.header.kernels
-
-    def kernels() -> KernelSet:
-        return set_for(asked.kernels or shipped_kernels(planned_for))
-
-    if asked.static:
-        return VerifyCase(program, target, None, kernels)
-    graph, missing = model_of(program, Path(what), asked.model), ""
-    if graph is None:
-        missing = f"the program's model {name!r} is not here; --model names it"
-    elif asked.kernels is None and costs_alone(planned_for):
-        missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
-    if missing and (option := asked.given(kernels=True)):
-        raise UsageError(f"{option} is for the run, and {missing}")
-    return VerifyCase(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
-
-
-def planned(what: str, machine: str | None, plan: Planning, asked: Running) -> VerifyCase:
-    """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
-    from mcusim.api.simulate import plan_program
-    from mcusim.machine import load_machine
-    from mcusim.model import load_model
-    from mcusim.request.kernel_choice import set_for
-    from mcusim.request.settings import settings
-
-    overlays = options.comma_list(plan.overlay, "--overlay")
-    policy = plan.policy or _POLICY
-    chosen = settings(policy, asked.kernels, plan.sram_budget, plan.weights, overlays, "emulate", None, plan.buffering)
-    target = load_machine(machine or _MACHINE, options.overrides(plan.changes))
-    graph = load_model(what)
-    if not asked.static:
-        set_for(chosen.kernels)  # before the plan: a cost profile without code is planned for, and not run
-    program = plan_program(graph, target, chosen)
-    return VerifyCase(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
 
 
 _MOST_SEEDS = 100_000
@@ -221,25 +78,147 @@ Seed = Annotated[
 ]
 
 
-def verify(
-    what: What,
-    machine: SomeMachine = None,
-    policy: Policy = None,
-    set_: options.Set = None,
-    sram_budget: options.SramBudget = None,
-    weights: options.Weights = None,
-    overlay: options.Overlay = None,
-    buffering: options.Buffering = None,
-    kernels: Kernels = None,
-    model: OfModel = None,
-    input: options.Input = None,
-    static: Static = False,
-    sanitize: Sanitize = None,
-    fuzz: Fuzz = 0,
-    seed: Seed = None,
-    json: options.Json = None,
-    force: options.Force = False,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ModelPlanning:
+    """How a model is planned."""
+
+    policy: Policy = None
+    planning: Planning
+
+    @property
+    def given(self) -> str | None:
+        """The first option that a program has no use for."""
+        how = self.planning
+        named = {"--policy": self.policy, "--sram-budget": how.sram_budget, "--weights": how.weights}
+        return _first({**named, "--overlay": how.overlay, "--buffering": how.buffering})
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a program is run, and whether."""
+
+    kernels: Kernels = None
+    model: OfModel = None
+    input: options.Input = None
+    static: Static = False
+    sanitize: Sanitize = None
+    fuzz: Fuzz = 0
+    seed: Seed = None
+
+    @property
+    def seeds(self) -> range:
+        """Those of the fuzzing."""
+        first = _SEED if self.seed is None else self.seed
+        return range(first, first + self.fuzz)
+
+    def given(self, kernels: bool) -> str | None:
+        """The first option that is of the run alone; ``kernels``: whether that is one of them."""
+        named = {"--sanitize": self.sanitize, "--fuzz": self.fuzz or None, "--seed": self.seed, "--input": self.input}
+        return _first({**named, "--kernels": self.kernels if kernels else None, "--model": self.model})
+
+
+def _first(given: Mapping[str, object]) -> str | None:
+    return next((name for name, value in given.items() if value is not None), None)
+
+
+def is_program(what: str) -> bool:
+    """A program's file, or else a model."""
+    path = Path(what)
+    return path.suffix == ".jsonl" or (path.suffix != ".tflite" and path.is_file())
+
+
+def check(what: str, plan: ModelPlanning, asked: Running) -> None:
+    """Raise UsageError for options that contradict each other or have no effect."""
+    program = is_program(what)
+    if asked.static and (name := asked.given(kernels=program)):
+        raise UsageError(f"--static runs nothing; {name} is for the run")
+    if program and plan.given:
+        raise UsageError(f"{plan.given} is for a model, which is planned first; a program is verified as it is")
+    if not program and asked.model is not None:
+        raise UsageError("--model is for a program; a model is itself what is verified")
+    if asked.seed is not None and not asked.fuzz:
+        raise UsageError("--seed has no effect without --fuzz")
+    if asked.sanitize is not None:
+        from mcusim.verification.sanitizer.monitor import MODES
+
+        if asked.sanitize not in MODES:
+            raise UsageError(f"--sanitize {asked.sanitize[:80]!r}: must be one of {', '.join(MODES)}")
+
+
+@dataclass(frozen=True)
+class VerifyCase:
+    """A program on a machine, and what running it takes: the model, None to prove alone, and how to load the kernels.
+
+    ``notes`` say why it is not run.
+    """
+
+    program: Program
+    machine: Machine
+    graph: Graph | None
+    kernels: Callable[[], KernelSet]
+    notes: Sequence[str] = ()
+
+    def verifier(self, asked: Running) -> Verifier:
+        """Raises UsageError for inputs that are not the model's."""
+        from mcusim.request.tensors import model_inputs
+        from mcusim.verification.emulation import Emulation
+        from mcusim.verification.verifier import Verifier
+
+        graph = self.graph
+        if graph is None:
+            return Verifier(self.program, self.machine, None, self.notes)
+        inputs, sanitize = model_inputs(graph, asked.input or None), asked.sanitize or "report"
+
+        def prepare() -> Emulation:
+            return Emulation(self.program, self.machine, graph, self.kernels(), inputs, sanitize=sanitize)
+
+        return Verifier(self.program, self.machine, prepare, self.notes)
+
+
+def read(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyCase:
+    """A program from a file. Raises UsageError when its model is not here and an option is of no use without."""
+    from mcusim.api.simulate import program_machine, shipped_kernels
+    from mcusim.program import read_program
+    from mcusim.request.kernel_choice import costs_alone, set_for
+    from mcusim.verification.model_lookup import model_of
+
+    program = read_program(Path(what))
+    target = program_machine(program, machine, plan.planning.overrides)
+    name, planned_for = program.header.model[:80], program.header.kernels
+
+    def kernels() -> KernelSet:
+        return set_for(asked.kernels or shipped_kernels(planned_for))
+
+    if asked.static:
+        return VerifyCase(program, target, None, kernels)
+    graph, missing = model_of(program, Path(what), asked.model), ""
+    if graph is None:
+        missing = f"the program's model {name!r} is not here; --model names it"
+    elif asked.kernels is None and costs_alone(planned_for):
+        missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
+    if missing and (option := asked.given(kernels=True)):
+        raise UsageError(f"{option} is for the run, and {missing}")
+    return VerifyCase(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
+
+
+def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyCase:
+    """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
+    from mcusim.api.simulate import plan_program
+    from mcusim.machine import load_machine
+    from mcusim.model import load_model
+    from mcusim.request.kernel_choice import set_for
+
+    chosen = plan.planning.settings(plan.policy or _POLICY, asked.kernels, "emulate")
+    target = load_machine(machine or _MACHINE, plan.planning.overrides)
+    graph = load_model(what)
+    if not asked.static:
+        set_for(chosen.kernels)  # before the plan: a cost profile without code is planned for, and not run
+    program = plan_program(graph, target, chosen)
+    return VerifyCase(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
+
+
+@grouped
+def verify(what: What, *, machine: SomeMachine = None, plan: ModelPlanning, asked: Running, written: Written) -> int:
     """Prove a program correct for every timing, run it under a sanitizer, compare its outputs; or say what is wrong.
 
     It runs on the emulated core in the state that a second inference finds; a sanitizer sees every stale or torn byte.
@@ -254,12 +233,10 @@ def verify(
       mcusim verify ds-cnn --fuzz 200 --seed 1
       mcusim verify traces/broken-03.jsonl --static
     """
-    plan = Planning(policy, set_, sram_budget, weights, overlay, buffering)
-    asked = Running(model, kernels, input, static, sanitize, fuzz, seed)
-    return _verified(what, machine, plan, asked, Output(json, force, [what, machine, model, *(input or ())]))
+    return _verified(what, machine, plan, asked, written.to(what, machine, asked.model, *(asked.input or ())))
 
 
-def _verified(what: str, machine: str | None, plan: Planning, asked: Running, out: Output) -> int:
+def _verified(what: str, machine: str | None, plan: ModelPlanning, asked: Running, out: Output) -> int:
     """Verify and write the outcome; returns the exit status."""
     check(what, plan, asked)
     with spinner_with_bar(f"verifying {what}") as step:

@@ -1,0 +1,54 @@
+"""Options in groups: a dataclass is a group, its fields are options, and a command takes a few such objects.
+
+    @grouped
+    def inspect(model: options.Model, *, written: Written) -> int: ...
+
+is to typer ``inspect(model, json=None, force=False)``: the fields in their order, groups inside groups included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+__all__ = ["grouped"]
+
+
+def grouped(command: Callable[..., int]) -> Callable[..., int]:
+    """``command`` as typer sees it: one parameter for each option of the groups that it takes."""
+    hints = get_type_hints(command, include_extras=True)
+    taken = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
+
+    @wraps(command)
+    def flat(**given: Any) -> int:
+        return command(**{one.name: _value(one.name, one.annotation, given) for one in taken})
+
+    found = [option for one in taken for option in _options(one)]
+    flat.__signature__ = Signature(found, return_annotation=int)  # type: ignore[attr-defined]
+    flat.__annotations__ = {option.name: option.annotation for option in found} | {"return": int}
+    return flat
+
+
+def _options(one: Parameter) -> Iterator[Parameter]:
+    """The parameter, or one for each field of its group; by keyword, so that defaults may come first."""
+    if not is_dataclass(one.annotation):
+        yield one.replace(kind=Parameter.KEYWORD_ONLY)
+        return
+    hints = get_type_hints(one.annotation, include_extras=True)
+    for option in fields(one.annotation):
+        default = Parameter.empty if option.default is MISSING else option.default
+        yield from _options(
+            Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[option.name])
+        )
+
+
+def _value(name: str, kind: Any, given: Mapping[str, Any]) -> Any:
+    """What was given for an option, or the group made of what was given for its fields."""
+    if not is_dataclass(kind):
+        return given[name]
+    hints = get_type_hints(kind, include_extras=True)
+    make: Callable[..., Any] = kind  # type: ignore[assignment]
+    return make(**{option.name: _value(option.name, hints[option.name], given) for option in fields(kind)})

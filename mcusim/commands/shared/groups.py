@@ -1,0 +1,97 @@
+"""Groups of options that several commands share (:func:`~mcusim.commands.shared.grouped.grouped`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.output import Output
+
+if TYPE_CHECKING:
+    from mcusim.plan.liveness.accounting import Accounting
+    from mcusim.request.settings import Execution, Settings
+
+__all__ = ["CountedBytes", "Interpreter", "Planning", "Values", "Written"]
+
+
+@dataclass(frozen=True)
+class Planning:
+    """How a model is planned, under any policy."""
+
+    set_: options.Set = None
+    sram_budget: options.SramBudget = None
+    weights: options.Weights = None
+    overlay: options.Overlay = None
+    buffering: options.Buffering = None
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        """The machine keys to change. Raises UsageError."""
+        return options.overrides(self.set_)
+
+    @property
+    def overlays(self) -> list[str] | None:
+        """What ``--overlay`` names. Raises UsageError."""
+        return options.comma_list(self.overlay, "--overlay")
+
+    def settings(self, policy: str, kernels: str | None, fidelity: str, execution: Execution | None = None) -> Settings:
+        """Of a run. Raises UnitError or UsageError, also for an option without effect."""
+        from mcusim.request.settings import settings
+
+        return settings(
+            policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution, self.buffering
+        )
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """Where the kernels' code is, and what calls it costs."""
+
+    code: options.Code = None
+    operator_overhead: options.Overhead = None
+
+
+@dataclass(frozen=True)
+class Values:
+    """Data that goes in and comes out of an emulated network."""
+
+    input: options.Input = None
+    output: options.OutputFile = None
+    max_instructions: options.Instructions = None
+
+    def execution(self, interpreter: Interpreter, progress: Callable[[int, int], object] | None) -> Execution:
+        """The options as :func:`~mcusim.api.simulate.simulate` takes them."""
+        from mcusim.request.settings import Execution
+
+        inputs = list(self.input) if self.input else None
+        return Execution(interpreter.code, interpreter.operator_overhead, inputs, self.max_instructions, progress)
+
+
+@dataclass(frozen=True)
+class CountedBytes:
+    """Which bytes count as alive."""
+
+    in_place: options.InPlace = False
+    weights: options.WeightsIn = "flash"
+
+    @property
+    def chosen(self) -> Accounting:
+        """As :func:`~mcusim.api.reorder.reorder` takes it. Raises UsageError."""
+        from mcusim.plan.liveness.accounting import Accounting
+
+        return Accounting(self.in_place, self.weights)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the JSON goes, and whether existing files are overwritten."""
+
+    json: options.Json = None
+    force: options.Force = False
+
+    def to(self, *inputs: str | Path | None) -> Output:
+        """The output, refused where it could not be written or is one of the ``inputs``."""
+        return Output(self.json, self.force, inputs)
