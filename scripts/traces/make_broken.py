@@ -1,6 +1,7 @@
-"""Write traces/broken-*.jsonl and traces/README.md. Deterministic: the same files every time.
+"""Write traces/broken-*.jsonl. Deterministic: the same files every time.
 
-Each is a sample program with one named fault; the sample is its repaired twin (see broken_catalogue.py).
+Each is a sample program with one named fault; the sample is its repaired twin (see catalogue.py). ``page`` is the page
+of the documentation about them, which scripts/docs writes.
 
 Usage: python scripts/traces/make_broken.py [FOLDER]     (default: traces/ of this repository)
 """
@@ -22,37 +23,28 @@ SAMPLES: Mapping[str, Any] = runpy.run_path(str(HERE / "make.py"))
 CATALOGUE = SimpleNamespace(**runpy.run_path(str(HERE / "catalogue.py")))
 BROKEN = CATALOGUE.BROKEN
 
-README = """# Sample programs
+PAGE = """# Broken overlays
 
-What `mcusim plan` writes, small enough to read, and programs with one fault each. Made by `scripts/traces/make.py` and
-`scripts/traces/make_broken.py`. `mcusim verify FILE` proves or refutes a program without a board.
-`mcusim replay FILE` simulates those that the machine can run, and with the model in the same folder on real data:
-
-    mcusim replay traces/ping-pong-four-tiles.jsonl --fidelity emulate --model traces/sample-tall-conv.tflite
-
-The models `sample-*.tflite` have a few layers, seeded random weights and int8 scales that use the range; LiteRT runs
-them. The programs are planned for the kernels `{kernels}`.
-
-## Broken overlays
-
-Each is a sample with one fault; the sample is its repaired twin.
+Sample programs with one fault each (`traces/broken-*.jsonl`, written by `scripts/traces/make_broken.py`); the sample
+without the fault is its repaired twin. `mcusim verify FILE` proves or refutes a program without a board
+([guide](../guide/verify.md)).
 
 - *static proof*: rule and tasks of the finding that names the fault (there may be more: one fault has several
   consequences);
 - *sanitizer*: rule and tasks of what the run of `emulate` sees from a warm start (the second inference after reset:
-  memory and data cache full of old bytes, the input just written through the cache; seed 1); "not run" are
+  memory and data cache full of stale bytes, the input just written through the cache; seed 1); "not run" are
   programs that the emulated machine does not take, and why;
 - *output*: whether that run's output differs from the twin's, byte for byte;
 - *with seed N*: under the timing that `mcusim verify FILE --fuzz 1 --seed N` makes.
 
-Where neither proof nor sanitizer finds anything the comparison of the output with that of the untiled network, or of
-LiteRT, is what is left: a program does not say which tensor an operator should read.
+Where neither proof nor sanitizer finds anything, comparing the output with that of the untiled network, or of LiteRT,
+remains: a program does not say which tensor an operator should read.
 
 | file | what is wrong | repaired twin | static proof | sanitizer | output | what a board would show |
 |---|---|---|---|---|---|---|
 {rows}
 
-The starved tile of broken-{starved:02d}.jsonl costs {cost:.0%}: {slow:,} cycles, its repaired twin {fast:,}
+The starved tile of `broken-{starved:02d}.jsonl` costs {cost:.0%}: {slow:,} cycles, its repaired twin {fast:,}
 (`mcusim replay traces/broken-{starved:02d}.jsonl --fidelity emulate --model traces/sample-large-filter.tflite`, and the
 same with `traces/next-filter.jsonl`).
 """
@@ -65,22 +57,22 @@ def program(number: int) -> Program:
     return replace(made, header=replace(made.header, options={**made.header.options, "title": case.title}))
 
 
-def told(found: tuple[str, tuple[int, ...]] | None) -> str:
+def named(found: tuple[str, tuple[int, ...]] | None) -> str:
     """A rule and its tasks."""
     return f"{found[0]} {', '.join(map(str, found[1]))}" if found else "–"
 
 
 def row(number: int, case: Any) -> str:
     """One row of the table."""
-    seen = f"not run: {case.refused}" if case.refused else told(case.observed)
+    seen = f"not run: {case.refused}" if case.refused else named(case.observed)
     output = "–" if case.refused else "differs" if case.differs else "same"
     if case.seed is not None:
-        seen, output = f"– ({told(case.static)} with seed {case.seed})", f"{output} (differs with seed {case.seed})"
+        seen, output = f"– ({named(case.static)} with seed {case.seed})", f"{output} (differs with seed {case.seed})"
     cells = (
-        f"broken-{number:02d}.jsonl",
+        f"`broken-{number:02d}.jsonl`",
         case.title,
-        f"{case.sample}.jsonl",
-        told(case.static),
+        f"`{case.sample}.jsonl`",
+        named(case.static),
         seen,
         output,
         case.board,
@@ -88,12 +80,11 @@ def row(number: int, case: Any) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def readme() -> str:
-    """The README with its table."""
+def page() -> str:
+    """The page of the documentation, with its table."""
     slow, fast = CATALOGUE.STARVED_CYCLES
     starved = next(n for n, case in enumerate(BROKEN, 1) if case.static and case.static[0] == "priority")
-    return README.format(
-        kernels=SAMPLES["KERNELS"],
+    return PAGE.format(
         rows="\n".join(row(n, case) for n, case in enumerate(BROKEN, 1)),
         starved=starved,
         cost=slow / fast - 1,
@@ -106,7 +97,6 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, len(BROKEN) + 1):
         write_program(program(number), folder / f"broken-{number:02d}.jsonl")
-    (folder / "README.md").write_text(readme(), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

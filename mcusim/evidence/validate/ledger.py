@@ -37,11 +37,12 @@ KINDS = {
 }
 _INDENT, _WIDTH = 13, 80
 _FURTHEST = 12
-_HEAD = """<!-- written by scripts/readme from mcusim/evidence/validate/ledger.toml -->
-# The fidelity ledger
+_HEAD = """<!-- written by scripts/docs from mcusim/evidence/validate/ledger.toml; do not edit -->
+# Fidelity ledger
 
-What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error is given only
-if a test fails when it is exceeded. Whole runs against published measurements are the business of `mcusim validate`.
+What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error is listed only
+if a test fails when it is exceeded. Whole runs are compared in [published measurements](published.md). Of the kernels
+of fitted profiles `mcusim validate --ledger` lists those with the largest errors, with `--json` all.
 """
 
 
@@ -163,13 +164,19 @@ def _kernel_lines() -> list[str]:
 
 
 def ledger_markdown() -> str:
-    """The ledger as a Markdown document: a table a kind, tests by name."""
+    """The ledger as a Markdown document: a section a kind, a list an entry, tests by name."""
     parts = [_HEAD]
     for kind, title in KINDS.items():
-        parts += [f"## {title}", "", "| | modelled | left out | error | tests |", "|---|---|---|---|---|"]
-        for e in entries():
-            if e.kind == kind:
-                tests = "<br>".join(f"`{test}`" for test in dict.fromkeys((*e.tests, *e.error_tests)))
-                parts.append(f"| `{e.name}` | {e.modelled} | {e.left_out} | {e.error or 'not known'} | {tests} |")
-        parts.append("")
+        parts += [f"## {title}", ""]
+        for entry in entries():
+            if entry.kind == kind:
+                parts += [f"### `{entry.name}`", "", *_markdown_lines(entry), ""]
     return "\n".join(parts)
+
+
+def _markdown_lines(entry: LedgerEntry) -> Iterator[str]:
+    yield f"- **Modelled:** {entry.modelled}"
+    yield f"- **Not modelled:** {entry.left_out}"
+    yield f"- **Error:** {entry.error or 'not known'}"
+    tests = dict.fromkeys((*entry.tests, *entry.error_tests))
+    yield "- **Tests:** " + ", ".join(f"`{test}`" for test in tests)

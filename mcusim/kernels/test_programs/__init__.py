@@ -1,6 +1,6 @@
 """The test programs that ship with mcusim: ELF files built from ``src/*.c`` by ``scripts/profiles/build_kernels``.
 
-Not modelled: what they do and which functions they offer; ``src/README.md`` says so.
+Not modelled: what they do and which functions they offer; ``docs/pages/reference/test-programs.md`` says so.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ def test_a_micro_benchmark_is_a_call_of_a_test_program() -> None:
 
 
 def test_the_diagnosis_names_the_stored_errors() -> None:
-    """The last column of its table: latency, and energy in brackets where it is given."""
-    text = (REPOSITORY / "mcusim" / "evidence" / "README.md").read_text(encoding="utf-8")
+    """The last column of its table: latency, and energy in brackets where it stands there."""
+    text = (REPOSITORY / "docs" / "pages" / "evidence" / "why-is-it-off.md").read_text(encoding="utf-8")
     rows = [row for row in stored_rows() if row.source.startswith("TinyOps")]
     stored = {(row.model, row.board[5:9], row.placement, row.quantity): row.error for row in rows}
     table_3 = {"F469": "proxyless-w0.25-r160", "F746": "proxyless-w0.25-r192"}

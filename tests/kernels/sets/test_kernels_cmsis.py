@@ -23,7 +23,8 @@ from tests.support.kernels.wide_cases import wide
 from tests.support.paths import REPOSITORY, shared_model
 
 CORES = ("cortex-m4", "cortex-m7")
-SEEDS = 64  # the slowest single fault of scripts/evidence/kernel_shapes is found by seed 25, most by the first ten; 300 are its
+# the slowest single fault of scripts/evidence/kernel_shapes is found by seed 25, most by the first ten
+SEEDS = 64
 OPERATORS = {
     "CONV_2D": "cmsis_conv", "DEPTHWISE_CONV_2D": "cmsis_depthwise", "FULLY_CONNECTED": "cmsis_fully_connected",
     "ADD": "cmsis_add", "MUL": "cmsis_mul", "AVERAGE_POOL_2D": "cmsis_average_pool", "MAX_POOL_2D": "cmsis_max_pool",

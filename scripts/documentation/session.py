@@ -1,0 +1,134 @@
+"""A page as a session: its blocks are run in order in one empty folder, in this process.
+
+The folder shows ``machine_configs``, ``mcusim``, ``tests`` and ``traces`` of the checkout, so that commands can name
+their files. A command has to end with status 0, or with the one that a comment on its
+line names (``# exit status 1: ...``).
+
+Not modelled: pipes, quoting beyond words, more than one command a line; ``> FILE`` at the end of a line is understood.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from documentation import TOP
+from documentation.blocks import RUN, Block, rewrite, stray_fences
+
+__all__ = ["PageError", "run_page"]
+
+_SHOWN = ("machine_configs", "mcusim", "tests", "traces")
+_STATUS = re.compile(r"#.*\bexit status (\d+)")
+
+
+class PageError(Exception):
+    """A block that cannot be run, or did not do what the page says."""
+
+
+def run_page(name: str, text: str) -> str:
+    """``text`` of page ``name`` with the outputs of its blocks as they are now. Raises PageError."""
+    if lines := stray_fences(text):
+        raise PageError(f"{name}:{lines[0]}: a fence has to start in the first column")
+    session = _Session(name)
+    with _empty_folder():
+        return rewrite(text, session.run)
+
+
+class _Session:
+    """The names that a page's Python blocks share, and its place in messages."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names: dict[str, Any] = {"__name__": "page"}
+
+    def run(self, block: Block) -> str | None:
+        if block.reason is not None:
+            return None
+        if block.title is not None and "/" not in block.title:
+            Path(block.title).write_text(block.code, encoding="utf-8")
+        if block.title is not None or block.language not in RUN:
+            return None
+        with _terminal() as (printed, errors):
+            try:
+                self._execute(block, printed, errors)
+            except PageError:
+                raise
+            except (Exception, SystemExit):
+                raise PageError(f"{self.name}:{block.line}: {traceback.format_exc(limit=-3)}") from None
+        lines = "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
+        return lines if block.language == "python" or block.shows_output else None
+
+    def _execute(self, block: Block, printed: io.StringIO, errors: io.StringIO) -> None:
+        if block.language == "python":
+            exec(compile(block.code, f"{self.name}:{block.line}", "exec"), self.names)
+            return
+        for line in block.code.replace("\\\n", " ").splitlines():
+            if not line.strip() or line.startswith("#"):
+                continue
+            self._command(line, block, printed, errors)
+
+    def _command(self, line: str, block: Block, printed: io.StringIO, errors: io.StringIO) -> None:
+        from mcusim.commands.app import main
+
+        words = shlex.split(line, comments=True)
+        if not words or words[0] != "mcusim":
+            raise PageError(f"{self.name}:{block.line}: {line!r} is not a command of mcusim: say why it is not run")
+        target = words[words.index(">") + 1] if ">" in words else None
+        start, error_start = printed.tell(), errors.tell()
+        status = main(words[1 : words.index(">") if target else None])
+        found = _STATUS.search(line)
+        if status != (int(found[1]) if found else 0):
+            raise PageError(
+                f"{self.name}:{block.line}: {line}: exit status {status}: {errors.getvalue()[error_start:]}"
+            )
+        if status == 2:
+            printed.write(errors.getvalue()[error_start:])
+        if target:
+            Path(target).write_text(printed.getvalue()[start:], encoding="utf-8")
+            printed.seek(start)
+            printed.truncate()
+
+
+class _Stream(io.StringIO):
+    """A text stream with bytes below it, as a terminal's has."""
+
+    @property
+    def buffer(self) -> Any:
+        return _Bytes(self)
+
+
+class _Bytes(io.RawIOBase):
+    def __init__(self, text: io.StringIO) -> None:
+        self.text = text
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.text.write(bytes(data).decode("utf-8"))
+        return len(data)
+
+
+@contextlib.contextmanager
+def _terminal() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    """Standard output and error, 80 columns wide."""
+    printed, errors = _Stream(), _Stream()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+        os.environ["COLUMNS"] = "80"
+        yield printed, errors
+
+
+@contextlib.contextmanager
+def _empty_folder() -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="mcusim-docs-") as folder, contextlib.chdir(folder):
+        for name in _SHOWN:
+            Path(name).symlink_to(TOP / name)
+        yield
