@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -16,11 +17,12 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.sweeps import Study, read_study, sweep, sweep_table
-from mcusim.sweeps import sweep as run
 from mcusim.sweeps.journal import HEAD, Journal
 from mcusim.sweeps.point import Work
 from tests.support.boards.other_processes import gone, kill, workers
 from tests.support.boards.sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_rows, write
+
+run = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
 ROW = {"status": "ok", "error": None, "cycles": 1, "latency_ms": 0.1}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from mcusim.machine.loader import require_value
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps import estimate
 from mcusim.sweeps import point as point_module
-from mcusim.sweeps import sweep as sweeps
 from mcusim.sweeps.axis_values import OPTIONS
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.point import forget
@@ -25,6 +25,8 @@ from mcusim.sweeps.points import points
 from mcusim.sweeps.study import BASE, CAUSES
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
+
+sweeps = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
 TAKEN = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",), "buffering": ("tinyops",)}
 
