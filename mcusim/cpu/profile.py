@@ -159,10 +159,11 @@ def _calls(emulator: Emulator) -> Iterable[CallCost]:
             yield _call(emulator, int(key), int(calls), int(ticks), int(issued))
     c, now = emulator.state, int(emulator.memory.state[L.NOW])
     for frame in range(C.SHADOW, C.SHADOW + int(c[C.CALL_DEPTH]) * C.SHADOW_ENTRY, C.SHADOW_ENTRY):
-        edge = int(c[frame + 1])
+        edge = int(c[frame + C.CALL_EDGE])
         if edge > 0:  # a call that has not returned yet
-            issued = emulator.instructions - int(c[frame + 3])
-            yield _call(emulator, int(emulator.calls[edge]), 1, now - int(c[frame + 2]), issued)
+            issued = emulator.instructions - int(c[frame + C.CALL_INSTRUCTIONS])
+            ticks = now - int(c[frame + C.CALL_TICKS])
+            yield _call(emulator, int(emulator.calls[edge + C.EDGE_KEY]), 1, ticks, issued)
 
 
 def _call(emulator: Emulator, key: int, calls: int, ticks: int, issued: int) -> CallCost:

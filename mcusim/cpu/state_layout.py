@@ -1,54 +1,84 @@
 """Slots of the emulator's native state: one int64 array for the core, one record per block, one per access.
 
 The native hooks read and write them; Python fills the tables when a block is met for the first time and reads the
-counters at the end. Times are ticks (``mcusim.memory.state_layout.TICK`` to a cycle).
+counters at the end. Times are ticks (``mcusim.memory.state_layout.TICK`` to a cycle). Each record's slots are assigned
+in the order of the lines below (:mod:`mcusim.native.records`).
 """
 
 from __future__ import annotations
 
-# the core: control ...
-STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT, ISA, RESERVED, RETURN = range(8)
-# ... accounting ...
-INSTRUCTIONS, WARM, PREVIOUS, CONSUMED, CURSOR, CURSOR_END, SLOW, TAKEN, LOST, SLOT_FREE = range(8, 18)
-READY_BASE, LAST_BANK, LAST_REGION = range(18, 21)
-# ... faults and limits ...
-FAULT, FAULT_ADDRESS, FAULT_PC, FAULT_SIZE, FAULT_WRITE, STACK_LIMIT, GUARD_END, STACK_LOW, FPU = range(22, 31)
-WRITTEN_LOW, WRITTEN_HIGH = 31, 32  # stores near code since the last look
-# ... system registers ...
-CYCLE_BASE, TICK_BASE, TICK_LEFT, CONSOLE_USED, CONSOLE_SIZE, MPU_CHANGED, RESET_ASKED = range(34, 41)
-D_CACHE, I_CACHE, PERIPHERALS = range(41, 44)  # offsets of the caches in the memory state; listed peripheral values
-MAINTENANCE = 44  # ticks of the core for a cache maintenance operation by address
-SYSTEM_TICKS = 45  # ticks spent in maintenance operations
-DEVICE_FAULTS = 46  # an unaligned access to Device memory faults
-TRAP_UNALIGNED = 47  # CCR.UNALIGN_TRP
-PERIPHERAL_WRITTEN, BESIDE, LAST_UNALIGNED, STACK_TOP, STACK_KNOWN, UNMAPPED = 54, 55, 56, 57, 58, 59
-NOTES_HALT = 61  # the sanitizer's first note stops the core
-LISTED = 48  # number of peripheral blocks
-COUNT_READ, CCSIDR_D, CCSIDR_I = 51, 52, 53
-CALL_DEPTH, ENTERED = 49, 50  # ENTERED: the block entered last
-REGISTERS = 64  # r0 to r15 and xPSR at a fault
-MPU_REGION = 84  # RNR
-MPU_RBAR, MPU_RASR = 88, 104  # 16 regions each
-RING, RING_SIZE, RING_AT = 128, 16, 60  # the last taken branches: from, to
-SHADOW, SHADOW_DEPTH, SHADOW_ENTRY = 192, 256, 4  # call stack: return address, edge, ticks and instructions at the call
-CORE = SHADOW + SHADOW_DEPTH * SHADOW_ENTRY
+from mcusim.native.records import Record
+
+MPU_REGIONS = 16
+RING_SIZE = 16  # taken branches remembered
+SHADOW_DEPTH = 256  # calls deep
+READIES, NEEDED = 6, 10  # registers that a block leaves in flight, and that it reads early
+SAVED = 17  # r0 to r15 and xPSR
+
+# a taken branch: from, to
+branch = Record("taken branch")
+RING_FROM, RING_TO = branch.fields("RING_FROM", "RING_TO")
+RING_ENTRY = branch.freeze()
+
+# a call on the shadow stack: return address, edge, ticks and instructions at the call
+call = Record("call")
+CALL_RETURN, CALL_EDGE, CALL_TICKS, CALL_INSTRUCTIONS = call.fields(
+    "CALL_RETURN", "CALL_EDGE", "CALL_TICKS", "CALL_INSTRUCTIONS"
+)
+SHADOW_ENTRY = call.freeze()
+
+core = Record("core")
+# control
+STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT = core.fields("STOP", "STOP_ADDRESS", "STOP_SIZE", "HORIZON", "LIMIT")
+ISA, RETURN = core.fields("ISA", "RETURN")
+# accounting: the block entered last and not left yet (-1 none), its ticks that are on the clock, its accesses to come
+INSTRUCTIONS, PREVIOUS, CONSUMED = core.fields("INSTRUCTIONS", "PREVIOUS", "CONSUMED")
+CURSOR, CURSOR_END, SLOW, TAKEN, LOST = core.fields("CURSOR", "CURSOR_END", "SLOW", "TAKEN", "LOST")
+SLOT_FREE, READY_BASE, LAST_BANK, LAST_REGION = core.fields("SLOT_FREE", "READY_BASE", "LAST_BANK", "LAST_REGION")
+LAST_UNALIGNED, BESIDE, ENTERED = core.fields("LAST_UNALIGNED", "BESIDE", "ENTERED")  # ENTERED: the block entered last
+# faults and limits
+FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC")
+FAULT_SIZE, FAULT_WRITE, UNMAPPED = core.fields("FAULT_SIZE", "FAULT_WRITE", "UNMAPPED")
+STACK_LIMIT, GUARD_END, STACK_LOW = core.fields("STACK_LIMIT", "GUARD_END", "STACK_LOW")
+STACK_TOP, STACK_KNOWN = core.fields("STACK_TOP", "STACK_KNOWN")
+DEVICE_FAULTS = core.field("DEVICE_FAULTS")  # an unaligned access to Device memory faults
+HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first violation stops the core
+REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
+# stores near code since the last look
+WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
+# system registers
+FPU = core.field("FPU")
+TRAP_UNALIGNED = core.field("TRAP_UNALIGNED")  # CCR.UNALIGN_TRP
+CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_BASE", "TICK_LEFT", "COUNT_READ")
+CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
+RESET_ASKED = core.field("RESET_ASKED")
+D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in the memory state
+CCSIDR_D, CCSIDR_I = core.fields("CCSIDR_D", "CCSIDR_I")
+MAINTENANCE = core.field("MAINTENANCE")  # ticks of the core for a cache maintenance operation by address
+SYSTEM_TICKS = core.field("SYSTEM_TICKS")  # ticks spent in maintenance operations
+LISTED, PERIPHERAL_WRITTEN = core.fields("LISTED", "PERIPHERAL_WRITTEN")  # LISTED: number of peripheral blocks
+MPU_CHANGED, MPU_REGION = core.fields("MPU_CHANGED", "MPU_REGION")  # MPU_REGION: RNR
+MPU_RBAR, MPU_RASR = core.array("MPU_RBAR", MPU_REGIONS), core.array("MPU_RASR", MPU_REGIONS)
+# the last taken branches, the next one to be replaced, and the calls under way
+RING, RING_AT = core.array("RING", RING_SIZE * RING_ENTRY), core.field("RING_AT")
+SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.field("CALL_DEPTH")
+CORE = core.freeze()
 
 # why the core stopped
 RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH = range(7)
 
 # fault codes
 NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK = range(6)
-NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, NOTED = range(6, 12)
+NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, VIOLATION = range(6, 12)
 
-# a block
-ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END, FLAGS, KIND, FALL, TARGET = range(10)
-READY_MASK, NEEDS_MASK, EARLY, LAST_PC = range(10, 14)
-READY, READIES = 14, 6  # packed: register << 32 | ticks
-NEEDS, NEEDED = 20, 10
-RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS, SHARED_TICKS, SHARES, RATE = range(
-    30, 37
-)  # RATE: ticks a byte of code, in 1 / 65,536
-BLOCK = 38
+block = Record("block")
+ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END = block.fields("ADDRESS", "SIZE", "COUNT_OF", "TICKS", "FIRST", "END")
+FLAGS, KIND, FALL, TARGET = block.fields("FLAGS", "KIND", "FALL", "TARGET")
+READY_MASK, NEEDS_MASK, EARLY, LAST_PC = block.fields("READY_MASK", "NEEDS_MASK", "EARLY", "LAST_PC")
+READY, NEEDS = block.array("READY", READIES), block.array("NEEDS", NEEDED)  # packed: register << 32 | ticks
+RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS = block.fields("RUNS", "FETCH_TICKS", "BRANCH_TICKS", "CARRY_TICKS")
+SHARED_TICKS, SHARES, RATE = block.fields("SHARED_TICKS", "SHARES", "RATE")  # RATE: ticks a byte of code, in 1 / 65,536
+BLOCK = block.freeze()
 
 # block flags
 # LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch); ALWAYS: it has no
@@ -59,11 +89,17 @@ CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE, ALWAYS,
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)
 
 # an access (divides have a record too, behind the block's accesses; the first record is for accesses not foreseen)
-WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC, MADE, STALLED, PENALTY = range(9)
-ACCESS = 10
+access = Record("access")
+WRITE, BYTES, AT, EXTRA, ACCESS_FLAGS, PC = access.fields("WRITE", "BYTES", "AT", "EXTRA", "ACCESS_FLAGS", "PC")
+MADE, STALLED, PENALTY = access.fields("MADE", "STALLED", "PENALTY")
+ACCESS = access.freeze()
 
 # access flags
 ALIGNED, PAIRED, FOLLOWS, YOUNGER, BY_STACK, SECOND, EVEN = 1, 2, 4, 8, 16, 32, 64  # SECOND: word of a doubleword
 
 # a call edge: key (block << 32 | callee), calls, inclusive ticks and instructions
-EDGE = 4
+edge = Record("call edge")
+EDGE_KEY, EDGE_CALLS, EDGE_TICKS, EDGE_INSTRUCTIONS = edge.fields(
+    "EDGE_KEY", "EDGE_CALLS", "EDGE_TICKS", "EDGE_INSTRUCTIONS"
+)
+EDGE = edge.freeze()

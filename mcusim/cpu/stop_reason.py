@@ -66,7 +66,7 @@ _TEXTS = {
         "{what} at {address}{block}: the machine has no memory there and lists no peripheral; add one as"
         " [peripherals.<name>] with base, size and reads",
     ),
-    C.NOTED: ("sanitizer", "{what} at {address}: other bytes are there than the program means"),
+    C.VIOLATION: ("sanitizer", "{what} at {address}: other bytes are there than the program means"),
     C.STACK: ("stack overflow", "{what} at {address} is {below} the stack, whose lowest address is {limit}"),
     C.NO_FPU: (
         "no coprocessor",
@@ -110,7 +110,8 @@ def _branches(state: Any) -> tuple[tuple[int, int], ...]:
     """The last taken branches, oldest first."""
     at = int(state[C.RING_AT])
     order = ((at + k) % C.RING_SIZE for k in range(C.RING_SIZE))
-    pairs = ((int(state[C.RING + 2 * k]), int(state[C.RING + 2 * k + 1])) for k in order)
+    entries = (C.RING + k * C.RING_ENTRY for k in order)
+    pairs = ((int(state[entry + C.RING_FROM]), int(state[entry + C.RING_TO])) for entry in entries)
     return tuple(pair for pair in pairs if pair != (0, 0))
 
 
@@ -215,7 +216,8 @@ def _unmapped(emulator: Emulator, what: str, pc: int) -> tuple[str, str, int | N
 
 def _remember_branch(state: Any, source: int, target: int) -> None:
     at = int(state[C.RING_AT])
-    state[C.RING + 2 * at : C.RING + 2 * at + 2] = source, target
+    entry = C.RING + at * C.RING_ENTRY
+    state[entry + C.RING_FROM], state[entry + C.RING_TO] = source, target
     state[C.RING_AT] = (at + 1) % C.RING_SIZE
 
 

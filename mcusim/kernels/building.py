@@ -22,7 +22,7 @@ from mcusim.errors import InputError, UsageError
 from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import CORES, KernelSet, load_set
 
-__all__ = ["Compiler", "Record", "build_sets", "read_record"]
+__all__ = ["BuildRecord", "Compiler", "build_sets", "read_record"]
 
 RECORD, MANIFEST = "BUILD.toml", "manifest.toml"
 LARGEST_RECORD = 1 << 20
@@ -31,7 +31,7 @@ SECONDS = 20  # a compiler that is asked for its target has answered by then
 
 
 @dataclass(frozen=True)
-class Record:
+class BuildRecord:
     """A set's BUILD.toml; ``changed`` names the ELF files beside it that are not those it was written for."""
 
     compiler: str
@@ -39,7 +39,7 @@ class Record:
     changed: tuple[str, ...]
 
 
-def read_record(kernels: KernelSet) -> Record | None:
+def read_record(kernels: KernelSet) -> BuildRecord | None:
     """What a set was built with, None when it has no BUILD.toml. Raises InputError for one that cannot be read."""
     path = kernels.manifest.parent / RECORD
     if not path.exists():
@@ -54,7 +54,7 @@ def read_record(kernels: KernelSet) -> Record | None:
     if not isinstance(compiler, str) or not isinstance(flags, str) or not isinstance(sums, dict):
         raise InputError(f"{path}: needs the texts compiler and flags and the table sha256; build the set anew")
     files = [path.parent / f"{kernels.name}-{isa}.elf" for isa in CORES]
-    return Record(compiler, flags, tuple(f.name for f in files if f.is_file() and sums.get(f.name) != digest(f)))
+    return BuildRecord(compiler, flags, tuple(f.name for f in files if f.is_file() and sums.get(f.name) != digest(f)))
 
 
 @dataclass(frozen=True)

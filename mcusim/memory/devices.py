@@ -17,13 +17,9 @@ it is not seen to help), reordering in the controller, QSPI writes, and parts wi
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.memory import flash_accelerator as accelerator
+from mcusim.memory import flash_accelerator
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import inlined, native
-
-State = Any  # an int64 array; numba specialises on it
+from mcusim.native.compile import State, inlined, native
 
 
 @inlined
@@ -127,7 +123,7 @@ def flash_line(s: State, r: int, address: int) -> int:
     line = address >> s[r + L.LINE]
     lines = s[r + L.A_LINES]
     if s[r + L.UNIFIED]:
-        return accelerator.read(s, r, line)
+        return flash_accelerator.read(s, r, line)
     if lines == 0:
         if s[r + L.LATCH] == line:
             return 0

@@ -16,12 +16,8 @@ whether lines that are held start a prefetch; here they do.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native

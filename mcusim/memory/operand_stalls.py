@@ -9,32 +9,30 @@ Not modelled: stalls of instruction fetches, which are counted on their own, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native
 def charge(s: State, address: int, stall: int) -> None:
     """Count ``stall`` ticks for the range that holds ``address``, if one does."""
-    at = L.OPERAND
-    for _ in range(s[L.OPERANDS]):
-        if s[at] <= address < s[at + 1]:
-            s[at + 2] += stall
+    at = L.OPERANDS
+    for _ in range(s[L.OPERAND_COUNT]):
+        if s[at + L.O_LOW] <= address < s[at + L.O_HIGH]:
+            s[at + L.O_STALL] += stall
             return
-        at += 3
+        at += L.OPERAND
 
 
 def begin(s: State, ranges: Sequence[tuple[int, int]]) -> None:
     """Count from now on for ``ranges`` (first address, end); of those that overlap the first counts."""
-    s[L.OPERANDS] = count = min(len(ranges), L.MAX_OPERANDS)
-    s[L.OPERAND : L.OPERAND + 3 * count] = [n for low, high in ranges[:count] for n in (low, high, 0)]
+    s[L.OPERAND_COUNT] = count = min(len(ranges), L.MAX_OPERANDS)
+    for at, (low, high) in zip(range(L.OPERANDS, L.HEADER, L.OPERAND), ranges[:count], strict=False):
+        s[at + L.O_LOW], s[at + L.O_HIGH], s[at + L.O_STALL] = low, high, 0
 
 
 def counted(s: State) -> list[int]:
     """Ticks of each range since :func:`begin`."""
-    ticks: list[int] = s[L.OPERAND + 2 : L.OPERAND + 3 * int(s[L.OPERANDS]) : 3].tolist()
+    ticks: list[int] = s[L.OPERANDS + L.O_STALL : L.OPERANDS + L.OPERAND * int(s[L.OPERAND_COUNT]) : L.OPERAND].tolist()
     return ticks

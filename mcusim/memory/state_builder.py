@@ -63,7 +63,7 @@ class Builder:
     def _core(self, room: int) -> None:
         s = self.state
         s[L.NEXT_BEAT] = s[L.NEXT_RELEASE] = L.NEVER
-        s[L.CONTROLLERS : L.FLIGHTS] = np.tile((L.NEVER, 0, 0, 0), L.MAX_CONTROLLERS)
+        s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0, 0), L.MAX_CONTROLLERS)
         s[L.BUS] = 3 if self.machine.core.isa == "cortex-m7" else 2
         s[L.ROOM], s[L.FOUND : L.FOUND + L.FOUNDS] = room, s[L.RANGE_BASE]
         s[L.CODE_BLOCK], s[L.CODE_COUNT], s[L.CODE_END] = L.HEADER, L.UNCOUNTED, -1

@@ -3,120 +3,163 @@
 The array is: a header (with the DMA controllers and the transfers in flight), one block per region (parameters,
 counters, dynamic state; a second one where the aliases are a port of their own), the address ranges that map to the
 blocks, the accelerators' lines, the tag arrays of the caches, and room for the ranges of a running program. Times in it
-are *ticks*: ``TICK`` of them make a core cycle, so that a 108 MHz memory beside a 200 MHz core keeps its ratio to half
+are *ticks*: ``TICK`` of them make a core cycle, so that a 108 MHz memory next to a 200 MHz core keeps its ratio to half
 a tick a clock.
+
+Each record's slots are assigned in the order of the lines below (:mod:`mcusim.native.records`).
 """
 
 from __future__ import annotations
 
+from mcusim.native.records import Record
+
 TICK = 256  # ticks per core cycle
 VISIT = 32  # bytes: no visit crosses such a line, the granule of the replayed streams (less under a shorter cache line)
+WORD = 3  # log2 of the bytes of a word of a linefill
+NEVER = 1 << 61  # a time that does not come
+FOUNDS = 64  # range records remembered, by a hash of the address
+MAX_CONTROLLERS = 8
+MAX_TRANSFERS = 64
+MAX_OPERANDS = 32
+MAX_RANGES = 256
+MAX_BANKS = 16
+BUCKETS = 256  # of the instruction lines of an accelerator
 
-# header
-NOW, RANGES, RANGE_BASE, DCACHE, ICACHE, HITS, MISSES, WRITEBACKS, IHITS, IMISSES, SEED, SHIFT = range(12)
-# ... of the emulated core: log2 of the bytes its bus moves at once, the caches' places whether they are on or off,
-BUS, DATA_AT, CODE_AT, ROOM = range(13, 17)
-# the code that costs nothing now (from, to, its region's block, the counter of its hits), where the last block ended,
-# when the core came to its last line, where a hit is counted that nobody asks for,
-CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT, CODE_END, CODE_SINCE, UNCOUNTED = range(17, 24)
+# linefill buffer: line number (-1 none), word that came first, its arrival, ticks from word to word, the last's arrival
+fill = Record("linefill buffer")
+F_LINE, F_WORD, F_FIRST, F_STEP, F_LAST = fill.fields("F_LINE", "F_WORD", "F_FIRST", "F_STEP", "F_LAST")
+FILL = fill.freeze()
+
+# DMA controller: when its next half beat begins, the transfer whose write is due (0: a read, whose is open), when it is
+# free, the slot served last
+controller = Record("DMA controller")
+K_AT, K_TRANSFER, K_FREE, K_LAST = controller.fields("K_AT", "K_TRANSFER", "K_FREE", "K_LAST")
+CONTROLLER = controller.freeze()
+
+transfer = Record("DMA transfer")
+# what it is
+D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN = transfer.fields("D_STATE", "D_CONTROLLER", "D_PRIORITY", "D_BEGIN")
+D_SOURCE, D_TARGET, D_LEFT = transfer.fields("D_SOURCE", "D_TARGET", "D_LEFT")
+D_BEAT, D_STEP, D_OWN, D_CLOCK, D_SHARES = transfer.fields("D_BEAT", "D_STEP", "D_OWN", "D_CLOCK", "D_SHARES")
+# the chunk under way: region blocks, bytes to come, reads, which is next, bytes of each, ticks between writes, of the
+# stall of all its writes, of its first read's; counts of rows opened when its two rows were last open
+D_FROM, D_TO, D_CHUNK, D_READS, D_NEXT = transfer.fields("D_FROM", "D_TO", "D_CHUNK", "D_READS", "D_NEXT")
+D_SIZE, D_GAP, D_STALL, D_HEAD = transfer.fields("D_SIZE", "D_GAP", "D_STALL", "D_HEAD")
+D_ROWS_FROM, D_ROWS_TO = transfer.fields("D_ROWS_FROM", "D_ROWS_TO")
+# when the chunk began, what undisturbed it leaves in the SDRAM, how much later it is by now, when its next read is due
+# if nobody else is served before
+D_PLANNED, D_BUSY_FROM, D_BUSY_TO = transfer.fields("D_PLANNED", "D_BUSY_FROM", "D_BUSY_TO")
+D_WRITTEN, D_ACTIVATED, D_SHIFT, D_EXPECTED = transfer.fields("D_WRITTEN", "D_ACTIVATED", "D_SHIFT", "D_EXPECTED")
+# the beat under way: bytes, its beats, end without a stall of the write
+D_BYTES, D_BEATS, D_UNTIL = transfer.fields("D_BYTES", "D_BEATS", "D_UNTIL")
+# when the transfer ended, and when it lets go of its memories
+D_END, D_RELEASE = transfer.fields("D_END", "D_RELEASE")
+# where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data)
+D_MEM_FROM, D_MEM_TO, D_VIEW_TO = transfer.fields("D_MEM_FROM", "D_MEM_TO", "D_VIEW_TO")
+# for the sanitizer the writers of those and of what the core sees of the source, the writers it should find, and its
+# own number as one
+D_STORED_FROM, D_STORED_TO = transfer.fields("D_STORED_FROM", "D_STORED_TO")
+D_SEEN_FROM, D_SEEN_TO, D_MEANT, D_CODE = transfer.fields("D_SEEN_FROM", "D_SEEN_TO", "D_MEANT", "D_CODE")
+TRANSFER = transfer.freeze()
+# its states: slot free; under way; all beats made, its end not reported yet; reported
+IDLE, ACTIVE, DONE, REPORTED = range(4)
+
+# operand of the running kernel call: first address, end, ticks of stall
+operand = Record("operand")
+O_LOW, O_HIGH, O_STALL = operand.fields("O_LOW", "O_HIGH", "O_STALL")
+OPERAND = operand.freeze()
+
+header = Record("header")
+NOW = header.field("NOW")
+RANGES, RANGE_BASE = header.fields("RANGES", "RANGE_BASE")
+DCACHE, ICACHE = header.fields("DCACHE", "ICACHE")  # offsets of the caches, 0: none, or switched off
+HITS, MISSES, WRITEBACKS, IHITS, IMISSES = header.fields("HITS", "MISSES", "WRITEBACKS", "IHITS", "IMISSES")
+SEED = header.field("SEED")  # of a random replacement
+SHIFT = header.field("SHIFT")  # log2 of the bytes of a visit
+# of the emulated core: log2 of the bytes its bus moves at once, the caches' places whether they are on or off, the room
+# for its ranges
+BUS, DATA_AT, CODE_AT, ROOM = header.fields("BUS", "DATA_AT", "CODE_AT", "ROOM")
+# the code that costs nothing now: from, to, its region's block, the counter of its hits
+CODE_LOW, CODE_HIGH, CODE_BLOCK, CODE_COUNT = header.fields("CODE_LOW", "CODE_HIGH", "CODE_BLOCK", "CODE_COUNT")
+# where the last block ended, when the core came to its last line, where a hit is counted that nobody asks for
+CODE_END, CODE_SINCE, UNCOUNTED = header.fields("CODE_END", "CODE_SINCE", "UNCOUNTED")
 # the block fetched last, if all its lines were at hand: fetching it again changes nothing but the counts
-AGAIN, AGAIN_SIZE, AGAIN_LINES = range(25, 28)
+AGAIN, AGAIN_SIZE, AGAIN_LINES = header.fields("AGAIN", "AGAIN_SIZE", "AGAIN_LINES")
 # of the transfers in flight: when the next half of a beat begins, when the next region is no longer shared, slots in
 # use, up to when the engine has asked for all beats
-NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = range(28, 32)
-# of the sanitizer: address of its notes (0: off), the core's task, the stack from where to where
-NOTES, TASK, STACK_FROM, STACK_TO = range(56, 60)
-# ranges of the running kernel call's operands in use (behind the flights)
-OPERANDS = 60
+NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = header.fields("NEXT_BEAT", "NEXT_RELEASE", "SLOTS", "ASKED")
+# of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
+VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "STACK_FROM", "STACK_TO")
+OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
-FILLED = 24
-DATA_FILLS, CODE_FILL = 32, 48
-# linefill buffer: line number (-1 none), word that came first, its arrival, ticks from word to word, the last's arrival
-F_LINE, F_WORD, F_FIRST, F_STEP, F_LAST = range(5)
-FILL = 8
-WORD = 3  # log2 of the bytes of a word of a linefill
-# range record last found, by a hash of the address
-FOUND = 64
-FOUNDS = 64
-NEVER = 1 << 61
+FILLED = header.field("FILLED")
+DATA_FILLS, CODE_FILL = header.array("DATA_FILLS", 2 * FILL), header.array("CODE_FILL", FILL)
+FOUND = header.array("FOUND", FOUNDS)  # range records last found
+CONTROLLERS = header.array("CONTROLLERS", MAX_CONTROLLERS * CONTROLLER)
+TRANSFERS = header.array("TRANSFERS", MAX_TRANSFERS * TRANSFER)
+OPERANDS = header.array("OPERANDS", MAX_OPERANDS * OPERAND)
+HEADER = header.freeze()
+CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
 
-# DMA controller: when its next half beat begins, the flight whose write is due (0: a read, whose is open), when it is
-# free, the slot served last
-K_AT, K_FLIGHT, K_FREE, K_LAST = range(4)
-CONTROLLER = 4
-MAX_CONTROLLERS = 8
-CONTROLLERS = FOUND + FOUNDS
-# transfer in flight: what it is ...
-D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN, D_SOURCE, D_TARGET, D_LEFT, D_BEAT, D_STEP, D_OWN, D_CLOCK, D_SHARES = (
-    range(12)
-)
-# ... the chunk under way: region blocks, bytes to come, reads, which is next, bytes of each, ticks between writes, of
-# the stall of all its writes, of its first read's; counts of rows opened when its two rows were last open, ...
-D_FROM, D_TO, D_CHUNK, D_READS, D_NEXT, D_SIZE, D_GAP, D_STALL, D_HEAD, D_ROWS_FROM, D_ROWS_TO = range(12, 23)
-# ... when it began, what undisturbed it leaves in the SDRAM, how much later it is by now, when its next read is due if
-# nobody else is served before ...
-D_PLANNED, D_BUSY_FROM, D_BUSY_TO, D_WRITTEN, D_ACTIVATED, D_SHIFT, D_EXPECTED = range(23, 30)
-# ... the beat under way: bytes, its beats, end without a stall of the write; and when the flight ended and is let go
-D_BYTES, D_BEATS, D_UNTIL, D_END, D_RELEASE = range(30, 35)
-# ... where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data) ...
-D_MEM_FROM, D_MEM_TO, D_VIEW_TO = range(35, 38)
-# ... and for the sanitizer the writers of those and of what the core sees of the source, the writers it should find,
-# and its own number as one
-D_STORED_FROM, D_STORED_TO, D_SEEN_FROM, D_SEEN_TO, D_MEANT, D_CODE = range(38, 44)
-FLIGHT = 44
-MAX_FLIGHTS = 64
-FLIGHTS = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
-# states: slot free; under way; all beats made, its end not reported yet; reported
-IDLE, FLYING, LANDED, REPORTED = range(4)
-# operand of the running kernel call: first address, end, ticks of stall
-OPERAND = FLIGHTS + MAX_FLIGHTS * FLIGHT
-MAX_OPERANDS = 32
-HEADER = OPERAND + 3 * MAX_OPERANDS
-
-# range record: first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags; where
-# the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two bytes
-# each) as seen, in memory, and as the program means it
-LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS, VIEW, MEM, SEEN, STORED, MEANT = range(10)
-RANGE = 10
-MAX_RANGES = 256
+address_range = Record("address range")
+# first address, end, region block, attribute (0 uncached, 1 write-through, 2 write-back), flags
+LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = address_range.fields("LOW", "HIGH", "BLOCK", "ATTRIBUTE", "FLAGS")
+# where the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two
+# bytes each) as seen, in memory, and as the program means it
+VIEW, MEM, SEEN, STORED, MEANT = address_range.fields("VIEW", "MEM", "SEEN", "STORED", "MEANT")
+RANGE = address_range.freeze()
 # flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
 # if no transfer in flight touched the region
 DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED = 1, 2, 4, 8, 16, 32, 64
 
-# region block: kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line) ...
-KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH, LINE, WAIT, A_LINES, I_LINES, HIDES, FIFO = range(11)
-OVERHEAD_R, OVERHEAD_W, T_CL, T_RCD, T_RP, T_RC, T_RAS, T_WR, T_CLK, T_REFI = range(11, 21)
-BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT, COMMAND, CS_HIGH, CHANGE = range(21, 28)
-# ... dynamic state (LAST_ADDRESS: of a QSPI the next in sequence, of an SDRAM the bank of LAST_WRITE) ...
-BUSY, NEXT_REFRESH, LATCH, LAST_ADDRESS, LAST_WRITE, ACCEL = range(28, 34)
-OPEN = 34  # open row per bank, -1 closed
-ACTIVATED = 50  # time of the last ACTIVATE per bank
-# ... and counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
-READS, WRITES, READ_BYTES, WRITE_BYTES, OCCUPIED, STALL, ROW_MISSES, REFRESHES, A_HITS, A_MISSES, F_MISSES = range(
-    66, 77
-)
+region = Record("region")
+# kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
+KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH = region.fields("KIND", "LATENCY_R", "LATENCY_W", "BEAT", "WIDTH")
+LINE, WAIT, A_LINES, I_LINES, HIDES, CHANGE = region.fields("LINE", "WAIT", "A_LINES", "I_LINES", "HIDES", "CHANGE")
+FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")
+T_CL, T_RCD, T_RP, T_RC, T_RAS = region.fields("T_CL", "T_RCD", "T_RP", "T_RC", "T_RAS")
+T_WR, T_CLK, T_REFI = region.fields("T_WR", "T_CLK", "T_REFI")
+BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT = region.fields("BANKS", "ROW_SHIFT", "ROW_MASK", "BANK_SHIFT")
+COMMAND, CS_HIGH = region.fields("COMMAND", "CS_HIGH")
+# dynamic state (LAST_ADDRESS: of a QSPI the next in sequence, of an SDRAM the bank of LAST_WRITE)
+BUSY, NEXT_REFRESH, LATCH = region.fields("BUSY", "NEXT_REFRESH", "LATCH")
+LAST_ADDRESS, LAST_WRITE, ACCEL = region.fields("LAST_ADDRESS", "LAST_WRITE", "ACCEL")
+OPEN = region.array("OPEN", MAX_BANKS)  # open row per bank, -1 closed
+ACTIVATED = region.array("ACTIVATED", MAX_BANKS)  # time of the last ACTIVATE per bank
+# counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
+READS, WRITES, READ_BYTES, WRITE_BYTES = region.fields("READS", "WRITES", "READ_BYTES", "WRITE_BYTES")
+OCCUPIED, STALL, ROW_MISSES, REFRESHES = region.fields("OCCUPIED", "STALL", "ROW_MISSES", "REFRESHES")
+A_HITS, A_MISSES, F_MISSES = region.fields("A_HITS", "A_MISSES", "F_MISSES")
 # of the emulated core: lines of code it came to, ticks it stalled for them, found in the accelerator, by its prefetch
-FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = range(77, 81)
+FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = region.fields("FETCHES", "FETCH_STALL", "F_HITS", "F_PREFETCHED")
 # of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
-WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = range(81, 84)
+WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = region.fields("WAITED", "DMA_READ_BYTES", "DMA_WRITE_BYTES")
 COUNTERS = slice(READS, DMA_WRITE_BYTES + 1)
 # accelerator: place of its instruction lines, do data reads share them, does it prefetch; line the core is in, line
 # prefetched, when it is there, count of look-ups
-I_ACCEL, UNIFIED, PREFETCHES, CURRENT, PREFETCH, PREFETCHED_AT, I_CLOCK = range(84, 91)
-# flights that touch the region; a beat holds it since, until; an access of the core holds it until
-SHARED, HELD_SINCE, HELD, TAKEN = range(91, 95)
-REGION = 96
-MAX_BANKS = 16
+I_ACCEL, UNIFIED, PREFETCHES, CURRENT = region.fields("I_ACCEL", "UNIFIED", "PREFETCHES", "CURRENT")
+PREFETCH, PREFETCHED_AT, I_CLOCK = region.fields("PREFETCH", "PREFETCHED_AT", "I_CLOCK")
+# transfers that touch the region; a beat holds it since, until; an access of the core holds it until
+SHARED, HELD_SINCE, HELD, TAKEN = region.fields("SHARED", "HELD_SINCE", "HELD", "TAKEN")
+REGION = region.freeze()
 
-# cache block: geometry, then per line: tag (-1 empty), age, dirty
-C_SETS, C_WAYS, C_LINE, C_SHIFT, C_REPLACE, C_WRITEBACK, C_CLOCK = range(7)
-CACHE = 8
+# cache block: geometry, the replacement policy's number and a clock for it; its lines come behind, set by set
+cache = Record("cache")
+C_SETS, C_WAYS, C_LINE, C_SHIFT = cache.fields("C_SETS", "C_WAYS", "C_LINE", "C_SHIFT")
+C_REPLACE, C_WRITEBACK, C_CLOCK = cache.fields("C_REPLACE", "C_WRITEBACK", "C_CLOCK")
+CACHE = cache.freeze()
+
+cache_line = Record("cache line")
+TAG = cache_line.field("TAG")  # line number, -1: the way is empty
+AGE = cache_line.field("AGE")  # as the replacement policy means it
+DIRTY = cache_line.field("DIRTY")
+CACHE_LINE = cache_line.freeze()
+
+# instruction line of an accelerator (behind the first line of each hash bucket): number (-1 empty), age, next
+flash_line = Record("instruction line")
+I_TAG, I_AGE, I_NEXT = flash_line.fields("I_TAG", "I_AGE", "I_NEXT")
+I_LINE = flash_line.freeze()
+
 LRU, ROUND_ROBIN, RANDOM = range(3)
-
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}
-
-# instruction lines of an accelerator: first line of each hash bucket, then per line: number (-1 empty), age, next
-BUCKETS = 256
-I_TAG, I_AGE, I_NEXT = range(3)
-I_LINE = 3

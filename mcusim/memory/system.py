@@ -11,14 +11,14 @@ import numpy as np
 
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
-from mcusim.memory import operand_stalls as operands
+from mcusim.memory import operand_stalls
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
-from mcusim.memory.ports import replay as path
+from mcusim.memory.ports import replay
 from mcusim.memory.state_builder import Builder, dma_ticks
 
 if TYPE_CHECKING:
-    from mcusim.memory.dma.transfers import Flights
+    from mcusim.memory.dma.transfers import DmaTransfers
 
 COUNTERS = (
     "reads",
@@ -93,7 +93,7 @@ class MemorySystem:
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
-        path.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
+        replay.sync(self.state, cycle * L.TICK, self.first_block, len(set(self.blocks.values())))
 
     def measure(self, action: Callable[[Any], Any]) -> dict[str, Demand]:
         """Run ``action(state)`` and return the demand by region name (regions not touched are left out)."""
@@ -138,11 +138,11 @@ class MemorySystem:
 
     def watch_operands(self, ranges: Sequence[tuple[int, int]]) -> None:
         """From now on count the core's stalls for data in each of ``ranges`` (first address, end)."""
-        operands.begin(self.state, ranges)
+        operand_stalls.begin(self.state, ranges)
 
     def operand_stalls(self) -> list[int]:
         """Ticks of each range since :meth:`watch_operands`, without those that transfers in flight cost."""
-        return operands.counted(self.state)
+        return operand_stalls.counted(self.state)
 
     def maintain(self, address: int, size: int, clean: bool, invalidate: bool) -> tuple[int, int]:
         """Cache maintenance by address: (lines walked, ticks of the write-backs)."""
@@ -157,7 +157,7 @@ class MemorySystem:
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
         own, clock = self._controllers[dma.name] if self._is_own(dma) else dma_ticks(self.machine, dma)
-        return int(path.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
+        return int(replay.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
 
     def _is_own(self, dma: Dma) -> bool:
         return self.machine.dma.get(dma.name) is dma
@@ -182,19 +182,19 @@ class MemorySystem:
         state array has room for. ``watched``: the task's number for a sanitizer, and where the host has those of the
         writers that its source's bytes should have.
         """
-        return self._flights.begin(dma, source, target, size, priority, cycle, slower, watched)
+        return self._transfers.begin(dma, source, target, size, priority, cycle, slower, watched)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
-        if "_flights" in self.__dict__:  # else nothing has ever flown
-            self._flights.advance(cycle)
+        if "_transfers" in self.__dict__:  # else there was never a transfer
+            self._transfers.advance(cycle)
 
     def finished(self, handle: int) -> int | None:
         """The cycle, rounded up, at which a transfer's last beat was done, or None up to the last :meth:`advance`.
 
         Once it was told the handle may be given to another transfer.
         """
-        return self._flights.finished(handle)
+        return self._transfers.finished(handle)
 
     def earliest_end(self, handle: int, cycle: int) -> int:
         """A bound from below on the end of a transfer that is not finished at ``cycle``: what its beats take at least.
@@ -202,14 +202,14 @@ class MemorySystem:
         Rows, lines and commands that others may open for it are left out, so the real end is a little later. Later than
         ``cycle``; beats before that are made (:meth:`advance`).
         """
-        return self._flights.earliest_end(handle, cycle)
+        return self._transfers.earliest_end(handle, cycle)
 
     @cached_property
-    def _flights(self) -> Flights:
-        """Made by the first transfer that flies: its native code takes seconds to compile, and a replay has none."""
-        from mcusim.memory.dma.transfers import Flights
+    def _transfers(self) -> DmaTransfers:
+        """Made by the first transfer in flight: its native code takes seconds to compile, and a replay has none."""
+        from mcusim.memory.dma.transfers import DmaTransfers
 
-        return Flights(self.machine, self.state, self.blocks)
+        return DmaTransfers(self.machine, self.state, self.blocks)
 
     def _counters(self) -> np.ndarray[Any, Any]:
         return np.array([self._counts[ports].sum(axis=0) for _, ports in self._ports])
@@ -227,7 +227,7 @@ class MemorySystem:
         install(self.state, ranges, self.blocks, self.contents)
         shared = [block for block in set(self.blocks.values()) if self.state[block + L.SHARED]]
         if shared:
-            self._flights.hide_free(shared)
+            self._transfers.mark_shared(shared)
 
     def enable_caches(self, data: bool, instruction: bool) -> None:
         """Switch the caches that the machine has on or off, as a program does; what they hold stays."""

@@ -14,15 +14,19 @@ from typing import Any, TypeVar, cast
 from numba import njit, types
 
 from mcusim.native.stale_code import forget_outdated
-from mcusim.native.words import WORDS
+from mcusim.native.words import INT64_WORDS
 
 forget_outdated()
+
+__all__ = ["State", "inlined", "native"]
+
+State = Any  # a contiguous int64 array, whose slots a layout of :mod:`mcusim.native.records` names
 
 _options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
-    "State": WORDS,
+    "State": INT64_WORDS,
     "int": types.int64,
     "None": types.void,
     "tuple[int, int]": types.UniTuple(types.int64, 2),  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""``WORDS``: the numba type of a state array in native functions.
+"""``INT64_WORDS``: the numba type of a state array in native functions.
 
 An array of numba is seven words in every call, and every index may count from the end when it is negative. A state
 array is passed on as its address alone and indexed from its first word only; what that saves is most of a call's cost.
@@ -17,7 +17,7 @@ from numba.core.typing import templates
 from numba.extending import NativeValue, lower_builtin, lower_cast, register_model, unbox
 from numba.np.arrayobj import make_array
 
-__all__ = ["WORDS", "Words"]
+__all__ = ["INT64_WORDS", "Int64Words"]
 
 # numba's own functions are untyped
 _conversion: Any = typeconv
@@ -27,7 +27,7 @@ _native_value: Any = NativeValue
 _primitive: Any = models.PrimitiveModel
 
 
-class Words(types.Type):
+class Int64Words(types.Type):
     """The address of contiguous int64 words, indexed from the first; numpy arrays of that kind turn into one."""
 
     def __init__(self) -> None:
@@ -38,20 +38,20 @@ class Words(types.Type):
         return _conversion.Conversion.safe if other == ARRAY else None
 
 
-WORDS = Words()
+INT64_WORDS = Int64Words()
 ARRAY: Any = types.Array(types.int64, 1, "C")
 
 
 class _Get(templates.AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
-        if isinstance(args[0], Words) and isinstance(args[1], types.Integer):
+        if isinstance(args[0], Int64Words) and isinstance(args[1], types.Integer):
             return _typed(types.int64, args[0], types.int64)
         return None
 
 
 class _Set(templates.AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
-        if isinstance(args[0], Words) and isinstance(args[1], types.Integer):
+        if isinstance(args[0], Int64Words) and isinstance(args[1], types.Integer):
             return _typed(types.void, args[0], types.int64, types.int64)
         return None
 
@@ -76,14 +76,14 @@ def _unbox(words: Any, obj: Any, c: Any) -> Any:
 
 
 _any: Any = register_model
-_any(Words)(lambda manager, kind: _primitive(manager, kind, ir.IntType(64).as_pointer()))
+_any(Int64Words)(lambda manager, kind: _primitive(manager, kind, ir.IntType(64).as_pointer()))
 _any = templates.infer_global
 _any(operator.getitem)(_Get)
 _any(operator.setitem)(_Set)
 _any = lower_builtin
-_any(operator.getitem, Words, types.Integer)(_load)
-_any(operator.setitem, Words, types.Integer, types.Any)(_store)
+_any(operator.getitem, Int64Words, types.Integer)(_load)
+_any(operator.setitem, Int64Words, types.Integer, types.Any)(_store)
 _any = lower_cast
-_any(types.Array, Words)(_data)
+_any(types.Array, Int64Words)(_data)
 _any = unbox
-_any(Words)(_unbox)
+_any(Int64Words)(_unbox)

@@ -27,7 +27,7 @@ from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.cpu.unicorn_selftest import skip_flag_offset
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 
 SDRAM_LOW = {"memory.sdram.base": "0x2000_0000"}
 BOARDS = {  # SDRAM where the program expects its data; what was there is out of the way
@@ -124,7 +124,7 @@ class PythonHooks:
             uc.reg_write(UC_ARM_REG_XPSR, uc.reg_read(UC_ARM_REG_XPSR) & ~IT_BITS)
         write = int(kind == UC_MEM_WRITE)
         r = accesses.reach(c, s, self.a, size, write)
-        q = core_port.find(s, address)
+        q = core_data.find(s, address)
         accesses.ordinary(c, s, self.a, self.b, self.marks, q, r, address, size, write, value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine, replace_all
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import replay as path
+from mcusim.memory.ports import replay
 from mcusim.memory.system import Demand, MemorySystem
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -27,7 +27,7 @@ class Probe:
 
     def __call__(self, region: str, offset: int = 0, *, n: int = 1, size: int = 4, write: int = 0, gap: int = 0) -> int:
         address = self.machine.memory[region].base + offset
-        stall = path.visit(self.memory.state, address, n, size, write, gap * L.TICK, 0)
+        stall = replay.visit(self.memory.state, address, n, size, write, gap * L.TICK, 0)
         return int(stall) // L.TICK
 
     def pass_time(self, cycles: int) -> None:
@@ -251,8 +251,8 @@ def test_the_demand_of_a_region_is_that_of_all_its_ports() -> None:
     memory, flash = MemorySystem(machine), machine.memory["flash"]
 
     def both(state: Any) -> None:
-        path.walk(state, flash.base, 1024, 4, 0, 0, 0)
-        path.walk(state, flash.aliases[0], 512, 4, 0, 0, 0)
+        replay.walk(state, flash.base, 1024, 4, 0, 0, 0)
+        replay.walk(state, flash.aliases[0], 512, 4, 0, 0, 0)
 
     demand = memory.measure(both)
     assert {name: asked.read_bytes for name, asked in demand.items()} == {"flash": 1536}
@@ -261,7 +261,7 @@ def test_the_demand_of_a_region_is_that_of_all_its_ports() -> None:
 def test_short_cache_lines_are_looked_up_one_by_one() -> None:
     machine = load_machine(F746, {"cache.data.line": "8 B"})
     memory = MemorySystem(machine)
-    path.walk(memory.state, machine.memory["sdram"].base, 1024, 4, 0, 0, 0)
+    replay.walk(memory.state, machine.memory["sdram"].base, 1024, 4, 0, 0, 0)
     assert memory.counters()["dcache_misses"] == 128
 
 
@@ -271,12 +271,12 @@ def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
     base = machine.memory["sdram"].base
     with pytest.raises(UsageError, match="durations are out of scale"):
         for _ in range(1000):
-            memory.measure(lambda s: path.walk(s, base, 1 << 24, 1, 0, 0, 0))
+            memory.measure(lambda s: replay.walk(s, base, 1 << 24, 1, 0, 0, 0))
 
 
 def code_fetch(machine: Machine, bytes_: int, sweeps: int, executed: int) -> int:
     memory = MemorySystem(machine)
-    return int(path.fetch(memory.state, machine.memory["flash"].base, bytes_, sweeps, 1, 0, executed)) // L.TICK
+    return int(replay.fetch(memory.state, machine.memory["flash"].base, bytes_, sweeps, 1, 0, executed)) // L.TICK
 
 
 def test_code_that_the_accelerator_holds_misses_once() -> None:

@@ -10,17 +10,12 @@ two regions (it is timed as one of the first).
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
-from mcusim.memory.cache import shadow as notes
-from mcusim.memory.ports import core_data as core_port
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.memory.cache import data, shadow
+from mcusim.memory.ports import core_data
+from mcusim.native.compile import State, native
 
 PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
 PERIPHERAL, RAM = 0x40000000, 0x60000000
@@ -155,14 +150,14 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
 def transfer(c: State, s: State, q: int, address: int, size: int, write: int, flags: int) -> int:
     """The access itself: ticks that the memory makes the core wait. A Cortex-M4 makes several of an unaligned one."""
     if flags & C.SECOND:
-        return int(core_port.second(s, q, address, write))
+        return int(core_data.second(s, q, address, write))
     if c[C.ISA] == 7 or address & (size - 1) == 0 or size == 8:
-        return int(core_port.store(s, q, address, size) if write else core_port.load(s, q, address, size))
+        return int(core_data.store(s, q, address, size) if write else core_data.load(s, q, address, size))
     end = address + size
     stall = 0
     while address < end:
         part = 1 if address & 1 or size == 2 or end - address == 1 else 2
-        stall += core_port.store(s, q, address, part) if write else core_port.load(s, q, address, part)
+        stall += core_data.store(s, q, address, part) if write else core_data.load(s, q, address, part)
         address += part
     return stall
 
@@ -175,14 +170,14 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
         part = min(left, s[q + L.HIGH] - first)
         if s[q + L.SEEN]:
             if write:
-                notes.stored(s, q, first, part)
+                shadow.stored(s, q, first, part)
             else:
-                notes.loaded(s, q, first, part, pc)
+                shadow.loaded(s, q, first, part, pc)
         first, left = first + part, left - part
         if left > 0:
-            q = core_port.find(s, first)
-    if c[C.NOTES_HALT] and notes.count(s):
-        fault(c, C.NOTED, address, size, write, pc)
+            q = core_data.find(s, first)
+    if c[C.HALT_ON_VIOLATION] and shadow.count(s):
+        fault(c, C.VIOLATION, address, size, write, pc)
 
 
 @native
@@ -192,7 +187,7 @@ def permitted(c: State, s: State, q: int, address: int, size: int, write: int, p
     if allowed & (L.WRITE if write else L.READ) == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write and address + size > s[q + L.HIGH]:
-        beyond = core_port.find(s, address + size - 1)
+        beyond = core_data.find(s, address + size - 1)
         if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
             fault(c, C.READ_ONLY, address, size, write, pc)
 
@@ -241,6 +236,6 @@ def ordinary(
     a[r + C.STALLED] += stall
     a[r + C.PENALTY] += extra
     if write:
-        contents.put(s, q, address, size, value)
-    if s[L.NOTES]:
+        data.put(s, q, address, size, value)
+    if s[L.VIOLATIONS]:
         watch(c, s, q, address, size, write, pc)

@@ -11,16 +11,12 @@ block too. A conditional branch to the very next instruction counts as not taken
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.branch_predictor import BRANCHES, TAKEN, branch_cycles
 from mcusim.cpu.pipeline.cortex_m4 import REFILL
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.memory.ports import core_data
+from mcusim.native.compile import State, native
 
 MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hashing: 2**32 over the golden ratio
 
@@ -42,10 +38,10 @@ def edge_of(calls: State, key: int) -> int:
     i = ((key * MULTIPLIER) >> 12) & mask
     for _ in range(mask + 1):
         at = 1 + C.EDGE * i
-        if calls[at] == key:
+        if calls[at + C.EDGE_KEY] == key:
             return at
-        if calls[at] < 0:
-            calls[at] = key
+        if calls[at + C.EDGE_KEY] < 0:
+            calls[at + C.EDGE_KEY] = key
             return at
         i = (i + 1) & mask
     return -1  # full: further edges are not recorded
@@ -58,10 +54,10 @@ def enter_call(c: State, s: State, calls: State, caller: int, callee: int, back:
     if depth >= C.SHADOW_DEPTH:
         return
     frame = C.SHADOW + depth * C.SHADOW_ENTRY
-    c[frame] = back
-    c[frame + 1] = edge_of(calls, (caller << 32) | callee)
-    c[frame + 2] = s[L.NOW]
-    c[frame + 3] = c[C.INSTRUCTIONS]
+    c[frame + C.CALL_RETURN] = back
+    c[frame + C.CALL_EDGE] = edge_of(calls, (caller << 32) | callee)
+    c[frame + C.CALL_TICKS] = s[L.NOW]
+    c[frame + C.CALL_INSTRUCTIONS] = c[C.INSTRUCTIONS]
     c[C.CALL_DEPTH] = depth + 1
 
 
@@ -71,14 +67,14 @@ def leave_call(c: State, s: State, calls: State, address: int) -> None:
     depth = c[C.CALL_DEPTH]
     while depth > 0:
         depth -= 1
-        if c[C.SHADOW + depth * C.SHADOW_ENTRY] == address:
+        if c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] == address:
             for k in range(depth, c[C.CALL_DEPTH]):
                 frame = C.SHADOW + k * C.SHADOW_ENTRY
-                edge = c[frame + 1]
+                edge = c[frame + C.CALL_EDGE]
                 if edge > 0:
-                    calls[edge + 1] += 1
-                    calls[edge + 2] += s[L.NOW] - c[frame + 2]
-                    calls[edge + 3] += c[C.INSTRUCTIONS] - c[frame + 3]
+                    calls[edge + C.EDGE_CALLS] += 1
+                    calls[edge + C.EDGE_TICKS] += s[L.NOW] - c[frame + C.CALL_TICKS]
+                    calls[edge + C.EDGE_INSTRUCTIONS] += c[C.INSTRUCTIONS] - c[frame + C.CALL_INSTRUCTIONS]
             c[C.CALL_DEPTH] = depth
             return
 
@@ -100,8 +96,9 @@ def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, addres
     """Keep the last taken branches and the call stack."""
     at = c[C.RING_AT]
     c[C.RING_AT] = (at + 1) & (C.RING_SIZE - 1)
-    c[C.RING + 2 * at] = t[p + C.LAST_PC]
-    c[C.RING + 2 * at + 1] = address
+    entry = C.RING + at * C.RING_ENTRY
+    c[entry + C.RING_FROM] = t[p + C.LAST_PC]
+    c[entry + C.RING_TO] = address
     if kind >= C.CALL:
         if kind <= C.INDIRECT_CALL:
             enter_call(c, s, calls, p // C.BLOCK, address, t[p + C.FALL])
@@ -170,7 +167,7 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     first, end = t[i + C.FIRST], t[i + C.END]
     t[i + C.RUNS] += 1
     c[C.INSTRUCTIONS] += t[i + C.COUNT_OF]
-    stall = core_port.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.RATE])
+    stall = core_data.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.RATE])
     beside = 0
     if stall:
         t[i + C.FETCH_TICKS] += stall

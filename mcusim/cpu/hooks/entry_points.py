@@ -21,10 +21,10 @@ from unicorn.unicorn_py3.unicorn import uclib
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import accesses, blocks
 from mcusim.cpu.pipeline import cortex_m4
-from mcusim.cpu.system import ppb as system_space
+from mcusim.cpu.system import ppb
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
-from mcusim.native.words import WORDS
+from mcusim.memory.ports import core_data
+from mcusim.native.words import INT64_WORDS
 
 __all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_unmapped"]
 
@@ -55,7 +55,7 @@ def _make_words(typing: Any, pointer: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64).as_pointer())
 
-    return WORDS(types.voidptr), generate
+    return INT64_WORDS(types.voidptr), generate
 
 
 def _make_put_byte(typing: Any, pointer: Any, value: Any) -> Any:
@@ -171,19 +171,19 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     if c[C.SLOW]:
         _exact_pc(uc, user, c, a)
     r = accesses.reach(c, s, a, n, write)
-    q = core_port.find(s, at)
+    q = core_data.find(s, at)
     if q >= 0:
         b = _words(user[BRANCHES])
         accesses.ordinary(c, s, a, b, _words(user[MARKS]), q, r, at, n, write, value)
     elif at >= accesses.PRIVATE:
-        ppb = _words(user[PPB])
+        registers = _words(user[PPB])
         if write:
             console = _words(user[CONSOLE])
             now = s[L.NOW]
-            system_space.write(c, s, ppb, console, at - accesses.PRIVATE, n, value)
+            ppb.write(c, s, registers, console, at - accesses.PRIVATE, n, value)
             a[r + C.PENALTY] += s[L.NOW] - now
         else:
-            system_space.read(c, s, ppb, at - accesses.PRIVATE)
+            ppb.read(c, s, registers, at - accesses.PRIVATE)
     else:
         accesses.peripheral(c, a, _words(user[PERIPHERALS]), r, at, n, write)
     if c[C.FAULT] != C.NO_FAULT:

@@ -23,23 +23,27 @@ so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.cpu import state_layout as C
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
+from mcusim.native.records import Record
 
 __all__ = ["BRANCHES", "BRANCH_STATE", "MISPREDICTED", "TAKEN", "branch_cycles", "reset"]
 
-State = Any
-
-# the array: counters, then the BTAC, then the store buffer
-BRANCHES, TAKEN, MISPREDICTED = range(3)
-BTAC = 8
-TAG, TARGET, COUNTER = range(3)  # of an entry; COUNTER: 0 and 1 not taken, 2 and 3 taken
-ENTRY = 4
 ENTRIES = 64
-STORE_BUFFER = BTAC + ENTRY * ENTRIES
-BRANCH_STATE = STORE_BUFFER + 8  # int64 values
+STORE_ENTRIES, STORE_BANKS = 4, 2
+
+# of the BTAC; COUNTER: 0 and 1 not taken, 2 and 3 taken
+entry = Record("BTAC entry")
+TAG, TARGET, COUNTER = entry.fields("TAG", "TARGET", "COUNTER")
+ENTRY = entry.freeze()
+
+# the array: counters, the BTAC, of the store buffer when each entry is given back, when each bank is done, next entry
+state = Record("branch state")
+BRANCHES, TAKEN, MISPREDICTED = state.fields("BRANCHES", "TAKEN", "MISPREDICTED")
+BTAC = state.array("BTAC", ENTRY * ENTRIES)
+STORE_FREE, STORE_BANK = state.array("STORE_FREE", STORE_ENTRIES), state.array("STORE_BANK", STORE_BANKS)
+STORE_NEXT = state.field("STORE_NEXT")
+BRANCH_STATE = state.freeze()
 
 STATIC_TAKEN = 1  # cycles: predicted by the decoder, not by the fetch unit
 MISPREDICT, MISPREDICT_EARLY = 8, 6

@@ -25,20 +25,11 @@ path's).
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.cpu.pipeline.branch_predictor import STORE_BUFFER
+from mcusim.cpu.pipeline.branch_predictor import STORE_BANK, STORE_ENTRIES, STORE_FREE, STORE_NEXT
 from mcusim.memory.state_layout import TICK
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
 
 __all__ = ["load_extra", "store_stall"]
-
-State = Any
-
-FREE = STORE_BUFFER  # when each entry is given back, in order of use
-ENTRIES = 4
-BANK = FREE + ENTRIES  # when each of the two banks is done
-NEXT = BANK + 2  # entry of the next store
 
 WORD, MERGE, GIVE_BACK = 1 * TICK, 4 * TICK, 2 * TICK
 
@@ -46,7 +37,7 @@ WORD, MERGE, GIVE_BACK = 1 * TICK, 4 * TICK, 2 * TICK
 @native
 def write_word(b: State, word: int, start: int, duration: int) -> int:
     """Occupy the bank of word number ``word`` from ``start`` or when it is free; returns when it is done."""
-    bank = BANK + (word & 1)
+    bank = STORE_BANK + (word & 1)
     b[bank] = max(b[bank], start) + duration
     return int(b[bank])
 
@@ -57,16 +48,16 @@ def store_stall(b: State, now: int, address: int, size: int) -> int:
 
     ``b``: the state array of ``mcusim.cpu.pipeline.branch_predictor``; times in ticks, not falling from call to call.
     """
-    slot = b[NEXT]
-    stall = max(b[FREE + slot] - now, 0)
+    slot = b[STORE_NEXT]
+    stall = max(b[STORE_FREE + slot] - now, 0)
     first = address >> 2
     last = (address + size - 1) >> 2
     whole = (address | size) & 3 == 0
     done = now
     for word in range(first, last + 1):
         done = max(done, write_word(b, word, now + stall, WORD if whole else MERGE))
-    b[FREE + slot] = done if whole else done + GIVE_BACK
-    b[NEXT] = (slot + 1) % ENTRIES
+    b[STORE_FREE + slot] = done if whole else done + GIVE_BACK
+    b[STORE_NEXT] = (slot + 1) % STORE_ENTRIES
     return int(stall)
 
 

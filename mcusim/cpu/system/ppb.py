@@ -23,13 +23,11 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.dma import arbitration as in_flight
-from mcusim.memory.ports import core_data as core_port
-from mcusim.native.compile import native
+from mcusim.memory.dma import arbitration
+from mcusim.memory.ports import core_data
+from mcusim.native.compile import State, native
 
 __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
-
-State = Any
 
 SIZE = 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
@@ -119,23 +117,23 @@ def maintain(c: State, s: State, at: int, value: int) -> None:
     """Cache maintenance, by address and by set and way, on the modelled caches; charged to the core."""
     ticks = 0
     if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:  # beats due before find the lines as they were
-        in_flight.advance(s, s[L.NOW])
+        arbitration.advance(s, s[L.NOW])
     if at == ICIALLU:
-        ticks = core_port.invalidate_instructions(s)
+        ticks = core_data.invalidate_instructions(s)
     elif at == ICIMVAU:
-        ticks = core_port.invalidate_instruction_line(s, value)
+        ticks = core_data.invalidate_instruction_line(s, value)
     elif at == DCIMVAC:
-        ticks = core_port.maintain_line(s, value, 0, 1)
+        ticks = core_data.maintain_line(s, value, 0, 1)
     elif at in (DCCMVAU, DCCMVAC):
-        ticks = core_port.maintain_line(s, value, 1, 0)
+        ticks = core_data.maintain_line(s, value, 1, 0)
     elif at == DCCIMVAC:
-        ticks = core_port.maintain_line(s, value, 1, 1)
+        ticks = core_data.maintain_line(s, value, 1, 1)
     elif at == DCISW:
-        ticks = core_port.maintain_set_way(s, value, 0, 1)
+        ticks = core_data.maintain_set_way(s, value, 0, 1)
     elif at == DCCSW:
-        ticks = core_port.maintain_set_way(s, value, 1, 0)
+        ticks = core_data.maintain_set_way(s, value, 1, 0)
     elif at == DCCISW:
-        ticks = core_port.maintain_set_way(s, value, 1, 1)
+        ticks = core_data.maintain_set_way(s, value, 1, 1)
     ticks += c[C.MAINTENANCE]
     c[C.SYSTEM_TICKS] += ticks
     s[L.NOW] += ticks

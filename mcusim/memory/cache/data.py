@@ -14,18 +14,13 @@ as it was after the DMA has written over it; a line is filled, and a beat's byte
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import shadow as notes
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import shadow, tags
 from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
 
 __all__ = ["begin", "drop", "move", "put", "write_back"]
-
-State = Any
 
 
 @native
@@ -72,7 +67,7 @@ def put(s: State, q: int, address: int, size: int, value: int) -> None:
         part = min(size, s[q + L.HIGH] - address)
         if back:
             part = min(part, (((address >> s[c + L.C_SHIFT]) + 1) << s[c + L.C_SHIFT]) - address)
-        held = back and cache.find(s, c, address >> s[c + L.C_SHIFT]) >= 0
+        held = back and tags.find(s, c, address >> s[c + L.C_SHIFT]) >= 0
         if not held and s[q + L.VIEW] != s[q + L.MEM]:
             put_bytes(s, q, address, part, value)
         address, size, value = address + part, size - part, value >> (8 * part)
@@ -82,7 +77,7 @@ def put(s: State, q: int, address: int, size: int, value: int) -> None:
 
 @native
 def begin(s: State, f: int, qs: int, qt: int) -> None:
-    """Flight ``f`` starts a chunk from range record ``qs`` to ``qt``: where its bytes are."""
+    """Transfer ``f`` starts a chunk from range record ``qs`` to ``qt``: where its bytes are."""
     source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
     if s[qs + L.VIEW] == 0:
         return
@@ -97,16 +92,16 @@ def begin(s: State, f: int, qs: int, qt: int) -> None:
 
 @native
 def move(s: State, f: int, n: int) -> None:
-    """``n`` bytes of flight ``f`` arrive."""
+    """``n`` bytes of transfer ``f`` arrive."""
     source, memory, view = s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO]
     if source == 0:
         return
     c = s[L.DATA_AT]
     record = -1
     if memory != view and c:
-        record = cache.find(s, c, s[f + L.D_TARGET] >> s[c + L.C_SHIFT])
+        record = tags.find(s, c, s[f + L.D_TARGET] >> s[c + L.C_SHIFT])
     if s[f + L.D_MEANT]:
-        notes.beat(s, f, n, record)
+        shadow.beat(s, f, n, record)
     host.copy(memory, source, n)
     if memory != view and record < 0:
         host.copy(view, source, n)

@@ -1,34 +1,39 @@
-"""The sanitizer's eyes: who wrote each byte that the core or the DMA reads, and who should have.
+"""The sanitizer's shadow memory: who wrote each byte that the core or the DMA reads, and who should have.
 
 A writer is a number: the position of its task in the program plus one, 0 for what was there before. Two bytes a byte
 say who wrote what the core *sees* and what is *stored* in memory; a third pair who the program means, its tasks taken
-one after the other. What is read and was written by another is noted, once for each pair of tasks; its bytes widen.
+one after the other. What is read and was written by another is a violation, one for each pair of tasks; its bytes
+widen.
 
 Not modelled: bytes of the stack; reads of what nobody has written.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache.tags import find as line_of
 from mcusim.memory.range_lookup import find
 from mcusim.native import host_memory as host
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
+from mcusim.native.records import Record
 
-__all__ = ["CORE_READ", "DIRTY_TARGET", "DMA_READ", "NOTE", "beat", "loaded", "stored"]
+__all__ = ["CORE_READ", "DIRTY_TARGET", "DMA_READ", "VIOLATION", "beat", "loaded", "stored"]
 
-State = Any
+MOST = 1000  # violations that find room
+LOOK_BACK = 40  # violations
 
-# the array of notes: how many, how many found no room; then each note: what, task, first byte and end, writer it should
-# find, writer seen, writer in memory, state of the line (0 not held, 1 clean, 2 dirty), program counter, tick, the byte
-# of the line that is dirty, times
-COUNT, LOST, FIRST = 0, 1, 4
-KIND, CODE, LOW, HIGH, WANTED, SEEN, STORED, HELD, PC, NOW, OTHER, TIMES = range(12)
-NOTE = 12
-MOST = 1000
-LOOK_BACK = 40  # notes
+# a violation: what, task, first byte and end, writer it should find, writer seen, writer in memory, state of the line
+# (0 not held, 1 clean, 2 dirty), program counter, tick, the byte of the line that is dirty, times
+violation = Record("violation")
+KIND, CODE, LOW, HIGH = violation.fields("KIND", "CODE", "LOW", "HIGH")
+WANTED, SEEN, STORED, HELD = violation.fields("WANTED", "SEEN", "STORED", "HELD")
+PC, NOW, OTHER, TIMES = violation.fields("PC", "NOW", "OTHER", "TIMES")
+VIOLATION = violation.freeze()
+# their array: how many, how many found no room, then each
+violations = Record("violations")
+COUNT, LOST = violations.fields("COUNT", "LOST")
+FIRST = violations.array("FIRST", MOST * VIOLATION)
+VIOLATIONS = violations.freeze()
 CORE_READ, DMA_READ, DIRTY_TARGET = range(3)
 
 
@@ -43,15 +48,15 @@ def held(s: State, address: int) -> int:
 
 
 @native
-def note(
+def report(
     s: State, kind: int, code: int, address: int, wanted: int, seen: int, stored: int, held: int, pc: int, other: int
 ) -> None:
-    """Enter a note, or widen the one of the same kind and writers."""
-    at = s[L.NOTES]
+    """Enter a violation, or widen the one of the same kind and writers."""
+    at = s[L.VIOLATIONS]
     count = host.get64(at + 8 * COUNT)
     k = count - 1
     while k >= max(0, count - LOOK_BACK):
-        p = at + 8 * (FIRST + k * NOTE)
+        p = at + 8 * (FIRST + k * VIOLATION)
         same = host.get64(p + 8 * KIND) == kind and host.get64(p + 8 * CODE) == code
         same = same and host.get64(p + 8 * WANTED) == wanted and host.get64(p + 8 * SEEN) == seen
         if same and host.get64(p + 8 * STORED) == stored:
@@ -63,7 +68,7 @@ def note(
     if count >= MOST:
         host.put64(at + 8 * LOST, host.get64(at + 8 * LOST) + 1)
         return
-    p = at + 8 * (FIRST + count * NOTE)
+    p = at + 8 * (FIRST + count * VIOLATION)
     for slot, value in (
         (KIND, kind), (CODE, code), (LOW, address), (HIGH, address + 1), (WANTED, wanted), (SEEN, seen),
         (STORED, stored), (HELD, held), (PC, pc), (NOW, s[L.NOW]), (OTHER, other), (TIMES, 1),
@@ -74,8 +79,8 @@ def note(
 
 @native
 def count(s: State) -> int:
-    """How many notes there are."""
-    return host.get64(s[L.NOTES] + 8 * COUNT)
+    """How many violations there are."""
+    return host.get64(s[L.VIOLATIONS] + 8 * COUNT)
 
 
 @native
@@ -89,12 +94,12 @@ def loaded(s: State, q: int, address: int, size: int, pc: int) -> None:
         if found != wanted:
             at = address + i
             in_memory = host.get16(s[q + L.STORED] + 2 * at)
-            note(s, CORE_READ, s[L.TASK], at, wanted, found, in_memory, held(s, at), pc, at)
+            report(s, CORE_READ, s[L.TASK], at, wanted, found, in_memory, held(s, at), pc, at)
 
 
 @native
 def stored(s: State, q: int, address: int, size: int) -> None:
-    """The core stores ``size`` bytes: it is who wrote them, and who should have; memory is ``contents.put``'s."""
+    """The core stores ``size`` bytes: it is who wrote them, and who should have; memory is ``data.put``'s."""
     if s[L.STACK_FROM] <= address < s[L.STACK_TO]:
         return
     code = s[L.TASK]
@@ -110,7 +115,7 @@ def stored(s: State, q: int, address: int, size: int) -> None:
 
 @native
 def dirty_target(s: State, f: int, n: int, record: int) -> None:
-    """The DMA writes to a dirty line: which of its bytes, in the transfer's way or beside it, the core has written.
+    """The DMA writes to a dirty line: which of its bytes, in the transfer's way or next to it, the core has written.
 
     Bytes that the line has otherwise than memory are the core's stores or, where the DMA wrote behind it, stale.
     """
@@ -128,18 +133,18 @@ def dirty_target(s: State, f: int, n: int, record: int) -> None:
         if inside:
             break
     if other >= 0:
-        note(s, DIRTY_TARGET, code, target, 0, writer, memory, 2, 0, other)
+        report(s, DIRTY_TARGET, code, target, 0, writer, memory, 2, 0, other)
 
 
 @native
 def beat(s: State, f: int, n: int, record: int) -> None:
-    """``n`` bytes of flight ``f`` arrive; ``record`` is the cache line that holds their target, or -1."""
+    """``n`` bytes of transfer ``f`` arrive; ``record`` is the cache line that holds their target, or -1."""
     code, meant, memory = s[f + L.D_CODE], s[f + L.D_MEANT], s[f + L.D_STORED_FROM]
     for i in range(n if memory else 0):
         wanted, found = host.get16(meant + 2 * i), host.get16(memory + 2 * i)
         if found != wanted:
             at = s[f + L.D_SOURCE] + i
-            note(s, DMA_READ, code, at, wanted, host.get16(s[f + L.D_SEEN_FROM] + 2 * i), found, held(s, at), 0, at)
+            report(s, DMA_READ, code, at, wanted, host.get16(s[f + L.D_SEEN_FROM] + 2 * i), found, held(s, at), 0, at)
     if record >= 0 and s[record + 2] == 1:
         dirty_target(s, f, n, record)
     for i in range(n):

@@ -11,14 +11,9 @@ Not modelled: the two linefill buffers working at once, store-buffer merging acr
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.memory import devices
-from mcusim.memory import range_lookup as lookup
+from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import inlined, native
-
-State = Any
+from mcusim.native.compile import State, inlined, native
 
 
 @inlined
@@ -55,7 +50,7 @@ def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
     address = s[record] * bytes_
-    q = lookup.find(s, address)
+    q = range_lookup.find(s, address)
     r = s[q + L.BLOCK]
     _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.WRITES] += 1
@@ -129,7 +124,7 @@ def fetch_line(s: State, address: int) -> int:
         s[L.IHITS] += 1
         return 0
     s[L.IMISSES] += 1
-    q = lookup.find(s, address)
+    q = range_lookup.find(s, address)
     if q < 0:
         return 0
     record = victim(s, c, tag)

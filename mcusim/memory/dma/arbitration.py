@@ -1,8 +1,8 @@
-"""DMA transfers in flight: beat by beat beside the core, each waiting for what the other has of a memory.
+"""DMA transfers in flight: beat by beat next to the core, each waiting for what the other has of a memory.
 
 A controller makes one beat (or burst, which is not cut) at a time; at each turn the ready stream of the highest
 priority goes, equal ones alternate: a more urgent transfer pre-empts between beats. Before an access of the core to a
-memory that a flight touches, all half beats (reads, writes) that were due before it are made (``arrive``); then the
+memory that a transfer touches, all half beats (reads, writes) that were due before it are made (``arrive``); then the
 core waits while one holds the memory, and the next one waits for the core: they are served as they come, and alternate
 where both always wait (round-robin, ST AN4031). Nothing is done for an access to any other memory.
 
@@ -16,21 +16,17 @@ back a line, or a task the lines of its span, by cache maintenance (they come af
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
+from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
 
-__all__ = ["advance", "arrive", "enter", "hide_free", "next_turn"]
-
-State = Any
+__all__ = ["advance", "arrive", "attach", "mark_shared", "next_turn"]
 
 
 @native
-def hide_free(s: State, r: int) -> None:
-    """Ranges of block ``r`` where no access waits are such no more while a flight touches it."""
+def mark_shared(s: State, r: int) -> None:
+    """Ranges of block ``r`` where no access waits are such no more while a transfer touches it."""
     for i in range(s[L.RANGES]):
         q = s[L.RANGE_BASE] + i * L.RANGE
         if s[q + L.BLOCK] == r and s[q + L.FLAGS] & L.FREE:
@@ -38,8 +34,8 @@ def hide_free(s: State, r: int) -> None:
 
 
 @native
-def leave(s: State, r: int) -> None:
-    """One flight less touches block ``r``."""
+def detach(s: State, r: int) -> None:
+    """One transfer less touches block ``r``."""
     s[r + L.SHARED] -= 1
     if s[r + L.SHARED]:
         return
@@ -54,36 +50,36 @@ def next_turn(s: State, k: int) -> None:
     """Controller ``k`` is between two beats: when the next one begins."""
     first = L.NEVER
     for i in range(s[L.SLOTS]):
-        f = L.FLIGHTS + i * L.FLIGHT
-        if s[f + L.D_STATE] == L.FLYING and s[f + L.D_CONTROLLER] == k:
+        f = L.TRANSFERS + i * L.TRANSFER
+        if s[f + L.D_STATE] == L.ACTIVE and s[f + L.D_CONTROLLER] == k:
             first = min(first, s[f + L.D_BEGIN])
     s[k + L.K_AT] = max(first, s[k + L.K_FREE])
     s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], s[k + L.K_AT])
 
 
 @native
-def enter(s: State, f: int) -> None:
-    """Flight ``f`` is filled in: its controller takes it up."""
-    s[f + L.D_STATE], s[f + L.D_CHUNK] = L.FLYING, 0
+def attach(s: State, f: int) -> None:
+    """Transfer ``f`` is filled in: its controller takes it up."""
+    s[f + L.D_STATE], s[f + L.D_CHUNK] = L.ACTIVE, 0
     for i in range(62):
         if s[f + L.D_SHARES] >> i & 1:
             r = L.HEADER + i * L.REGION
             if s[r + L.SHARED] == 0:
                 s[r + L.TAKEN] = s[r + L.BUSY]
             s[r + L.SHARED] += 1
-            hide_free(s, r)
+            mark_shared(s, r)
     k = s[f + L.D_CONTROLLER]
-    if s[k + L.K_FLIGHT] == 0:
+    if s[k + L.K_TRANSFER] == 0:
         next_turn(s, k)
 
 
 @native
 def choose(s: State, k: int) -> int:
-    """The flight that controller ``k`` serves now: the highest priority, of equals the one after the last served."""
+    """The transfer that controller ``k`` serves now: the highest priority, of equals the one after the last served."""
     best = -1
     for i in range(1, s[L.SLOTS] + 1):
-        f = L.FLIGHTS + (s[k + L.K_LAST] + i) % s[L.SLOTS] * L.FLIGHT
-        if s[f + L.D_STATE] != L.FLYING or s[f + L.D_CONTROLLER] != k or s[f + L.D_BEGIN] > s[k + L.K_AT]:
+        f = L.TRANSFERS + (s[k + L.K_LAST] + i) % s[L.SLOTS] * L.TRANSFER
+        if s[f + L.D_STATE] != L.ACTIVE or s[f + L.D_CONTROLLER] != k or s[f + L.D_BEGIN] > s[k + L.K_AT]:
             continue
         if best < 0 or s[f + L.D_PRIORITY] > s[best + L.D_PRIORITY]:
             best = f
@@ -91,9 +87,9 @@ def choose(s: State, k: int) -> int:
 
 
 @native
-def land(s: State, f: int, end: int) -> None:
+def complete(s: State, f: int, end: int) -> None:
     """All beats are made; the memories are shared until the last one lets go of them."""
-    s[f + L.D_STATE], s[f + L.D_END] = L.LANDED, end
+    s[f + L.D_STATE], s[f + L.D_END] = L.DONE, end
     release = end
     for i in range(62):
         if s[f + L.D_SHARES] >> i & 1:
@@ -104,12 +100,12 @@ def land(s: State, f: int, end: int) -> None:
 
 @native
 def release(s: State) -> None:
-    """Let go of the memories of flights whose time has come."""
+    """Let go of the memories of transfers whose time has come."""
     now = s[L.NEXT_RELEASE]
     s[L.NEXT_RELEASE] = L.NEVER
     for j in range(s[L.SLOTS]):
-        f = L.FLIGHTS + j * L.FLIGHT
-        if s[f + L.D_STATE] < L.LANDED or s[f + L.D_RELEASE] == L.NEVER:
+        f = L.TRANSFERS + j * L.TRANSFER
+        if s[f + L.D_STATE] < L.DONE or s[f + L.D_RELEASE] == L.NEVER:
             continue
         if s[f + L.D_RELEASE] > now:
             s[L.NEXT_RELEASE] = min(s[L.NEXT_RELEASE], s[f + L.D_RELEASE])
@@ -117,7 +113,7 @@ def release(s: State) -> None:
         s[f + L.D_RELEASE] = L.NEVER
         for i in range(62):
             if s[f + L.D_SHARES] >> i & 1:
-                leave(s, L.HEADER + i * L.REGION)
+                detach(s, L.HEADER + i * L.REGION)
         if s[f + L.D_STATE] == L.REPORTED:
             s[f + L.D_STATE] = L.IDLE
 
@@ -129,11 +125,11 @@ def read_half(s: State, k: int) -> None:
     start = s[k + L.K_AT]
     fresh = s[f + L.D_CHUNK] == 0
     if fresh and beats.begin_chunk(s, f) == 0:
-        land(s, f, start)
+        complete(s, f, start)
         next_turn(s, k)
         return
     r = s[f + L.D_FROM]
-    slot = (f - L.FLIGHTS) // L.FLIGHT
+    slot = (f - L.TRANSFERS) // L.TRANSFER
     if s[r + L.KIND] != L.TCM:
         start = max(start, s[r + L.TAKEN])
         if slot != s[k + L.K_LAST]:
@@ -150,13 +146,13 @@ def read_half(s: State, k: int) -> None:
     to = s[f + L.D_TO]
     held = b * s[to + L.BEAT] if s[to + L.KIND] == L.SRAM else 1
     s[f + L.D_UNTIL] = until
-    s[k + L.K_FLIGHT], s[k + L.K_LAST], s[k + L.K_AT] = f, slot, max(start, until - held)
+    s[k + L.K_TRANSFER], s[k + L.K_LAST], s[k + L.K_AT] = f, slot, max(start, until - held)
 
 
 @native
 def write_half(s: State, k: int) -> None:
     """The write of the beat that controller ``k`` has read."""
-    f = s[k + L.K_FLIGHT]
+    f = s[k + L.K_TRANSFER]
     r = s[f + L.D_TO]
     due = start = s[k + L.K_AT]
     if s[r + L.KIND] != L.TCM and s[r + L.KIND] != L.SDRAM:
@@ -165,7 +161,7 @@ def write_half(s: State, k: int) -> None:
     s[L.NOW] = start
     end = s[f + L.D_UNTIL] + start - due + beats.write(s, f)
     n = s[f + L.D_BYTES]
-    contents.move(s, f, n)
+    data.move(s, f, n)
     s[s[f + L.D_FROM] + L.DMA_READ_BYTES] += n
     s[r + L.DMA_WRITE_BYTES] += n
     s[f + L.D_SOURCE] += n
@@ -176,9 +172,9 @@ def write_half(s: State, k: int) -> None:
     s[f + L.D_EXPECTED] = end
     if s[f + L.D_CHUNK] == 0:
         beats.settle(s, f)
-    s[k + L.K_FLIGHT], s[k + L.K_FREE], s[k + L.K_AT] = 0, end, end
+    s[k + L.K_TRANSFER], s[k + L.K_FREE], s[k + L.K_AT] = 0, end, end
     if s[f + L.D_LEFT] == 0:
-        land(s, f, end)
+        complete(s, f, end)
         next_turn(s, k)
 
 
@@ -190,15 +186,15 @@ def advance(s: State, until: int) -> None:
         if s[L.NEXT_RELEASE] <= s[L.NEXT_BEAT]:
             release(s)
             continue
-        for k in range(L.CONTROLLERS, L.FLIGHTS, L.CONTROLLER):
+        for k in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
             if s[k + L.K_AT] == s[L.NEXT_BEAT]:
-                if s[k + L.K_FLIGHT]:
+                if s[k + L.K_TRANSFER]:
                     write_half(s, k)
                 else:
                     read_half(s, k)
                 break
         first = L.NEVER
-        for k in range(L.CONTROLLERS, L.FLIGHTS, L.CONTROLLER):
+        for k in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
             first = min(first, s[k + L.K_AT])
         s[L.NEXT_BEAT] = first
     s[L.NOW] = now

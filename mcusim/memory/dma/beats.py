@@ -14,18 +14,13 @@ row displaced before the chunk's other beats are made.
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.memory import devices
-from mcusim.memory import flash_accelerator as accelerator
+from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
+from mcusim.memory.cache import data
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
 
 __all__ = ["at_hand", "begin_chunk", "plan_chunk", "read", "settle", "write"]
-
-State = Any
 
 
 @native
@@ -41,7 +36,7 @@ def at_hand(s: State, r: int, address: int) -> int:
     """1 when a read of data at ``address`` of a flash needs not go to its array."""
     line = address >> s[r + L.LINE]
     if s[r + L.UNIFIED]:
-        return int(s[r + L.I_LINES] == 0 or line == s[r + L.CURRENT] or accelerator.held(s, r, line) >= 0)
+        return int(s[r + L.I_LINES] == 0 or line == s[r + L.CURRENT] or flash_accelerator.held(s, r, line) >= 0)
     lines = s[r + L.A_LINES]
     if lines == 0:
         return int(s[r + L.LATCH] == line)
@@ -53,7 +48,7 @@ def at_hand(s: State, r: int, address: int) -> int:
 
 @native
 def begin_chunk(s: State, f: int) -> int:
-    """Cut the next chunk of flight ``f``; returns 0 where its addresses lead nowhere."""
+    """Cut the next chunk of transfer ``f``; returns 0 where its addresses lead nowhere."""
     source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
     qs, qt = find(s, source), find(s, target)
     if qs < 0 or qt < 0:
@@ -66,7 +61,7 @@ def begin_chunk(s: State, f: int) -> int:
     s[f + L.D_FROM], s[f + L.D_TO] = s[qs + L.BLOCK], s[qt + L.BLOCK]
     s[f + L.D_CHUNK], s[f + L.D_SIZE], s[f + L.D_NEXT] = chunk, min(step, chunk), 0
     s[f + L.D_READS] = (chunk + step - 1) // step
-    contents.begin(s, f, qs, qt)
+    data.begin(s, f, qs, qt)
     return 1
 
 
@@ -138,7 +133,7 @@ def settle(s: State, f: int) -> None:
 def reopen(s: State, f: int, r: int, address: int, mine: int, other: int) -> int:
     """Ticks to open the row of a later beat again, 0 when it is still open.
 
-    ``mine`` and ``other`` are the flight's words that say when the rows of this and of its other side were open.
+    ``mine`` and ``other`` are the transfer's words that say when the rows of this and of its other side were open.
     """
     count = rows(s, r)
     if s[f + mine] == count:

@@ -11,16 +11,16 @@ from typing import Any
 from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.dma import arbitration as in_flight
+from mcusim.memory.dma import arbitration
 from mcusim.memory.state_builder import dma_ticks
 
-__all__ = ["Flights"]
+__all__ = ["DmaTransfers"]
 
-MAX_BLOCKS = 62  # bits of a word that tell which region blocks a flight touches
+MAX_BLOCKS = 62  # bits of a word that tell which region blocks a transfer touches
 
 
-class Flights:
-    """The table of flights in ``state``; a handle is a slot of it."""
+class DmaTransfers:
+    """The table of transfers in ``state``; a handle is a slot of it."""
 
     def __init__(self, machine: Machine, state: Any, blocks: dict[tuple[str, bool], int]) -> None:
         self.machine, self.state, self.blocks = machine, state, blocks
@@ -44,8 +44,8 @@ class Flights:
         own, clock = dma_ticks(self.machine, dma)
         own += slower
         slot = self._free_slot()
-        f = L.FLIGHTS + slot * L.FLIGHT
-        s[f : f + L.FLIGHT] = 0
+        f = L.TRANSFERS + slot * L.TRANSFER
+        s[f : f + L.TRANSFER] = 0
         s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self.controllers[dma.name], priority
         s[f + L.D_BEGIN], s[f + L.D_SOURCE], s[f + L.D_TARGET] = cycle * L.TICK, source, target
         s[f + L.D_LEFT], s[f + L.D_BEAT], s[f + L.D_STEP] = size, dma.beat, dma.beat * dma.burst
@@ -53,17 +53,17 @@ class Flights:
         s[f + L.D_CODE], s[f + L.D_MEANT] = watched
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
-        in_flight.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
-        in_flight.enter(s, f)
+        arbitration.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
+        arbitration.attach(s, f)
         if size <= 0 or (own == 0 and self._immediate(s[f + L.D_SHARES])):
-            in_flight.advance(s, cycle * L.TICK + 1)  # takes no time, so nothing comes between its beats
+            arbitration.advance(s, cycle * L.TICK + 1)  # takes no time, so nothing comes between its beats
         return slot
 
     def finished(self, handle: int) -> int | None:
-        """The cycle, rounded up, at which flight ``handle`` ended; None while it is under way."""
-        s, f = self.state, L.FLIGHTS + handle * L.FLIGHT
+        """The cycle, rounded up, at which transfer ``handle`` ended; None while it is under way."""
+        s, f = self.state, L.TRANSFERS + handle * L.TRANSFER
         end = int(s[f + L.D_END])
-        if s[f + L.D_STATE] != L.LANDED or end > max(s[L.ASKED], s[f + L.D_BEGIN]):
+        if s[f + L.D_STATE] != L.DONE or end > max(s[L.ASKED], s[f + L.D_BEGIN]):
             return None
         s[f + L.D_STATE] = L.IDLE if s[f + L.D_RELEASE] == L.NEVER else L.REPORTED
         return -(-end // L.TICK)
@@ -72,31 +72,31 @@ class Flights:
         """Play all beats that begin before ``cycle``."""
         s = self.state
         s[L.ASKED] = max(s[L.ASKED], cycle * L.TICK)
-        in_flight.advance(s, cycle * L.TICK)
+        arbitration.advance(s, cycle * L.TICK)
 
-    def hide_free(self, blocks: Iterable[int]) -> None:
-        """The ranges of ``blocks``, which flights touch, are new: their accesses may have to wait."""
+    def mark_shared(self, blocks: Iterable[int]) -> None:
+        """The ranges of ``blocks``, which transfers touch, are new: their accesses may have to wait."""
         for block in blocks:
-            in_flight.hide_free(self.state, block)
+            arbitration.mark_shared(self.state, block)
 
     def earliest_end(self, handle: int, cycle: int) -> int:
-        """No later than the end of flight ``handle``, after ``cycle`` while it is under way."""
-        s, f = self.state, L.FLIGHTS + handle * L.FLIGHT
-        if s[f + L.D_STATE] != L.FLYING:
+        """No later than the end of transfer ``handle``, after ``cycle`` while it is under way."""
+        s, f = self.state, L.TRANSFERS + handle * L.TRANSFER
+        if s[f + L.D_STATE] != L.ACTIVE:
             return max(cycle + 1, -(-int(s[f + L.D_END]) // L.TICK))
         k = int(s[f + L.D_CONTROLLER])
         begin = max(cycle * L.TICK, int(s[f + L.D_BEGIN]), int(s[k + L.K_FREE]))
-        if s[k + L.K_FLIGHT]:  # a beat under way, which the write may still make longer
-            begin = max(begin, int(s[s[k + L.K_FLIGHT] + L.D_UNTIL]))
+        if s[k + L.K_TRANSFER]:  # a beat under way, which the write may still make longer
+            begin = max(begin, int(s[s[k + L.K_TRANSFER] + L.D_UNTIL]))
         if self._bytes(f) > 0:
             begin += self._rest(f) + sum(self._rest(other) for other in self._ahead(f, begin))
         return max(cycle + 1, -(-begin // L.TICK))
 
     def _free_slot(self) -> int:
-        for slot in range(L.MAX_FLIGHTS):
-            if self.state[L.FLIGHTS + slot * L.FLIGHT + L.D_STATE] == L.IDLE:
+        for slot in range(L.MAX_TRANSFERS):
+            if self.state[L.TRANSFERS + slot * L.TRANSFER + L.D_STATE] == L.IDLE:
                 return slot
-        raise UsageError(f"over {L.MAX_FLIGHTS} DMA transfers at once cannot be emulated")
+        raise UsageError(f"over {L.MAX_TRANSFERS} DMA transfers at once cannot be emulated")
 
     def _touched(self, address: int, size: int) -> int:
         """One bit for each region block that the bytes lie in."""
@@ -122,26 +122,26 @@ class Flights:
         )
 
     def _ahead(self, f: int, begin: int) -> list[int]:
-        """Flights of the same controller that are served before ``f`` at that time."""
+        """Transfers of the same controller that are served before ``f`` at that time."""
         s = self.state
-        flights = (L.FLIGHTS + slot * L.FLIGHT for slot in range(int(s[L.SLOTS])))
+        transfers = (L.TRANSFERS + slot * L.TRANSFER for slot in range(int(s[L.SLOTS])))
         return [
             other
-            for other in flights
-            if s[other + L.D_STATE] == L.FLYING
+            for other in transfers
+            if s[other + L.D_STATE] == L.ACTIVE
             and s[other + L.D_CONTROLLER] == s[f + L.D_CONTROLLER]
             and s[other + L.D_PRIORITY] > s[f + L.D_PRIORITY]
             and s[other + L.D_BEGIN] <= begin
         ]
 
     def _bytes(self, f: int) -> int:
-        """Bytes of flight ``f`` whose beats are still to be begun."""
+        """Bytes of transfer ``f`` whose beats are still to be begun."""
         s = self.state
-        under_way = s[s[f + L.D_CONTROLLER] + L.K_FLIGHT] == f
+        under_way = s[s[f + L.D_CONTROLLER] + L.K_TRANSFER] == f
         return int(s[f + L.D_LEFT]) - int(s[f + L.D_BYTES]) * int(under_way)
 
     def _rest(self, f: int) -> int:
-        """Ticks that the beats of flight ``f`` still to be begun take at least.
+        """Ticks that the beats of transfer ``f`` still to be begun take at least.
 
         Rows, commands and lines may be opened by others, so only what each beat costs by itself is counted.
         """

@@ -6,19 +6,14 @@ fetch and a data access on the same bus take from each other beyond the memory's
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.memory import devices
-from mcusim.memory import flash_accelerator as accelerator
+from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import tags
 from mcusim.memory.dma.arbitration import advance, arrive
 from mcusim.memory.dma.beats import at_hand
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native
@@ -37,7 +32,7 @@ def cached_code(s: State, q: int, address: int, stop: int, work: int) -> int:
     c = s[L.ICACHE]
     tag = address >> s[c + L.C_SHIFT]
     f = L.CODE_FILL
-    record = cache.find(s, c, tag)
+    record = tags.find(s, c, tag)
     s[c + L.C_CLOCK] += 1
     if record >= 0:
         s[L.IHITS] += 1
@@ -71,7 +66,7 @@ def code(s: State, q: int, address: int, stop: int, work: int) -> int:
                 s[r + L.READS] += 1
                 s[r + L.READ_BYTES] += 1 << s[r + L.LINE]
             return devices.flash_line(s, r, address)
-        return accelerator.fetch(s, r, line)
+        return flash_accelerator.fetch(s, r, line)
     words = ((stop - 1) >> s[L.BUS]) - (address >> s[L.BUS]) + 1
     s[r + L.READS] += words
     s[r + L.READ_BYTES] += words << s[L.BUS]
@@ -88,11 +83,11 @@ def read_from(s: State, r: int, address: int) -> int:
     line = address >> s[r + L.LINE]
     if line == s[r + L.CURRENT] or line == s[r + L.PREFETCH]:
         return 0
-    return int(accelerator.held(s, r, line) < 0)
+    return int(flash_accelerator.held(s, r, line) < 0)
 
 
 @native
-def beside_flights(s: State, q: int, address: int, stop: int, work: int, through: int) -> int:
+def with_transfers(s: State, q: int, address: int, stop: int, work: int, through: int) -> int:
     """``cached_code`` or ``code`` in memory that a transfer in flight touches: each waits for the other's access."""
     r = s[q + L.BLOCK]
     arrive(s, r)
@@ -146,7 +141,7 @@ def fetch_lines(s: State, address: int, size: int, rate: int) -> int:
         s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
         s[L.CODE_BLOCK] = r
         if s[r + L.SHARED]:
-            wait = beside_flights(s, q, address, stop, part, through)
+            wait = with_transfers(s, q, address, stop, part, through)
         else:
             wait = cached_code(s, q, address, stop, part) if through else code(s, q, address, stop, part)
         s[r + L.FETCHES] += 1
@@ -172,8 +167,8 @@ def flash_lines(s: State, r: int, address: int, size: int, rate: int) -> int:
     shift = s[r + L.LINE]
     lines = ((end - 1) >> shift) - (address >> shift) + 1
     hits = s[r + L.F_HITS]
-    stall = accelerator.fetch_lines(s, r, address, end, rate)
-    stays = lines == 1 or accelerator.held(s, r, address >> shift) >= 0  # not only the line the core was in
+    stall = flash_accelerator.fetch_lines(s, r, address, end, rate)
+    stays = lines == 1 or flash_accelerator.held(s, r, address >> shift) >= 0  # not only the line the core was in
     s[L.AGAIN] = address if stays and s[r + L.F_HITS] - hits == lines else -1
     s[L.AGAIN_SIZE], s[L.AGAIN_LINES] = size, lines
     s[r + L.FETCHES] += lines

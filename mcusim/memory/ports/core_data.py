@@ -16,12 +16,9 @@ of different memories at once, speculative loads, bus errors.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import devices
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.dma.beats import at_hand
 from mcusim.memory.operand_stalls import charge
@@ -35,7 +32,7 @@ from mcusim.memory.ports.maintenance import (
     maintain_set_way,
 )
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
+from mcusim.native.compile import State, native
 
 __all__ = [
     "fetch",
@@ -50,8 +47,6 @@ __all__ = [
     "second",
     "store",
 ]
-
-State = Any
 
 
 @native
@@ -93,7 +88,7 @@ def evict(s: State, c: int, line: int, start: int) -> None:
     bytes_ = s[c + L.C_LINE]
     q = find(s, line * bytes_)
     r = s[q + L.BLOCK]
-    contents.write_back(s, q, line * bytes_, bytes_)
+    data.write_back(s, q, line * bytes_, bytes_)
     devices.line(s, r, line * bytes_, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     s[r + L.WRITES] += 1
@@ -127,7 +122,7 @@ def hit(s: State, c: int, address: int, size: int, write: int) -> int:
     tag = address >> shift
     if (address + size - 1) >> shift != tag:
         return 0
-    record = cache.find(s, c, tag)
+    record = tags.find(s, c, tag)
     if record < 0:
         return 0
     s[L.HITS] += 1
@@ -189,7 +184,7 @@ def on_the_bus(s: State, r: int, size: int, write: int) -> int:
 
 
 @native
-def beside_beats(s: State, q: int, address: int, size: int, write: int) -> int:
+def between_beats(s: State, q: int, address: int, size: int, write: int) -> int:
     """``reach`` past the cache for memory that beats hold one at a time; returns the stall in ticks."""
     r = s[q + L.BLOCK]
     kind = s[r + L.KIND]
@@ -209,7 +204,7 @@ def beside_beats(s: State, q: int, address: int, size: int, write: int) -> int:
 
 
 @native
-def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int:
+def with_transfers(s: State, q: int, address: int, size: int, write: int) -> int:
     """``reach`` for memory that a transfer in flight touches; counts the ticks that one of its beats held it."""
     r = s[q + L.BLOCK]
     arrive(s, r)
@@ -218,7 +213,7 @@ def beside_flights(s: State, q: int, address: int, size: int, write: int) -> int
         stall = on_the_bus(s, r, size, write)
     else:
         plain = s[q + L.ATTRIBUTE] == 0 or s[L.DCACHE] == 0
-        stall = beside_beats(s, q, address, size, write) if plain else reach(s, q, address, size, write)
+        stall = between_beats(s, q, address, size, write) if plain else reach(s, q, address, size, write)
         if s[r + L.BUSY] != busy:
             s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])
     s[r + L.WAITED] += max(0, min(s[L.NOW] + stall, until) - since)
@@ -231,7 +226,7 @@ def access(s: State, q: int, address: int, size: int, write: int) -> int:
     r = s[q + L.BLOCK]
     waited = s[r + L.WAITED]
     if s[r + L.SHARED]:
-        stall = beside_flights(s, q, address, size, write)
+        stall = with_transfers(s, q, address, size, write)
     else:
         stall = reach(s, q, address, size, write)
     s[r + L.STALL] += stall

@@ -9,17 +9,12 @@ Not modelled: forwarding of a store that waits for its fill to a load of the sam
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import devices
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native
@@ -71,13 +66,13 @@ def give_up(s: State, c: int, line: int) -> None:
     """Line number ``line`` of the data cache is dropped."""
     q = find(s, line * s[c + L.C_LINE])
     if q >= 0:
-        contents.drop(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
+        data.drop(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
 
 
 @native
 def replace(s: State, c: int, tag: int, dirty: int) -> int:
     """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
-    record = cache.victim(s, c, tag)
+    record = tags.victim(s, c, tag)
     displaced = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
     if displaced >= 0:  # beats due before find it still there
         r = s[find(s, displaced * s[c + L.C_LINE]) + L.BLOCK]

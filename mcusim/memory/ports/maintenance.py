@@ -8,16 +8,11 @@ Not modelled: the difference between the points of unification and coherency, wh
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data as contents
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import data, tags
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native
@@ -25,7 +20,7 @@ def keep(s: State, c: int, line: int) -> None:
     """Line number ``line`` of the data cache has been written back."""
     q = find(s, line * s[c + L.C_LINE])
     if q >= 0:
-        contents.write_back(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
+        data.write_back(s, q, line * s[c + L.C_LINE], s[c + L.C_LINE])
 
 
 @native
@@ -35,7 +30,7 @@ def treat(s: State, c: int, record: int, clean: int, invalidate: int) -> int:
     if s[record] < 0:
         return 0
     if clean and s[record + 2] == 1:
-        ticks = cache.write_back(s, c, record, s[L.NOW])
+        ticks = tags.write_back(s, c, record, s[L.NOW])
         keep(s, c, s[record])
     if invalidate:
         linefill.give_up(s, c, s[record])
@@ -53,7 +48,7 @@ def maintain_line(s: State, address: int, clean: int, invalidate: int) -> int:
     c = s[L.DATA_AT]
     if c == 0:
         return 0
-    record = cache.find(s, c, address >> s[c + L.C_SHIFT])
+    record = tags.find(s, c, address >> s[c + L.C_SHIFT])
     return treat(s, c, record, clean, invalidate) if record >= 0 else 0
 
 
@@ -134,7 +129,7 @@ def invalidate_instruction_line(s: State, address: int) -> int:
     c = s[L.CODE_AT]
     forget_code(s)
     if c > 0:
-        record = cache.find(s, c, address >> s[c + L.C_SHIFT])
+        record = tags.find(s, c, address >> s[c + L.C_SHIFT])
         if record >= 0:
             s[record] = -1
     return 0

@@ -9,16 +9,11 @@ Not modelled: the core's write buffer beyond one memory, exclusive accesses, MPU
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcusim.memory import devices
-from mcusim.memory import range_lookup as lookup
+from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import tags as cache
+from mcusim.memory.cache import tags
 from mcusim.memory.operand_stalls import charge
-from mcusim.native.compile import inlined, native
-
-State = Any
+from mcusim.native.compile import State, inlined, native
 
 
 @inlined
@@ -26,7 +21,7 @@ def visit_in(s: State, q: int, address: int, n: int, size: int, write: int, gap:
     """:func:`visit` of an address in the range record ``q``."""
     r = s[q + L.BLOCK]
     if s[q + L.ATTRIBUTE] > 0 and s[L.DCACHE] > 0:
-        stall = cache.access(s, q, address, n, size, write, gap)
+        stall = tags.access(s, q, address, n, size, write, gap)
     else:
         if write:
             s[r + L.WRITES] += n
@@ -49,7 +44,7 @@ def visit(s: State, address: int, n: int, size: int, write: int, gap: int, inter
     Advances the clock by the work and the stall and returns the stall in ticks. An address outside every region
     counts as free: the engine has checked all operands before.
     """
-    q = lookup.find(s, address)
+    q = range_lookup.find(s, address)
     if q < 0:
         s[L.NOW] += n * gap
         return 0
@@ -69,7 +64,7 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
     """Accesses of ``size`` bytes over a contiguous range, split into visits."""
     end = address + bytes_
     shift = s[L.SHIFT]
-    q = lookup.find(s, address)
+    q = range_lookup.find(s, address)
     if _is_plain(s, q) and end <= s[q + L.HIGH]:
         visit_in(s, q, address, (bytes_ + size - 1) // size, size, write, gap, inter)  # no state: one step
         return
@@ -77,7 +72,7 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
         stop = min(end, ((address >> shift) + 1) << shift)
         n = (stop - address + size - 1) // size
         if q < 0 or address >= s[q + L.HIGH]:
-            q = lookup.find(s, address)
+            q = range_lookup.find(s, address)
         if q < 0:
             s[L.NOW] += n * gap
         else:
@@ -122,7 +117,7 @@ def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, execu
     stall = 0
     before = s[L.NOW]
     for i in range(lines):
-        ticks = cache.fetch_line(s, address + i * line)
+        ticks = tags.fetch_line(s, address + i * line)
         stall += ticks
         s[L.NOW] += ticks
     if lines > s[c + L.C_SETS] * s[c + L.C_WAYS]:
@@ -162,7 +157,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     sweep (cyclic LRU). A flash accelerator holds lines likewise; the sequential prefetch hides part of a miss, and
     going on to a line that is held costs ``line_change``. Without either, every line executed comes from flash.
     """
-    q = lookup.find(s, address)
+    q = range_lookup.find(s, address)
     if q < 0:
         return 0
     r = s[q + L.BLOCK]
@@ -192,8 +187,8 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
     at = 0
     step = beat * burst
     while at < bytes_:
-        qs = lookup.find(s, source + at)
-        qt = lookup.find(s, target + at)
+        qs = range_lookup.find(s, source + at)
+        qt = range_lookup.find(s, target + at)
         if qs < 0 or qt < 0:
             break
         rs = s[qs + L.BLOCK]

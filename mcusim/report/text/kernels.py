@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from mcusim.errors import InputError
-from mcusim.kernels.building import Record, read_record
+from mcusim.kernels.building import BuildRecord, read_record
 from mcusim.kernels.cost.profile import load_profile, profile_names
 from mcusim.kernels.kernel_set import CORES, FOLDER, Kernel, KernelSet
 from mcusim.text import columns, wrapped
@@ -56,7 +56,7 @@ def _is_built(kernels: KernelSet, isa: str) -> bool:
         return False
 
 
-def _warnings(kernels: KernelSet, record: Record | None, missing: Sequence[str]) -> list[str]:
+def _warnings(kernels: KernelSet, record: BuildRecord | None, missing: Sequence[str]) -> list[str]:
     found = [f"{kernels.name} is not built for {isa}: mcusim kernels build" for isa in missing]
     if record is not None:
         found += [f"{name} is not the file that its BUILD.toml was written for" for name in record.changed]

@@ -53,7 +53,7 @@ class Sanitizer:
 
     def __init__(self, program: Program, emulator: Emulator, stack: Span, inputs: Sequence[Span], halt: bool) -> None:
         self._emulator, self._tasks = emulator, program.tasks
-        self._notes = np.zeros(N.FIRST + N.MOST * N.NOTE, np.int64)
+        self._notes = np.zeros(N.VIOLATIONS, np.int64)
         self._place = {task.id: place for place, task in enumerate(program.tasks)}
         self._passed = 0  # tasks that the core has come past
         self._meant = _meant(program, inputs)
@@ -76,8 +76,8 @@ class Sanitizer:
                 self._writers |= dict.fromkeys((region.base, *region.aliases), (seen, stored, meant))
         memory.contents = [self._with_writers(one) for one in memory.contents]
         s = memory.state
-        s[L.NOTES], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
-        self._emulator.state[C.NOTES_HALT] = halt
+        s[L.VIOLATIONS], s[L.STACK_FROM], s[L.STACK_TO] = self._notes.ctypes.data, stack.address, stack.end
+        self._emulator.state[C.HALT_ON_VIOLATION] = halt
 
     def _with_writers(self, one: Bytes) -> Bytes:
         if one.base not in self._writers:
@@ -140,7 +140,7 @@ class Sanitizer:
     def notes(self) -> list[Note]:
         """What was noted so far."""
         count = int(self._notes[N.COUNT])
-        rows = self._notes[N.FIRST : N.FIRST + count * N.NOTE].reshape(count, N.NOTE).tolist()
+        rows = self._notes[N.FIRST : N.FIRST + count * N.VIOLATION].reshape(count, N.VIOLATION).tolist()
         return [replace(Note(*row), now=-(-row[N.NOW] // L.TICK)) for row in rows]
 
     @property

@@ -67,7 +67,7 @@ def test_a_word_waits_for_its_bank_alone():
     b = np.zeros(branch.BRANCH_STATE, np.int64)
     branch.reset(b)
     store_buffer.store_stall(b, 0, 0, 1)
-    banks = b[store_buffer.BANK : store_buffer.BANK + 2]
+    banks = b[branch.STORE_BANK : branch.STORE_BANK + 2]
     assert banks.tolist() == [4 * TICK, 0]
     store_buffer.store_stall(b, TICK, 4, 4)
     assert banks.tolist() == [4 * TICK, 2 * TICK]
@@ -78,11 +78,11 @@ def test_a_word_waits_for_its_bank_alone():
 def test_the_predictor_is_left_alone():
     b = np.zeros(branch.BRANCH_STATE, np.int64)
     branch.reset(b)
-    before = b[: branch.STORE_BUFFER].copy()
+    before = b[: branch.STORE_FREE].copy()
     for i in range(20):
         store_buffer.store_stall(b, i * TICK, i, 1)
-    assert (b[: branch.STORE_BUFFER] == before).all()
-    assert len(b) >= store_buffer.NEXT + 1
+    assert (b[: branch.STORE_FREE] == before).all()
+    assert len(b) >= branch.STORE_NEXT + 1
 
 
 def test_unaligned_loads():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcusim.machine import load_machine
-from mcusim.memory.ports import replay as path
+from mcusim.memory.ports import replay
 from mcusim.memory.system import MemorySystem
 
 LINE = 32
@@ -44,7 +44,7 @@ def test_misses_and_write_backs_of_an_lru_cache(size: int, ways: int, accesses: 
     machine = load_machine("stm32f746g-disco", {"cache.data.size": f"{size} B", "cache.data.ways": str(ways)})
     memory, reference = MemorySystem(machine), Reference(size, ways)
     for offset, write in accesses:
-        path.visit(memory.state, BASE + offset, 1, 1, int(write), 0, 0)
+        replay.visit(memory.state, BASE + offset, 1, 1, int(write), 0, 0)
         reference.access(BASE + offset, write)
     counters = memory.counters()
     assert (counters["dcache_misses"], counters["dcache_writebacks"]) == (reference.misses, reference.write_backs)

@@ -11,7 +11,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK
 from tests.support.boards.small_cache import board as small_cache
 from tests.support.code.single_access_core import F469, F746, board
@@ -284,6 +284,6 @@ def test_a_compiled_programs_bytes_are_all_in_memory_once_it_cleans(name: str, r
         for at in np.flatnonzero(emulator.core.windows[region.base] != data)
     }
     assert apart <= dirty and apart
-    core_port.maintain_all(s, 1, 0)
+    core_data.maintain_all(s, 1, 0)
     for region, data in emulator.behind.regions:
         assert np.array_equal(emulator.core.windows[region.base], data), region.name

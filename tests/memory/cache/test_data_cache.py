@@ -157,7 +157,7 @@ class Both:
         busy = [(at, left) for a, b, left in self.flights.values() if left for at in (a, b)]
         mine = [(source, size), (target, size)]
         apart = all(a + n <= b or b + m <= a for a, n in mine for b, m in busy) and abs(source - target) >= size
-        if apart and len(self.flights) < L.MAX_FLIGHTS and len(busy) < 6:
+        if apart and len(self.flights) < L.MAX_TRANSFERS and len(busy) < 6:
             self.flights[self.rig.begin(source, target, size, priority)] = [source, target, size]
             self.progress()
 

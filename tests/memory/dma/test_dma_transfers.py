@@ -12,7 +12,7 @@ from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 from mcusim.memory.system import MemorySystem
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
@@ -77,7 +77,7 @@ def test_alone_a_flight_takes_exactly_what_a_transfer_does(
         handle = flown.begin_transfer(dma, 0, source, target, size, 0, now)
         end, _ = ended(flown, handle, now)
         assert end == now - (-ticks // L.TICK)
-        assert flown.state[L.FLIGHTS + handle * L.FLIGHT + L.D_END] == now * L.TICK + ticks
+        assert flown.state[L.TRANSFERS + handle * L.TRANSFER + L.D_END] == now * L.TICK + ticks
         now = end + 500
     flown.advance(now)
     ours, theirs = flown.by_region(), whole.by_region()
@@ -204,7 +204,7 @@ def test_posted_writes_of_the_dma_and_reads_of_the_core_share_the_controller(gap
 
 def free(beside: Beside, address: int) -> bool:
     s = beside.core.state
-    return bool(s[core_port.find(s, address) + L.FLAGS] & L.FREE)
+    return bool(s[core_data.find(s, address) + L.FLAGS] & L.FREE)
 
 
 def test_f4_sram_waits_for_a_beat_on_the_bus_while_a_flight_touches_it() -> None:
@@ -403,7 +403,7 @@ def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -
 
 def test_there_is_room_for_so_many_transfers() -> None:
     beside = Beside(board(F469))
-    for _ in range(L.MAX_FLIGHTS):
+    for _ in range(L.MAX_TRANSFERS):
         beside.fly(beside.base["sram1"], beside.base["sram2"], 4)
-    with pytest.raises(UsageError, match=f"over {L.MAX_FLIGHTS} DMA transfers at once"):
+    with pytest.raises(UsageError, match=f"over {L.MAX_TRANSFERS} DMA transfers at once"):
         beside.fly(beside.base["sram1"], beside.base["sram2"], 4)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.errors import MachineError
 from mcusim.machine import load_machine
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
 FLASH, ALIAS, SDRAM = 0x0800_0000, 0x0020_0000, 0x6000_0000
@@ -234,11 +234,11 @@ def test_instruction_cache_maintenance() -> None:
         core.fetch(SDRAM + at, 4)
         core.wait(100)
     assert (core.fetch(SDRAM, 4), core.fetch(SDRAM + 64, 4)) == (0, 0)
-    core_port.invalidate_instruction_line(core.state, SDRAM + 64)
+    core_data.invalidate_instruction_line(core.state, SDRAM + 64)
     assert core.fetch(SDRAM, 4) == 0
     assert core.fetch(SDRAM + 64, 4) > 0
     core.wait(100)
-    core_port.invalidate_instructions(core.state)
+    core_data.invalidate_instructions(core.state)
     assert core.fetch(SDRAM, 4) > 0
 
 

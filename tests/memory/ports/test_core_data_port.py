@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
 SDRAM, SRAM, WINDOW = 0x6000_0000, 0x2001_0000, 0xC000_0000
@@ -48,14 +48,14 @@ def test_uncached_reads_of_an_open_row_take_their_beats(size: int, beats: int) -
 
 def test_the_second_word_of_a_doubleword_costs_its_beats() -> None:
     core, whole = uncached(), uncached()
-    q = core_port.find(core.state, WINDOW)
-    stalls = core.load(WINDOW), int(core_port.second(core.state, q, WINDOW + 4, 0)) // L.TICK
+    q = core_data.find(core.state, WINDOW)
+    stalls = core.load(WINDOW), int(core_data.second(core.state, q, WINDOW + 4, 0)) // L.TICK
     assert stalls[1] == 2 * SDCLK
     assert sum(stalls) == whole.load(WINDOW, 8)
     assert core.memory.by_region()["sdram"]["read_bytes"] == 8
     core.store(WINDOW)
     whole.store(WINDOW, 8)
-    core_port.second(core.state, q, WINDOW + 4, 1)
+    core_data.second(core.state, q, WINDOW + 4, 1)
     core.wait(2)
     whole.wait(2)
     assert core.load(WINDOW + 16) == whole.load(WINDOW + 16)
@@ -198,7 +198,7 @@ def test_write_back_without_allocation_posts_misses_only() -> None:
     core.load(SDRAM)
     core.store(SDRAM)
     assert core.memory.by_region()["sdram"]["writes"] == 1
-    assert core_port.maintain_line(core.state, SDRAM, 1, 0) > 0
+    assert core_data.maintain_line(core.state, SDRAM, 1, 0) > 0
 
 
 def test_an_access_across_two_lines_is_two() -> None:
@@ -242,19 +242,19 @@ def test_maintenance_by_address_by_set_and_way_and_of_all() -> None:
     now = core.now
     write = 7 + 16 * SDCLK
     again = (2 + 2) * SDCLK  # the last fill left another row open
-    assert core_port.maintain_line(s, SDRAM + 4, 1, 0) == (again + write) * L.TICK
-    assert core_port.maintain_line(s, SDRAM + 4, 1, 0) == 0  # clean
+    assert core_data.maintain_line(s, SDRAM + 4, 1, 0) == (again + write) * L.TICK
+    assert core_data.maintain_line(s, SDRAM + 4, 1, 0) == 0  # clean
     assert core.memory.counters()["dcache_writebacks"] == 1
-    assert core_port.maintain_all(s, 1, 0) >= 127 * write * L.TICK
+    assert core_data.maintain_all(s, 1, 0) >= 127 * write * L.TICK
     assert core.memory.counters()["dcache_writebacks"] == 128
     assert core.now == now  # the caller charges it
     assert core.load(SDRAM + 4) == 0
-    core_port.maintain_line(s, SDRAM + 4, 0, 1)
+    core_data.maintain_line(s, SDRAM + 4, 0, 1)
     assert core.load(SDRAM + 4) > 0
     before = core.memory.counters()["dcache_misses"]
     for way in range(4):
         for index in range(32):
-            core_port.maintain_set_way(s, way << 30 | index << 5, 0, 1)
+            core_data.maintain_set_way(s, way << 30 | index << 5, 0, 1)
     for at in lines:
         core.load(SDRAM + at)
     assert core.memory.counters()["dcache_misses"] - before == 128
@@ -268,11 +268,11 @@ def test_set_and_way_name_one_line() -> None:
         (way, index)
         for way in range(4)
         for index in range(32)
-        if core_port.maintain_set_way(core.state, way << 30 | index << 5, 1, 0)
+        if core_data.maintain_set_way(core.state, way << 30 | index << 5, 1, 0)
     ]
     assert [index for _, index in cleaned] == [5]
-    assert core_port.maintain_set_way(core.state, 500 << 5, 1, 1) == 0  # no such set
-    assert core_port.maintain_set_way(Core(board(F469)).state, 0, 1, 1) == 0  # no cache at all
+    assert core_data.maintain_set_way(core.state, 500 << 5, 1, 1) == 0  # no such set
+    assert core_data.maintain_set_way(Core(board(F469)).state, 0, 1, 1) == 0  # no cache at all
 
 
 def test_an_access_across_two_words_of_a_line_waits_for_both() -> None:

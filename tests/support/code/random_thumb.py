@@ -18,7 +18,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.stop_reason import Stop
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine import Machine, load_machine
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 
 MACHINES = {"cortex-m4": load_machine("stm32f469i-disco"), "cortex-m7": load_machine("stm32f746g-disco")}
 FLASH, RAM, STACK = 0x0800_0000, 0x2000_0000, 0x2000_8000
@@ -267,7 +267,7 @@ def guest_state(core: UnicornCore) -> dict[str, int]:
 
 def cleaned_memory(emulator: Emulator) -> list[tuple[int, bytes]]:
     """The first 64 KiB of each memory behind a data cache whose lines have all been written back, by address."""
-    core_port.maintain_all(emulator.memory.state, 1, 0)
+    core_data.maintain_all(emulator.memory.state, 1, 0)
     return [(region.base, data[: 1 << 16].tobytes()) for region, data in emulator.behind.regions]
 
 

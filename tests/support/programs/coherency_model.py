@@ -161,7 +161,7 @@ class Rig:
 
     def left(self, handle: int) -> int:
         """Bytes of a transfer whose beats are still to come."""
-        return int(self.memory.state[L.FLIGHTS + handle * L.FLIGHT + L.D_LEFT])
+        return int(self.memory.state[L.TRANSFERS + handle * L.TRANSFER + L.D_LEFT])
 
     def end(self, handle: int) -> None:
         """Let a transfer end; the core's clock goes on as far."""

@@ -10,9 +10,8 @@ import pytest
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory.address_ranges import machine_ranges
-from mcusim.memory.cache import data as contents
-from mcusim.memory.cache import shadow as notes
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.cache import data, shadow
+from mcusim.memory.ports import core_data
 from mcusim.model.geometry import Tile
 from mcusim.program.program import Buffer, Compute, Header, MemoryParts, OperatorInfo, Program, Span, Transfer
 from mcusim.verification.sanitizer.diagnosis import Diagnosis
@@ -78,16 +77,16 @@ class Probe:
         return self.now
 
     def store(self, address: int, value: int = 0x1234) -> Probe:
-        s, q = self.state, core_port.find(self.state, address)
-        core_port.store(s, q, address, 4)
-        contents.put(s, q, address, 4, value)
-        notes.stored(s, q, address, 4)
+        s, q = self.state, core_data.find(self.state, address)
+        core_data.store(s, q, address, 4)
+        data.put(s, q, address, 4, value)
+        shadow.stored(s, q, address, 4)
         return self
 
     def load(self, address: int, size: int = 4) -> Probe:
-        s, q = self.state, core_port.find(self.state, address)
-        core_port.load(s, q, address, size)
-        notes.loaded(s, q, address, size, 0x0800_0100)
+        s, q = self.state, core_data.find(self.state, address)
+        core_data.load(s, q, address, size)
+        shadow.loaded(s, q, address, size, 0x0800_0100)
         return self
 
     def copy(self) -> Probe:
@@ -118,8 +117,8 @@ class Probe:
         assert cache is not None
         way = cache.size // cache.ways
         for n in range(1, 40):
-            core_port.load(self.state, core_port.find(self.state, SDRAM), SDRAM + 2**20 + address % way + n * way, 4)
-        assert notes.held(self.state, address) == 0
+            core_data.load(self.state, core_data.find(self.state, SDRAM), SDRAM + 2**20 + address % way + n * way, 4)
+        assert shadow.held(self.state, address) == 0
         return self
 
     def seen(self) -> list[tuple[str, tuple[int, ...]]]:
@@ -184,7 +183,7 @@ def test_the_inputs_are_the_applications_stores() -> None:
     probe = Probe(inputs=(span,))
     assert probe.at(10).copy().seen() == []
     dirty = Probe(inputs=(span,)).at(10)
-    core_port.store(dirty.state, core_port.find(dirty.state, SDRAM), SDRAM, 4)  # as the application does
+    core_data.store(dirty.state, core_data.find(dirty.state, SDRAM), SDRAM, 4)  # as the application does
     dirty.sanitizer.unstored(SDRAM, LINE)
     assert dirty.copy().seen() == [("missing-clean", (20,))]
     assert "the application" in dirty.observed()[0].finding.text
@@ -236,6 +235,6 @@ def test_a_transfer_that_comes_before_the_call_is_written_over_what_that_reads()
 
 def test_notes_have_an_end() -> None:
     probe = Probe().at(10)
-    for n in range(notes.MOST + 60):
-        notes.note(probe.state, notes.CORE_READ, 1, RAM, 0, n, 0, 0, 0, RAM)
-    assert len(probe.sanitizer.notes) == notes.MOST and probe.sanitizer.lost == 60
+    for n in range(shadow.MOST + 60):
+        shadow.report(probe.state, shadow.CORE_READ, 1, RAM, 0, n, 0, 0, 0, RAM)
+    assert len(probe.sanitizer.notes) == shadow.MOST and probe.sanitizer.lost == 60

@@ -12,13 +12,9 @@ machine here and are in the compute cycles).
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory.ports.replay import walk, walk_in
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR = range(8)
 IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)

@@ -13,7 +13,7 @@ from mcusim.kernels.cost.counted.loop_counts import compute_cycles
 from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes, variant
 from mcusim.kernels.cost.profile import CoreCosts, Profile
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import replay as path
+from mcusim.memory.ports import replay
 from mcusim.model.geometry import Geometry, Tile
 
 _STREAM = {
@@ -124,7 +124,7 @@ def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, cost
     sweeps = _sweeps(g, kind, end) - _sweeps(g, kind, rows.out_row)
     before = compute_cycles(g, Tile(0, rows.out_row, 0, 0), costs)
     begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
-    return int(path.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed))
+    return int(replay.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed))
 
 
 def _sweeps(g: Geometry, kind: str, rows: int) -> int:

@@ -19,8 +19,7 @@ from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Profile
 from mcusim.kernels.kernel_set import load_set
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
-from mcusim.memory.ports import replay as path
+from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
 
 __all__ = ["Call", "play"]
@@ -117,7 +116,7 @@ def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any]:
 
 def _code_region(state: Any, code: int, costs: CoreCosts) -> tuple[int, bool]:
     """The block of the flash that the code is in (0: no flash), and whether its accelerator is one as measured."""
-    q = int(core_port.find(state, code))
+    q = int(core_data.find(state, code))
     if q < 0:
         return 0, False
     region = int(state[q + L.BLOCK])
@@ -133,10 +132,10 @@ def _cold(state: Any, code: int, costs: FittedCosts) -> None:
     if state[L.ICACHE] == 0:
         return
     for offset, size in costs.code:
-        core_port.fetch(state, code + offset, size)
+        core_data.fetch(state, code + offset, size)
 
 
 def _uncached(state: Any, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
     """Every line of code executed comes from a memory without cache or accelerator."""
     size = sum(n for _, n in costs.code)
-    path.fetch(state, code + costs.code[0][0], size, 1, 1, 0, int(ticks / L.TICK * rate))
+    replay.fetch(state, code + costs.code[0][0], size, 1, 1, 0, int(ticks / L.TICK * rate))

@@ -12,14 +12,10 @@ and are in the cycles), the members of the call structure one by one: a level re
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.memory import state_layout as L
-from mcusim.memory.ports import core_data as core_port
+from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR, CALL = range(9)
 BATCH, IN_H, IN_W, IN_C, ROWS, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL, DM = range(9, 25)
@@ -45,9 +41,9 @@ def access(s: State, p: State, address: int, size: int, write: int) -> None:
         p[LATER] = 0
     q = find(s, address)
     if q >= 0 and write:
-        p[STALLED] += core_port.store(s, q, address, size)
+        p[STALLED] += core_data.store(s, q, address, size)
     elif q >= 0:
-        p[STALLED] += core_port.load(s, q, address, size)
+        p[STALLED] += core_data.load(s, q, address, size)
 
 
 @native

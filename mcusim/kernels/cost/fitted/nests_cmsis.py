@@ -6,13 +6,9 @@ what :mod:`mcusim.kernels.cost.fitted.nest` leaves out.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import banks, clear, finish, load, step, store, turns, widen
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native

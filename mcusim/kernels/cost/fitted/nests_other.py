@@ -8,13 +8,9 @@ again).
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import copy, load, step, store, turns
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native

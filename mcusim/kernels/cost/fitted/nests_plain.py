@@ -7,13 +7,9 @@ Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. No
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import banks, finish, load, step, store, turns
-from mcusim.native.compile import native
-
-State = Any
+from mcusim.native.compile import State, native
 
 
 @native
