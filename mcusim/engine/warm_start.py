@@ -48,7 +48,7 @@ def warm_cache(
         return
     rng = np.random.default_rng((seed, 1))
     sets, ways, line = (int(s[c + at]) for at in (L.C_SETS, L.C_WAYS, L.C_LINE))
-    records = s[c + L.CACHE : c + L.CACHE + sets * ways * 3].reshape(sets, ways, 3)
+    records = s[c + L.CACHE :][: sets * ways * L.CACHE_LINE].reshape(sets, ways, L.CACHE_LINE)
     share = rng.integers(0, ways + 1, sets)  # ways of the inputs
     dirty: dict[int, list[int]] = {}
     for tag in _lines(s, inputs, line):
@@ -61,7 +61,7 @@ def warm_cache(
         own = [(tag, 1) for tag in dirty.get(index, [])]
         clean = [(tag, 0) for tag in old if tag % sets == index][: ways - len(own)]
         for way, (tag, is_dirty) in enumerate(own + clean):
-            records[index, way] = (tag, way, is_dirty)
+            records[index, way, [L.TAG, L.AGE, L.DIRTY]] = tag, way, is_dirty
             if is_dirty:
                 _only_in_the_cache(emulator, inputs, tag * line, line, rng, observer)
     s[c + L.C_CLOCK] = ways

@@ -63,7 +63,7 @@ class Cache:
     ways: int
     line: int
     policy: CachePolicy
-    replacement: Literal["lru", "round-robin", "random"]
+    replacement: str  # one of ``schema.REPLACEMENTS``
     maintenance: Duration  # core time to clean or invalidate one line by address, write-back excluded
 
 

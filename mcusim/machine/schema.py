@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from mcusim.machine import description as d
@@ -33,7 +35,7 @@ from mcusim.machine.field_types import (
     voltage,
 )
 
-__all__ = ["MACHINE"]
+__all__ = ["MACHINE", "REPLACEMENTS"]
 
 
 def _filled(build: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
@@ -99,6 +101,10 @@ _MAPPING = Default(
     "ST RM0390, FMC row and bank boundaries: behind the last row of a bank comes the first of the next bank",
 )
 
+# each replacement policy is a file; what is in them is read by native code alone
+_FOLDER = Path(__file__).parents[1] / "memory" / "cache" / "replacement"
+REPLACEMENTS = tuple(sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules([str(_FOLDER)])))
+
 CORE: dict[str, Field] = {
     "isa": choice("cortex-m4", "cortex-m7"),
     "clock": clock(),
@@ -112,7 +118,7 @@ CACHE: dict[str, Field] = {
     "ways": count(1, 64),
     "line": size(4, power=True, high=256),
     "policy": choice("write-back", "write-through"),
-    "replacement": choice("lru", "round-robin", "random", default=Default(lambda _: "lru", "LRU; not documented")),
+    "replacement": choice(*REPLACEMENTS, default=Default(lambda _: "lru", "LRU; not documented")),
     "maintenance": duration(default=_MAINTENANCE),
 }
 REGION: dict[str, Field] = {

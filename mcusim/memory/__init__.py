@@ -1,0 +1,1 @@
+"""One machine's memory system: native state, devices, counters."""

@@ -8,6 +8,7 @@ from math import ceil
 import numpy as np
 
 from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
+from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
 
@@ -77,9 +78,9 @@ class Builder:
         s[at + L.C_SETS], s[at + L.C_WAYS] = cache.size // (cache.ways * cache.line), cache.ways
         s[at + L.C_SHIFT] = _log2(cache.line)
         s[at + L.C_LINE], s[at + L.C_WRITEBACK] = cache.line, int(cache.policy == "write-back")
-        s[at + L.C_REPLACE] = {"lru": L.LRU, "round-robin": L.ROUND_ROBIN, "random": L.RANDOM}[cache.replacement]
-        records = s[at + L.CACHE : at + _cache_size(cache)].reshape(-1, 3)
-        records[:] = (-1, 0, 0)
+        s[at + L.C_REPLACE] = REPLACEMENTS.index(cache.replacement)
+        records = s[at + L.CACHE : at + _cache_size(cache)].reshape(-1, L.CACHE_LINE)
+        records[:, [L.TAG, L.AGE]] = -1
         return at
 
     def _region(self, r: int, region: Region, alias: bool, accel: int) -> None:
@@ -173,4 +174,4 @@ def _accelerator_size(region: Region, alias: bool) -> int:
 
 
 def _cache_size(cache: Cache | None) -> int:
-    return 0 if cache is None or cache.size == 0 else L.CACHE + cache.size // cache.line * 3
+    return 0 if cache is None or cache.size == 0 else L.CACHE + cache.size // cache.line * L.CACHE_LINE

@@ -151,7 +151,7 @@ CACHE = cache.freeze()
 
 cache_line = Record("cache line")
 TAG = cache_line.field("TAG")  # line number, -1: the way is empty
-AGE = cache_line.field("AGE")  # as the replacement policy means it
+AGE = cache_line.field("AGE")  # as the replacement policy means it, -1: the way is empty
 DIRTY = cache_line.field("DIRTY")
 CACHE_LINE = cache_line.freeze()
 
@@ -160,6 +160,5 @@ flash_line = Record("instruction line")
 I_TAG, I_AGE, I_NEXT = flash_line.fields("I_TAG", "I_AGE", "I_NEXT")
 I_LINE = flash_line.freeze()
 
-LRU, ROUND_ROBIN, RANDOM = range(3)
 TCM, SRAM, FLASH, SDRAM, QSPI = range(5)
 ATTRIBUTES = {"device": 0, "uncached": 0, "write-through": 1, "write-back": 2}

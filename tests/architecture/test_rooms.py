@@ -28,8 +28,6 @@ WITHOUT_TESTS = {
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE.parent)))
 def test_a_folder_says_its_purpose_in_one_line(folder: Path) -> None:
-    if folder.name == "memory":
-        pytest.skip("says it with the next change of native code, which compiles it all again")
     doc = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     assert doc is not None
     first = doc.splitlines()[0]

@@ -44,7 +44,7 @@ def held(s: State, address: int) -> int:
     if c == 0:
         return 0
     record = line_of(s, c, address >> s[c + L.C_SHIFT])
-    return 0 if record < 0 else 1 + s[record + 2]
+    return 0 if record < 0 else 1 + s[record + L.DIRTY]
 
 
 @native
@@ -122,7 +122,7 @@ def dirty_target(s: State, f: int, n: int, record: int) -> None:
     line, target, code = s[s[L.DATA_AT] + L.C_LINE], s[f + L.D_TARGET], s[f + L.D_CODE]
     q = find(s, target)
     other = writer = memory = -1
-    for at in range(s[record] * line, s[record] * line + line):
+    for at in range(s[record + L.TAG] * line, s[record + L.TAG] * line + line):
         seen, stored = host.get16(s[q + L.SEEN] + 2 * at), host.get16(s[q + L.STORED] + 2 * at)
         meant = host.get16(s[q + L.MEANT] + 2 * at)
         if seen == stored or stored == code or meant not in (seen, code):
@@ -145,7 +145,7 @@ def beat(s: State, f: int, n: int, record: int) -> None:
         if found != wanted:
             at = s[f + L.D_SOURCE] + i
             report(s, DMA_READ, code, at, wanted, host.get16(s[f + L.D_SEEN_FROM] + 2 * i), found, held(s, at), 0, at)
-    if record >= 0 and s[record + 2] == 1:
+    if record >= 0 and s[record + L.DIRTY] == 1:
         dirty_target(s, f, n, record)
     for i in range(n):
         host.put16(s[f + L.D_STORED_TO] + 2 * i, code)

@@ -6,6 +6,9 @@ linefill buffer). A write miss of a write-back region allocates; its fill runs b
 waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new
 one). A dirty victim is written after the fill and keeps the memory busy.
 
+All ports look lines up here (``touch``) and make room here (``victim``, ``put``), as the cache's replacement policy
+says (:mod:`mcusim.memory.cache.replacement`).
+
 Not modelled: the two linefill buffers working at once, store-buffer merging across lines, speculative fills, ECC.
 """
 
@@ -13,50 +16,67 @@ from __future__ import annotations
 
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
+from mcusim.memory.cache import replacement
 from mcusim.native.compile import State, inlined, native
 
 
 @inlined
+def set_of(s: State, c: int, tag: int) -> int:
+    """Offset of the first record of the set of line number ``tag``."""
+    return c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * s[c + L.C_WAYS] * L.CACHE_LINE
+
+
+@inlined
 def find(s: State, c: int, tag: int) -> int:
-    """Offset of the record that holds line number ``tag``, or -1."""
-    ways = s[c + L.C_WAYS]
-    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
-    for at in range(base, base + ways * 3, 3):
-        if s[at] == tag:
+    """Offset of the record that holds line number ``tag``, or -1; nobody uses the line by that."""
+    first = set_of(s, c, tag)
+    for at in range(first, first + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
+        if s[at + L.TAG] == tag:
             return at
     return -1
 
 
 @inlined
+def touch(s: State, c: int, tag: int) -> int:
+    """An access to line number ``tag``: offset of the record that holds it, or -1."""
+    record = find(s, c, tag)
+    if record >= 0:
+        replacement.hit(s, c, record)
+    return record
+
+
+@inlined
 def victim(s: State, c: int, tag: int) -> int:
     """Offset of the record to replace for line number ``tag``: an empty way first."""
-    ways = s[c + L.C_WAYS]
-    base = c + L.CACHE + (tag & (s[c + L.C_SETS] - 1)) * ways * 3
-    oldest = base
-    for at in range(base, base + ways * 3, 3):
-        if s[at] < 0:
-            return at
-        if s[at + 1] < s[oldest + 1]:
-            oldest = at
-    if s[c + L.C_REPLACE] == L.RANDOM:  # a 16-bit Galois LFSR: random, and the same in every run
-        lfsr = s[L.SEED]
-        s[L.SEED] = (lfsr >> 1) ^ (0xB400 if lfsr & 1 else 0)
-        return base + (s[L.SEED] % ways) * 3
-    return oldest
+    return int(replacement.victim(s, c, set_of(s, c, tag)))
+
+
+@inlined
+def put(s: State, c: int, record: int, tag: int, dirty: int) -> None:
+    """Line number ``tag`` is in ``record`` from now on."""
+    s[record + L.TAG], s[record + L.DIRTY] = tag, dirty
+    replacement.fill(s, c, record)
+
+
+@inlined
+def empty(s: State, record: int) -> None:
+    """``record`` holds no line."""
+    s[record + L.TAG] = s[record + L.AGE] = -1
+    s[record + L.DIRTY] = 0
 
 
 @inlined
 def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
-    address = s[record] * bytes_
+    address = s[record + L.TAG] * bytes_
     q = range_lookup.find(s, address)
     r = s[q + L.BLOCK]
     _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
     s[r + L.WRITES] += 1
     s[r + L.WRITE_BYTES] += bytes_
     s[L.WRITEBACKS] += 1
-    s[record + 2] = 0
+    s[record + L.DIRTY] = 0
     return ticks
 
 
@@ -70,7 +90,7 @@ def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
     s[L.MISSES] += 1
     s[L.HITS] += n - 1
     record = victim(s, c, tag)
-    dirty = s[record] >= 0 and s[record + 2] == 1
+    dirty = s[record + L.TAG] >= 0 and s[record + L.DIRTY] == 1
     now = s[L.NOW]
     start = max(now, s[r + L.BUSY])
     first, last = devices.line(s, r, tag * bytes_, bytes_, 0, start)
@@ -78,9 +98,7 @@ def fill(s: State, q: int, address: int, n: int, write: int, gap: int) -> int:
     s[r + L.READ_BYTES] += bytes_
     if dirty:
         write_back(s, c, record, start + last)
-    s[record] = tag
-    s[record + 1] = s[c + L.C_CLOCK]
-    s[record + 2] = 1 if write else 0
+    put(s, c, record, tag, 1 if write else 0)
     wait = start - now
     if write:
         return max(0, wait - last)
@@ -93,16 +111,13 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
     c = s[L.DCACHE]
     tag = address >> s[c + L.C_SHIFT]
     back = s[c + L.C_WRITEBACK] == 1 and s[q + L.ATTRIBUTE] == 2
-    record = find(s, c, tag)
-    s[c + L.C_CLOCK] += 1
+    record = touch(s, c, tag)
     if record >= 0:
         s[L.HITS] += n
-        if s[c + L.C_REPLACE] == L.LRU:
-            s[record + 1] = s[c + L.C_CLOCK]
         if not write:
             return 0
         if back:
-            s[record + 2] = 1
+            s[record + L.DIRTY] = 1
             return 0
     if write and not back:
         r = s[q + L.BLOCK]
@@ -117,19 +132,14 @@ def fetch_line(s: State, address: int) -> int:
     """Instruction fetch of one I-cache line; returns the stall in ticks."""
     c = s[L.ICACHE]
     tag = address >> s[c + L.C_SHIFT]
-    record = find(s, c, tag)
-    s[c + L.C_CLOCK] += 1
-    if record >= 0:
-        s[record + 1] = s[c + L.C_CLOCK]
+    if touch(s, c, tag) >= 0:
         s[L.IHITS] += 1
         return 0
     s[L.IMISSES] += 1
     q = range_lookup.find(s, address)
     if q < 0:
         return 0
-    record = victim(s, c, tag)
-    s[record] = tag
-    s[record + 1] = s[c + L.C_CLOCK]
+    put(s, c, victim(s, c, tag), tag, 0)
     r = s[q + L.BLOCK]
     if s[r + L.KIND] == L.TCM:
         return 0

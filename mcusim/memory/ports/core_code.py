@@ -32,12 +32,8 @@ def cached_code(s: State, q: int, address: int, stop: int, work: int) -> int:
     c = s[L.ICACHE]
     tag = address >> s[c + L.C_SHIFT]
     f = L.CODE_FILL
-    record = tags.find(s, c, tag)
-    s[c + L.C_CLOCK] += 1
-    if record >= 0:
+    if tags.touch(s, c, tag) >= 0:
         s[L.IHITS] += 1
-        if s[c + L.C_REPLACE] == L.LRU:
-            s[record + 1] = s[c + L.C_CLOCK]
         if s[f + L.F_LINE] != tag or s[L.NOW] >= s[f + L.F_LAST]:
             remember(s, tag << s[c + L.C_SHIFT], (tag + 1) << s[c + L.C_SHIFT], L.IHITS)
             return 0

@@ -122,15 +122,12 @@ def hit(s: State, c: int, address: int, size: int, write: int) -> int:
     tag = address >> shift
     if (address + size - 1) >> shift != tag:
         return 0
-    record = tags.find(s, c, tag)
+    record = tags.touch(s, c, tag)
     if record < 0:
         return 0
     s[L.HITS] += 1
-    s[c + L.C_CLOCK] += 1
-    if s[c + L.C_REPLACE] == L.LRU:
-        s[record + 1] = s[c + L.C_CLOCK]
     if write:
-        s[record + 2] = 1
+        s[record + L.DIRTY] = 1
     return 1
 
 
@@ -145,7 +142,6 @@ def cached(s: State, q: int, address: int, size: int, write: int) -> int:
         if back:
             return 0
     else:
-        s[c + L.C_CLOCK] += 1
         if not write or (back and s[q + L.FLAGS] & L.ALLOCATE):
             return miss(s, q, address, size, write)
         s[L.MISSES] += 1

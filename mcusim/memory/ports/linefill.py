@@ -73,12 +73,13 @@ def give_up(s: State, c: int, line: int) -> None:
 def replace(s: State, c: int, tag: int, dirty: int) -> int:
     """Give line number ``tag`` a record of cache ``c``; returns the line it displaces if that is dirty, else -1."""
     record = tags.victim(s, c, tag)
-    displaced = s[record] if s[record] >= 0 and s[record + 2] == 1 else -1
+    held = s[record + L.TAG]
+    displaced = held if held >= 0 and s[record + L.DIRTY] == 1 else -1
     if displaced >= 0:  # beats due before find it still there
         r = s[find(s, displaced * s[c + L.C_LINE]) + L.BLOCK]
         if s[r + L.SHARED]:
             arrive(s, r)
-    elif s[record] >= 0 and c == s[L.DATA_AT]:
-        give_up(s, c, s[record])
-    s[record], s[record + 1], s[record + 2] = tag, s[c + L.C_CLOCK], dirty
+    elif held >= 0 and c == s[L.DATA_AT]:
+        give_up(s, c, held)
+    tags.put(s, c, record, tag, dirty)
     return displaced

@@ -27,18 +27,17 @@ def keep(s: State, c: int, line: int) -> None:
 def treat(s: State, c: int, record: int, clean: int, invalidate: int) -> int:
     """Clean and/or invalidate the line in ``record``."""
     ticks = 0
-    if s[record] < 0:
+    if s[record + L.TAG] < 0:
         return 0
-    if clean and s[record + 2] == 1:
+    if clean and s[record + L.DIRTY] == 1:
         ticks = tags.write_back(s, c, record, s[L.NOW])
-        keep(s, c, s[record])
+        keep(s, c, s[record + L.TAG])
     if invalidate:
-        linefill.give_up(s, c, s[record])
+        linefill.give_up(s, c, s[record + L.TAG])
         for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL):
-            if s[f + L.F_LINE] == s[record]:
+            if s[f + L.F_LINE] == s[record + L.TAG]:
                 s[f + L.F_LINE] = -1
-        s[record] = -1
-        s[record + 2] = 0
+        tags.empty(s, record)
     return ticks
 
 
@@ -87,7 +86,7 @@ def maintain_set_way(s: State, value: int, clean: int, invalidate: int) -> int:
     index = (value & ((1 << top) - 1)) >> s[c + L.C_SHIFT]
     if way >= ways or index >= s[c + L.C_SETS]:
         return 0
-    return treat(s, c, c + L.CACHE + (index * ways + way) * 3, clean, invalidate)
+    return treat(s, c, c + L.CACHE + (index * ways + way) * L.CACHE_LINE, clean, invalidate)
 
 
 @native
@@ -98,7 +97,7 @@ def maintain_all(s: State, clean: int, invalidate: int) -> int:
         return 0
     before = s[L.NOW]
     for i in range(s[c + L.C_SETS] * s[c + L.C_WAYS]):
-        s[L.NOW] += treat(s, c, c + L.CACHE + i * 3, clean, invalidate)
+        s[L.NOW] += treat(s, c, c + L.CACHE + i * L.CACHE_LINE, clean, invalidate)
     ticks = s[L.NOW] - before
     s[L.NOW] = before
     return ticks
@@ -119,7 +118,7 @@ def invalidate_instructions(s: State) -> int:
     forget_code(s)
     if c > 0:
         for i in range(s[c + L.C_SETS] * s[c + L.C_WAYS]):
-            s[c + L.CACHE + i * 3] = -1
+            tags.empty(s, c + L.CACHE + i * L.CACHE_LINE)
     return 0
 
 
@@ -131,5 +130,5 @@ def invalidate_instruction_line(s: State, address: int) -> int:
     if c > 0:
         record = tags.find(s, c, address >> s[c + L.C_SHIFT])
         if record >= 0:
-            s[record] = -1
+            tags.empty(s, record)
     return 0

@@ -154,8 +154,9 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     its operator (the fetches of its tiles then sum to the operator's); ``cold`` says that the operator starts.
 
     With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
-    sweep (cyclic LRU). A flash accelerator holds lines likewise; the sequential prefetch hides part of a miss, and
-    going on to a line that is held costs ``line_change``. Without either, every line executed comes from flash.
+    sweep (as under LRU and round-robin; a random replacement is taken to do no better). A flash accelerator holds lines
+    likewise; the sequential prefetch hides part of a miss, and going on to a line that is held costs ``line_change``.
+    Without either, every line executed comes from flash.
     """
     q = range_lookup.find(s, address)
     if q < 0:

@@ -277,7 +277,8 @@ def test_a_compiled_programs_bytes_are_all_in_memory_once_it_cleans(name: str, r
     assert emulator.run().kind == "returned"
     s = emulator.memory.state
     cache, count = s[L.DATA_AT] + L.CACHE, machine.data_cache.size // LINE
-    dirty = {int(tag) for tag, _, written in s[cache : cache + 3 * count].reshape(-1, 3) if tag >= 0 and written}
+    records = s[cache:][: count * L.CACHE_LINE].reshape(-1, L.CACHE_LINE)
+    dirty = {int(one[L.TAG]) for one in records if one[L.TAG] >= 0 and one[L.DIRTY]}
     apart = {
         (region.base + int(at)) // LINE
         for region, data in emulator.behind.regions

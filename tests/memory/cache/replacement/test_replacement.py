@@ -1,0 +1,148 @@
+"""Replacement policies: replay and the emulated core's ports displace the same lines as models from the textbook."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcusim.machine.schema import REPLACEMENTS
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports import core_data, replay
+from mcusim.memory.system import MemorySystem
+from tests.support.boards.cache_reference import LINE, Reference
+from tests.support.code.single_access_core import F746, board
+from tests.support.paths import REPOSITORY
+
+SDRAM, FLASH, SIZE = 0x6000_0000, 0x0800_0000, 1024
+Access = Callable[[MemorySystem, int, bool], None]
+
+
+def emulated_data(memory: MemorySystem, line: int, write: bool) -> None:
+    q = core_data.find(memory.state, SDRAM + line * LINE)
+    (core_data.store if write else core_data.load)(memory.state, q, SDRAM + line * LINE, 4)
+
+
+def emulated_code(memory: MemorySystem, line: int, write: bool) -> None:
+    core_data.fetch(memory.state, FLASH + line * LINE, LINE)
+
+
+def replayed_data(memory: MemorySystem, line: int, write: bool) -> None:
+    replay.visit(memory.state, SDRAM + line * LINE, 1, 4, int(write), 0, 0)
+
+
+def replayed_code(memory: MemorySystem, line: int, write: bool) -> None:
+    replay.fetch(memory.state, FLASH + line * LINE, LINE, 1, 1, 0, LINE)
+
+
+PORTS: dict[str, tuple[Access, int, int]] = {  # how it accesses, the header's word of its cache, where
+    "emulated data": (emulated_data, L.DATA_AT, SDRAM),
+    "emulated code": (emulated_code, L.CODE_AT, FLASH),
+    "replayed data": (replayed_data, L.DATA_AT, SDRAM),
+    "replayed code": (replayed_code, L.CODE_AT, FLASH),
+}
+
+
+def held(memory: MemorySystem, cache: int, ways: int) -> list[list[int | None]]:
+    """The line in each way of each set."""
+    first = int(memory.state[cache]) + L.CACHE
+    tags = memory.state[first:][: SIZE // LINE * L.CACHE_LINE : L.CACHE_LINE].tolist()
+    return [[None if tag < 0 else tag for tag in tags[at : at + ways]] for at in range(0, len(tags), ways)]
+
+
+def invalidate(memory: MemorySystem, model: Reference, address: int, cache: int) -> None:
+    """The line's way is empty from now on, and the next to be filled in its set."""
+    if cache == L.DATA_AT:
+        core_data.maintain_line(memory.state, address, 0, 1)
+    else:
+        core_data.invalidate_instruction_line(memory.state, address)
+    ways = model.sets[address // LINE % len(model.sets)]
+    if address // LINE in ways:
+        ways[ways.index(address // LINE)] = None
+
+
+def differs_at(port: str, policy: str, reference: str, ways: int) -> int | None:
+    """Number of the access after which the cache under ``policy`` holds other lines than a model of ``reference``."""
+    access, cache, base = PORTS[port]
+    keys = {f"cache__{one}__{key}": value for one in ("data", "instruction")
+            for key, value in (("size", f"{SIZE} B"), ("ways", str(ways)), ("replacement", policy))}  # fmt: skip
+    memory, model = MemorySystem(board(F746, **keys)), Reference(SIZE, ways, reference)
+    draw = random.Random(ways)
+    for number in range(1500):
+        line, write = int(draw.triangular(0, 4 * SIZE // LINE, 0)), draw.random() < 0.3
+        if draw.random() < 0.05:
+            invalidate(memory, model, base + line * LINE, cache)
+        else:
+            access(memory, line, write)
+            model.access(base + line * LINE, write)
+        if held(memory, cache, ways) != model.sets:
+            return number
+    return None
+
+
+@pytest.mark.parametrize("ways", [2, 4, 8])
+@pytest.mark.parametrize("policy", REPLACEMENTS)
+@pytest.mark.parametrize("port", PORTS)
+def test_every_port_displaces_the_lines_of_the_policy(port: str, policy: str, ways: int) -> None:
+    assert differs_at(port, policy, policy, ways) is None
+
+
+@pytest.mark.parametrize("other", ["lru", "round-robin", "random"])
+@pytest.mark.parametrize("policy", REPLACEMENTS)
+@pytest.mark.parametrize("port", PORTS)
+def test_no_port_displaces_the_lines_of_another_policy(port: str, policy: str, other: str) -> None:
+    """As a replayed instruction cache did, which was LRU whatever its policy."""
+    if other != policy:
+        assert differs_at(port, policy, other, 4) is not None
+
+
+NEWEST = '''"""The line that was used last goes. Not modelled: anything a core would do."""
+
+from __future__ import annotations
+
+from mcusim.memory import state_layout as L
+from mcusim.memory.cache.replacement.lru import fill, hit
+from mcusim.native.compile import State, inlined
+
+
+@inlined
+def victim(s: State, c: int, record: int) -> int:
+    """The youngest line."""
+    newest = record
+    for at in range(record, record + s[c + L.C_WAYS] * L.CACHE_LINE, L.CACHE_LINE):
+        if s[at + L.TAG] < 0:
+            return at
+        if s[at + L.AGE] > s[newest + L.AGE]:
+            newest = at
+    return newest
+'''
+PROBE = """
+from mcusim.machine import load_machine
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports import replay
+from mcusim.memory.system import MemorySystem
+keys = {"cache.data.replacement": "newest", "cache.data.size": "128 B", "cache.data.ways": "4"}
+memory = MemorySystem(load_machine("stm32f746g-disco", keys))
+for line in (0, 1, 2, 3, 4, 5, 0, 1, 2, 5):
+    replay.visit(memory.state, 0x6000_0000 + 32 * line, 1, 4, 0, 0, 0)
+print(memory.counters()["dcache_hits"], memory.counters()["dcache_misses"])
+"""
+
+
+def test_a_new_policy_is_one_new_file(tmp_path: Path) -> None:
+    """In a copy of the package; its functions run as Python, which shows the same and compiles nothing."""
+    shutil.copytree(REPOSITORY / "mcusim", tmp_path / "mcusim", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "machine_configs", tmp_path / "machine_configs")
+    (tmp_path / "mcusim" / "memory" / "cache" / "replacement" / "newest.py").write_text(NEWEST, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", PROBE]
+    done = subprocess.run(
+        command, text=True, capture_output=True, timeout=120, check=False, env=environment, cwd=tmp_path
+    )
+    assert done.stdout.split() == ["4", "6"], done.stderr
