@@ -72,7 +72,6 @@ class Bus:
     """The matrix between core, DMA and memories; ``clock`` in Hz (``hclk``)."""
 
     clock: int
-    arbitration: Literal["round-robin"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
-from mcusim.machine.reader import Reader, nearest
+from mcusim.machine.reader import Reader, nearest, no_more
 from mcusim.machine.rules import broken
-from mcusim.machine.schema import MACHINE
+from mcusim.machine.schema import MACHINE, OBSOLETE
 
 __all__ = ["load_machine", "replace", "replace_all", "require_value"]
 
@@ -59,7 +59,7 @@ def require_value(machine: Machine, key: str, value: object) -> None:
 
 
 def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) -> Machine:
-    reader = Reader(tree)
+    reader = Reader(tree, OBSOLETE)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
     machine = Machine(
@@ -88,6 +88,8 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
 def _require_key(machine: Machine, key: str, value: object) -> None:
     if key in machine.figures or key in _TEXTS:
         return
+    if rule := no_more(key, OBSOLETE):
+        raise problem(Leaf(value, machine.name, 0), key, rule)
     inside = [known for known in machine.figures if known.startswith(f"{key}.")]
     if inside:
         raise MachineError(f"{key} = {show(value)}: is a table of {machine.name}; its keys are {', '.join(inside)}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from mcusim.errors import MachineError, UnitError
@@ -11,7 +12,7 @@ from mcusim.machine.description import Figure
 from mcusim.machine.document import Branch, Leaf, Node, join, problem
 from mcusim.machine.field_types import Default, Each, Field, RejectedError, Scope, Spec, Table, shown
 
-__all__ = ["Reader", "nearest"]
+__all__ = ["Reader", "nearest", "no_more"]
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
@@ -21,11 +22,19 @@ def nearest(key: str, known: Iterable[str]) -> str:
     return f', did you mean "{by_lower[close[0]]}"' if close else ""
 
 
-class Reader:
-    """One reading of one tree; ``figures`` and ``nodes`` fill while it reads."""
+def no_more(path: str, obsolete: Mapping[str, str]) -> str:
+    """What to do about ``path`` if it is a key of an older version, else nothing."""
+    return next((text for pattern, text in obsolete.items() if fnmatchcase(path, pattern)), "")
 
-    def __init__(self, root: Branch) -> None:
-        self.root = root
+
+class Reader:
+    """One reading of one tree; ``figures`` and ``nodes`` fill while it reads.
+
+    ``obsolete``: keys of older versions, and what to do about each.
+    """
+
+    def __init__(self, root: Branch, obsolete: Mapping[str, str] | None = None) -> None:
+        self.root, self.obsolete = root, obsolete or {}
         self.figures: dict[str, Figure] = {}
         self.nodes: dict[str, Node] = {}
 
@@ -45,9 +54,9 @@ class Reader:
     def _fields(self, branch: Branch, path: str, table: Table, scope: Scope) -> dict[str, Any]:
         for key in branch.items:
             if key not in table.fields and not table.partial:
-                where = f"[{path}]" if path else "a machine"
-                rule = f"unknown key{nearest(key, table.fields)}: {where} has {', '.join(table.fields)}"
-                raise problem(branch.items[key], join(path, key), rule)
+                where, full = f"[{path}]" if path else "a machine", join(path, key)
+                unknown = f"unknown key{nearest(key, table.fields)}: {where} has {', '.join(table.fields)}"
+                raise problem(branch.items[key], full, no_more(full, self.obsolete) or unknown)
         own: dict[str, Any] = {}
         for key, spec in table.fields.items():
             own[key] = self._item(branch, key, join(path, key), spec, {**scope, **own})

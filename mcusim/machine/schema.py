@@ -35,7 +35,7 @@ from mcusim.machine.field_types import (
     voltage,
 )
 
-__all__ = ["MACHINE", "REPLACEMENTS"]
+__all__ = ["MACHINE", "OBSOLETE", "REPLACEMENTS"]
 
 
 def _filled(build: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
@@ -105,13 +105,19 @@ _MAPPING = Default(
 _FOLDER = Path(__file__).parents[1] / "memory" / "cache" / "replacement"
 REPLACEMENTS = tuple(sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules([str(_FOLDER)])))
 
+# keys of older versions, and what to do about one; * is any name
+OBSOLETE = {
+    "bus.arbitration": "is a key no more: nothing read it (core and DMA take turns at a memory); delete it",
+    "memory.*.fifo": "is a key no more: nothing read it; delete it",
+    "power.sleep": "is a key no more: nothing read it; delete it",
+}
+
 CORE: dict[str, Field] = {
     "isa": choice("cortex-m4", "cortex-m7"),
     "clock": clock(),
 }
 BUS: dict[str, Field] = {
     "clock": clock(_BUS_CLOCK),
-    "arbitration": choice("round-robin", default=Default(lambda _: "round-robin", "the only arbitration modelled")),
 }
 CACHE: dict[str, Field] = {
     "size": size(0, high=1 << 20),

@@ -206,7 +206,7 @@ def test_machines_compare_by_content_and_pickle(f746: Machine) -> None:
         ("memory.sdram.timing.trcd", 'did you mean "memory.sdram.timing.tRCD"'),
         ("memory.sdram.timing", "is a table of stm32f746g-disco; its keys are memory.sdram.timing.CL,"),
         ("core.clock.value", "has no such key"),
-        ("memory.qspi.fifo", "has no such key"),
+        ("memory.qspi.fifo", "is a key no more"),
         ("", "has no such key"),
     ],
 )
@@ -217,6 +217,13 @@ def test_an_override_must_name_an_existing_key(f746: Machine, key: str, rule: st
 def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
     assert "16" in refusal(f746, "dma.dma2.max_units", "15")
     assert f746.replace("dma.dma2.max_units", "16").dma["dma2"].max_units == 16
+
+
+def test_a_key_of_an_older_version_says_what_to_do(f746: Machine) -> None:
+    assert refusal(f746, "bus.arbitration", "round-robin") == (
+        'stm32f746g-disco: bus.arbitration = "round-robin": is a key no more: nothing read it (core and DMA take turns '
+        "at a memory); delete it"
+    )
 
 
 # Rules
@@ -233,7 +240,6 @@ def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
         ("core.clock", 10**400, "an integer of 1329 bits has no unit"),
         ("core.clock", float("inf"), "inf has no unit"),
         ("bus.clock", "217 MHz", "must not be faster than core.clock (216,000,000 Hz)"),
-        ("bus.arbitration", "fixed", 'must be "round-robin"'),
         ("cache.data.size", "5 KiB", "must be ways x line x a power of two (of sets), here 4 ways x 32 B"),
         ("cache.data.size", "4 KB", "KB, which may mean 1000 or 1024 bytes; write KiB"),
         ("cache.data.ways", "0", "must be 1 to 64"),
@@ -303,7 +309,7 @@ def test_neighbours_that_touch_do_not_overlap(f746: Machine) -> None:
 
 
 def test_a_key_that_nothing_uses_is_no_key() -> None:
-    with pytest.raises(MachineError, match=r"power\.sleep.*no such key"):
+    with pytest.raises(MachineError, match=r"power\.sleep.*is a key no more"):
         load_machine("stm32f746g-disco", {"power.sleep": "1 mA"})
 
 

@@ -52,7 +52,22 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
         ),
         ('source = "TinyOps Table 3: energy = 5 V x current x latency"', "source = 3", "must be a text that names a"),
         ("rows = 4096\n", "", "[memory.sdram]: the key rows is missing"),
-        ("[bus]", "[[bus]]", "must be a table"),
+        ("[core]", "[[core]]", "must be a table"),
+        (
+            "[core]",
+            '[bus]\narbitration = "round-robin"\n\n[core]',
+            ': bus.arbitration = "round-robin": is a key no more: nothing read it (core and DMA take turns at a',
+        ),
+        (
+            "columns = 256\n",
+            "columns = 256\nfifo = 4\n",
+            "memory.sdram.fifo = 4: is a key no more: nothing read it; delete it",
+        ),
+        (
+            "supply = {",
+            'sleep = "1 mA"\nsupply = {',
+            'power.sleep = "1 mA": is a key no more: nothing read it; delete it',
+        ),
         ("rows = 4096\n", "rows = { a = 1 }\n", "must be one value, not a table"),
         ("rows = 4096\n", "rows = { value = { a = 1 } }\n", "value must not be a table"),
         ('device = "sdram"\n', 'device = "ddr"\n', "must be one of tcm, sram, flash, sdram, qspi"),
