@@ -15,7 +15,7 @@ from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
-from mcusim.model.operators import OPERATORS, PARAMETRIC
+from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
 from mcusim.plan.allocators.tflm_arena import ALIGNMENT as TFLM_ALIGNMENT
@@ -107,7 +107,7 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
     counted = plan.after.accounting
     if any(op.type not in OPERATORS for op in plan.graph.operators):
         return None
-    if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.type in PARAMETRIC):
+    if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.traits.parametric):
         return None
     if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
         return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
 from mcusim.files import read_guarded
-from mcusim.kernels.calls.structs import LAYOUT_OF, LAYOUTS
+from mcusim.kernels.calls.structs import LAYOUTS, layout_of
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.model.geometry import Geometry
 from mcusim.model.operators import OPERATORS
@@ -249,8 +249,8 @@ def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any
             raise _wrong(path, f"{at}.{key}", value, "must be a text")
     if line["layout"] not in LAYOUTS:
         raise _wrong(path, f"{at}.layout", line["layout"], f"layouts are {', '.join(LAYOUTS)}")
-    if line["layout"] != LAYOUT_OF[operator]:
-        raise _wrong(path, f"{at}.layout", line["layout"], f"{operator} is called with a {LAYOUT_OF[operator]}")
+    if line["layout"] != layout_of(operator):
+        raise _wrong(path, f"{at}.layout", line["layout"], f"{operator} is called with a {layout_of(operator)}")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", line["symbol"]):
         raise _wrong(path, f"{at}.symbol", line["symbol"], "must be a C name")
     try:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from mcusim.errors import UsageError
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
-from mcusim.kernels.calls.prepare import CONVOLUTIONS
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.model.geometry import Geometry
@@ -55,7 +54,7 @@ def costs_of(kernels: Profile | KernelSet) -> Costs:
     profile = kernels
     return Costs(
         profile.name,
-        ("CONV_2D", "DEPTHWISE_CONV_2D"),
+        tuple(kind for kind, spec in OPERATORS.items() if spec.traits.per_channel),
         profile.per_channel_bytes,
         profile.node_bytes,
         False,
@@ -77,7 +76,8 @@ def _of_set(kernels: KernelSet, name: str) -> Costs:
         need = -(-call_size(graph, op, layout) // _ALIGN) * _ALIGN * calls(op)
         return max(NODE_BYTES, need)
 
-    return Costs(name, CONVOLUTIONS, PER_CHANNEL_BYTES, NODE_BYTES, True, scratch, node_bytes)
+    parametric = tuple(kind for kind, spec in OPERATORS.items() if spec.traits.parametric)
+    return Costs(name, parametric, PER_CHANNEL_BYTES, NODE_BYTES, True, scratch, node_bytes)
 
 
 OPERATOR_CYCLES = {"cortex-m4": 2500, "cortex-m7": 1800}

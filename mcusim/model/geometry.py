@@ -6,13 +6,12 @@ task computes and which input rows its buffer contains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
-from mcusim.model.shapes import padding_split
+from mcusim.model.operators import OPERATORS, Traits, traits_of
+from mcusim.model.shapes import LOOP_NESTS, nhwc
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +47,17 @@ class Geometry:
     types: str = "int8"
 
     @property
+    def traits(self) -> Traits:
+        """What is special about its type."""
+        return traits_of(self.type)
+
+    @property
     def macs(self) -> int:
-        """Multiply-accumulates of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED; 0 for the rest."""
+        """Multiply-accumulates of parametric operators (convolutions, fully connected layers); 0 for the rest."""
+        if not self.traits.parametric:
+            return 0
         outputs = self.batch * self.out_h * self.out_w * self.out_c
-        if self.type in ("CONV_2D", "FULLY_CONNECTED"):
-            return outputs * self.kernel_h * self.kernel_w * self.in_c
-        if self.type == "DEPTHWISE_CONV_2D":
-            return outputs * self.kernel_h * self.kernel_w
-        return 0
+        return outputs * self.kernel_h * self.kernel_w * (1 if self.traits.depthwise else self.in_c)
 
     @property
     def in_bytes(self) -> int:
@@ -86,7 +88,7 @@ def whole(geometry: Geometry) -> Tile:
     return Tile(0, geometry.out_h, 0, geometry.in_h)
 
 
-FLAT = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SPLIT")
+FLAT = ("elements", "split")  # rules of operators whose elements are all in ``c``
 
 
 def _inputs(graph: Graph, operator: Operator) -> list[Tensor]:
@@ -121,13 +123,14 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     common["item"] = max(ITEM_BYTES[main.dtype], ITEM_BYTES[outputs[0].dtype])
     first, last = main.dtype, outputs[0].dtype
     common["types"] = first if first == last else f"{first}_to_{last}"
-    sizes = _SPECIAL[operator.type](graph, operator) if operator.type in _SPECIAL else {}
+    rule = OPERATORS[operator.type].rule if operator.type in OPERATORS else ""
+    sizes = LOOP_NESTS[rule](graph, operator) if rule in LOOP_NESTS else {}
     if sizes:
         return _geometry(operator, common | sizes)
     spatial = len(main.shape) == len(outputs[0].shape) == 4 and not operator.type.startswith("UNKNOWN:")
-    if spatial and operator.type not in FLAT:
-        return _geometry(operator, common | _nhwc(main.shape, outputs[0].shape))
-    flat = _nhwc((1, 1, 1, main.elements), (1, 1, 1, sum(t.elements for t in outputs)))
+    if spatial and rule not in FLAT:
+        return _geometry(operator, common | nhwc(main.shape, outputs[0].shape))
+    flat = nhwc((1, 1, 1, main.elements), (1, 1, 1, sum(t.elements for t in outputs)))
     return _geometry(operator, common | flat)
 
 
@@ -138,68 +141,3 @@ def graph_macs(graph: Graph) -> int:
 
 def _geometry(operator: Operator, sizes: dict[str, Any]) -> Geometry:
     return Geometry(type=operator.type, **sizes)
-
-
-def _nhwc(source: tuple[int, ...], target: tuple[int, ...]) -> dict[str, int]:
-    names = ("in_h", "in_w", "in_c", "out_h", "out_w", "out_c")
-    return {"batch": target[0], **dict(zip(names, source[1:] + target[1:], strict=True))}
-
-
-def _window(sizes: dict[str, int], kernel: tuple[int, int], options: Any) -> dict[str, int]:
-    """Add kernel, stride, dilation and the padding they imply to NHWC ``sizes``."""
-    for axis, length, names in (("h", kernel[0], ("top", "bottom")), ("w", kernel[1], ("left", "right"))):
-        stride, dilation = options[f"stride_{axis}"], options.get(f"dilation_{axis}", 1)
-        sizes |= {f"kernel_{axis}": length, f"stride_{axis}": stride, f"dilation_{axis}": dilation}
-        pads = padding_split(sizes[f"in_{axis}"], length, stride, dilation, sizes[f"out_{axis}"])
-        sizes |= {f"pad_{name}": pad for name, pad in zip(names, pads, strict=True)}
-    return sizes
-
-
-def _ends(graph: Graph, op: Operator) -> dict[str, int]:
-    return _nhwc(graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]].shape)
-
-
-def _convolution(graph: Graph, op: Operator) -> dict[str, int]:
-    kernel = graph.tensors[op.inputs[1]].shape  # CONV_2D: OHWI, DEPTHWISE_CONV_2D: 1HWC
-    sizes = _window(_ends(graph, op), (kernel[1], kernel[2]), op.options)
-    depthwise = op.type == "DEPTHWISE_CONV_2D"
-    return sizes | {"inputs": 1, "depth_multiplier": sizes["out_c"] // sizes["in_c"] if depthwise else 1}
-
-
-def _pool(graph: Graph, op: Operator) -> dict[str, int]:
-    return _window(_ends(graph, op), (op.options["filter_h"], op.options["filter_w"]), op.options)
-
-
-def _fully_connected(graph: Graph, op: Operator) -> dict[str, int]:
-    units, depth = graph.tensors[op.inputs[1]].shape
-    batch = prod(graph.tensors[op.inputs[0]].shape) // depth
-    return _nhwc((batch, 1, 1, depth), (batch, 1, 1, units)) | {"inputs": 1}
-
-
-def _mean(graph: Graph, op: Operator) -> dict[str, int]:
-    source, target = graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]]
-    axes = graph.tensors[op.inputs[1]].data
-    if len(source) != 4 or axes is None or {int(a) % 4 for a in axes.reshape(-1)} != {1, 2}:
-        return {}
-    sizes = _nhwc(source, (source[0], 1, 1, target.elements // source[0]))
-    return sizes | {"kernel_h": source[1], "kernel_w": source[2]}
-
-
-def _pad(graph: Graph, op: Operator) -> dict[str, int]:
-    source, table = graph.tensors[op.inputs[0]].shape, graph.tensors[op.inputs[1]].data
-    if len(source) != 4 or table is None:
-        return {}
-    (top, bottom), (left, right) = (tuple(int(v) for v in table[axis]) for axis in (1, 2))
-    return _ends(graph, op) | {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
-
-
-_SPECIAL: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
-    "CONV_2D": _convolution,
-    "DEPTHWISE_CONV_2D": _convolution,
-    "FULLY_CONNECTED": _fully_connected,
-    "MEAN": _mean,
-    "PAD": _pad,
-    "PADV2": _pad,
-    "AVERAGE_POOL_2D": _pool,
-    "MAX_POOL_2D": _pool,
-}

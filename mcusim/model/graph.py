@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcusim.model.operators import Traits, traits_of
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -65,6 +67,11 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def traits(self) -> Traits:
+        """What is special about its type."""
+        return traits_of(self.type)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
-from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, Spec
+from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec
 from mcusim.model.shapes import check_shapes
 
 QUANTIZED = ("int8", "uint8")
 FLOATS = ("float16", "float32", "float64")
-CASTS = ("QUANTIZE", "DEQUANTIZE")
 
 
 def check_graph(graph: Graph, source: str) -> None:
@@ -98,12 +97,12 @@ def _operator(graph: Graph, op: Operator) -> None:
     _constants(op, inputs, spec)
     _types(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
-    window = max(inputs[1].shape[1:3]) if spec.rule in ("conv", "depthwise") else 1
+    window = max(inputs[1].shape[1:3]) if op.traits.parametric and op.traits.windowed else 1
     if window > LARGEST_WINDOW:
         raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")
 
 
-def _operands(graph: Graph, op: Operator, spec: Spec) -> list[Tensor]:
+def _operands(graph: Graph, op: Operator, spec: OperatorSpec) -> list[Tensor]:
     """The inputs without an omitted last one (a bias)."""
     indices = op.inputs[:-1] if op.inputs[-1:] == (-1,) else op.inputs
     fewest, most = spec.inputs
@@ -113,7 +112,7 @@ def _operands(graph: Graph, op: Operator, spec: Spec) -> list[Tensor]:
     return [graph.tensors[i] for i in indices]
 
 
-def _constants(op: Operator, inputs: list[Tensor], spec: Spec) -> None:
+def _constants(op: Operator, inputs: list[Tensor], spec: OperatorSpec) -> None:
     for position in spec.constants:
         if position < len(inputs) and not inputs[position].constant:
             raise UnsupportedError(f"input {position} '{inputs[position].name}' is computed at run time")
@@ -123,9 +122,9 @@ def _constants(op: Operator, inputs: list[Tensor], spec: Spec) -> None:
 
 def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     data = [t for t in inputs if not t.constant] + outputs
-    if op.type in CASTS:
+    if op.traits.casts:
         allowed: tuple[str, ...] = (*QUANTIZED, *FLOATS[:2])
-    elif op.type in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+    elif op.traits.parametric:
         data, allowed = [*data, inputs[1]], QUANTIZED
     else:
         allowed = QUANTIZED
@@ -138,5 +137,5 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
                 " post-training quantisation (int8 or uint8, with a representative data set)"
             )
         raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; int8 and uint8 are supported")
-    if len({t.dtype for t in data if op.type not in CASTS}) > 1:
+    if len({t.dtype for t in data if not op.traits.casts}) > 1:
         raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")

@@ -1,13 +1,20 @@
-"""The operators the reader knows: how many inputs, which options, which shape rule."""
+"""The operators the reader knows, one entry each: inputs, options, shape rule, traits. Nothing else spells their names.
+
+A further operator is one entry here and its function in the manifest of a kernel set. Where no rule fits, its shape and
+loop nest are a rule in :mod:`mcusim.model.shapes`; where the parameters of its function are computed in another way,
+that is in :mod:`mcusim.kernels.calls.prepare`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["ACTIVATIONS", "DEFAULTS", "LARGEST_WINDOW", "OPERATORS", "PADDINGS", "OperatorSpec", "Traits", "traits_of"]
 
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 LARGEST_WINDOW = 4096
-PARAMETRIC = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")  # filter is input 1, bias input 2
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
@@ -16,97 +23,197 @@ DEFAULTS = {
     "shrink_axis_mask": 0,
 }  # fmt: skip
 
-_ACTIVATION = {"activation": "FusedActivationFunction"}
-_STRIDES = {"padding": "Padding", "stride_h": "StrideH", "stride_w": "StrideW"}
-_DILATIONS = {"dilation_h": "DilationHFactor", "dilation_w": "DilationWFactor"}
-_RESIZE = {"align_corners": "AlignCorners", "half_pixel_centers": "HalfPixelCenters"}
-_SLICES = {
-    "begin_mask": "BeginMask",
-    "end_mask": "EndMask",
-    "ellipsis_mask": "EllipsisMask",
-    "new_axis_mask": "NewAxisMask",
-    "shrink_axis_mask": "ShrinkAxisMask",
-}
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What planners, checks, kernel calls and cost models ask of an operator type.
+
+    * ``parametric``: input 1 is a filter, input 2 (where there is one) a bias; its products are the operator's MACs
+    * ``depthwise``: an output channel is computed from one input channel, not from all
+    * ``per_channel``: the filter has a scale for each output channel; int8 filters are symmetric
+    * ``windowed``: an output element comes from ``kernel_h x kernel_w`` places of the input
+    * ``sums``: it adds its window up in a scratch buffer of 32-bit sums (an average)
+    * ``reduces``: whole axes of the input become one element
+    * ``pads``: it writes rows and columns around its input
+    * ``joins``: its inputs are put one behind the other along an axis
+    * ``broadcast``: it has two inputs, and either may be smaller than the output
+    * ``elementwise``: an output element comes from the elements at the same place of the inputs, so that the output may
+      be computed in place
+    * ``view``: the output is the input's bytes under another shape
+    * ``casts``: input and output may differ in type, and one may be of floats
+    * ``partitionable``: an overlaying policy may cut it into tiles along H (what the TinyOps firmware partitions)
+    * ``data_input``: the position of the first input that is data
+    * ``costed_as``: the loops of a counted cost profile it runs as; ``copy`` where a profile has none of its own for it
+    """
+
+    parametric: bool = False
+    depthwise: bool = False
+    per_channel: bool = False
+    windowed: bool = False
+    sums: bool = False
+    reduces: bool = False
+    pads: bool = False
+    joins: bool = False
+    broadcast: bool = False
+    elementwise: bool = False
+    view: bool = False
+    casts: bool = False
+    partitionable: bool = False
+    data_input: int = 0
+    costed_as: str = "copy"
+
+    @property
+    def by_rows(self) -> bool:
+        """A kernel call can compute some rows of the output alone."""
+        return self.windowed or self.elementwise or self.pads
+
+    @property
+    def constants_are_data(self) -> bool:
+        """A constant among the inputs is data, not a table of shapes, axes or paddings."""
+        return self.broadcast or self.joins
 
 
 @dataclass(frozen=True)
-class Spec:
-    """``inputs`` is (fewest, most). ``fields`` maps our option names to the methods of the flatbuffer ``table``.
+class OperatorSpec:
+    """An operator's entry. ``inputs`` is (fewest, most); ``constants`` are those that must be stored in the file.
 
-    ``rule`` names a function of :mod:`mcusim.model.shapes`. ``needs_table``: without its option table the operator
-    means nothing (strides would be 0). ``constants`` are the inputs that must be stored in the file.
+    ``rule`` names a shape rule of :mod:`mcusim.model.shapes`, ``call`` the structure ``<call>_call`` of
+    ``kernels/sets/include/kernels.h`` that its kernel is called with. ``fields`` maps our option names to the methods
+    of the flatbuffer ``table``; with ``needs_table`` the operator means nothing without it (strides would be 0).
+    ``int8_version``: the version that TFLite gives it for int8 tensors at least.
     """
 
     inputs: tuple[int, int]
     rule: str
-    table: str = ""
-    fields: tuple[tuple[str, str], ...] = ()
-    needs_table: bool = False
+    call: str
+    traits: Traits = Traits()
     constants: tuple[int, ...] = ()
+    table: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    needs_table: bool = False
+    int8_version: int = 2
 
 
-def _spec(inputs: tuple[int, int], rule: str, table: str = "", *fields: dict[str, str], **more: object) -> Spec:
-    pairs = tuple(pair for part in fields for pair in part.items())
-    return Spec(inputs, rule, table, pairs, **more)  # type: ignore[arg-type]
+_ACTIVATION = {"activation": "FusedActivationFunction"}
+_STRIDES = {"padding": "Padding", "stride_h": "StrideH", "stride_w": "StrideW"}
+_DILATIONS = {"dilation_h": "DilationHFactor", "dilation_w": "DilationWFactor"}
+_CONVOLUTION = _STRIDES | _DILATIONS
+_POOL = _STRIDES | {"filter_h": "FilterHeight", "filter_w": "FilterWidth"} | _ACTIVATION
+_RESIZE = {"align_corners": "AlignCorners", "half_pixel_centers": "HalfPixelCenters"}
+_SLICES = {
+    "begin_mask": "BeginMask", "end_mask": "EndMask", "ellipsis_mask": "EllipsisMask", "new_axis_mask": "NewAxisMask",
+    "shrink_axis_mask": "ShrinkAxisMask",
+}  # fmt: skip
 
-
-_POOL = _spec(
-    (1, 1), "pool", "Pool2DOptions", _STRIDES, {"filter_h": "FilterHeight", "filter_w": "FilterWidth"}, _ACTIVATION,
-    needs_table=True,
-)  # fmt: skip
-_SAME = _spec((1, 1), "same")
-
-OPERATORS: dict[str, Spec] = {
-    "CONV_2D": _spec(
-        (2, 3), "conv", "Conv2DOptions", _STRIDES, _DILATIONS, _ACTIVATION, needs_table=True, constants=(1, 2)
+OPERATORS: dict[str, OperatorSpec] = {
+    "CONV_2D": OperatorSpec(
+        (2, 3), "conv", "conv", constants=(1, 2), int8_version=3, needs_table=True,
+        table="Conv2DOptions", fields=_CONVOLUTION | _ACTIVATION,
+        traits=Traits(parametric=True, per_channel=True, windowed=True, partitionable=True, costed_as="conv"),
     ),
-    "DEPTHWISE_CONV_2D": _spec(
-        (2, 3),
-        "depthwise",
-        "DepthwiseConv2DOptions",
-        _STRIDES,
-        _DILATIONS,
-        {"depth_multiplier": "DepthMultiplier"},
-        _ACTIVATION,
-        needs_table=True,
-        constants=(1, 2),
+    "DEPTHWISE_CONV_2D": OperatorSpec(
+        (2, 3), "depthwise", "conv", constants=(1, 2), int8_version=3, needs_table=True,
+        table="DepthwiseConv2DOptions", fields=_CONVOLUTION | {"depth_multiplier": "DepthMultiplier"} | _ACTIVATION,
+        traits=Traits(
+            parametric=True, depthwise=True, per_channel=True, windowed=True, partitionable=True, costed_as="depthwise"
+        ),
     ),
-    "FULLY_CONNECTED": _spec(
-        (2, 3),
-        "fully_connected",
-        "FullyConnectedOptions",
-        _ACTIVATION,
-        {"keep_num_dims": "KeepNumDims", "weights_format": "WeightsFormat"},
-        constants=(1, 2),
+    "FULLY_CONNECTED": OperatorSpec(
+        (2, 3), "fully_connected", "conv", constants=(1, 2), int8_version=4, table="FullyConnectedOptions",
+        fields=_ACTIVATION | {"keep_num_dims": "KeepNumDims", "weights_format": "WeightsFormat"},
+        traits=Traits(parametric=True, costed_as="fully_connected"),
     ),
-    "ADD": _spec((2, 2), "broadcast", "AddOptions", _ACTIVATION),
-    "SUB": _spec((2, 2), "broadcast", "SubOptions", _ACTIVATION),
-    "MUL": _spec((2, 2), "broadcast", "MulOptions", _ACTIVATION),
-    "MAXIMUM": _spec((2, 2), "broadcast"),
-    "MINIMUM": _spec((2, 2), "broadcast"),
-    "CONCATENATION": _spec((1, 1024), "concatenation", "ConcatenationOptions", {"axis": "Axis"}, _ACTIVATION),
-    "AVERAGE_POOL_2D": _POOL,
-    "MAX_POOL_2D": _POOL,
-    "MEAN": _spec((2, 2), "mean", "ReducerOptions", {"keep_dims": "KeepDims"}, constants=(1,)),
-    "PAD": _spec((2, 2), "pad", constants=(1,)),
-    "PADV2": _spec((3, 3), "pad", constants=(1, 2)),
-    "RESHAPE": _spec((1, 2), "elements"),
-    "SQUEEZE": _spec((1, 1), "elements"),
-    "EXPAND_DIMS": _spec((2, 2), "elements", constants=(1,)),
-    "SOFTMAX": _spec((1, 1), "same", "SoftmaxOptions", {"beta": "Beta"}),
-    "RELU": _SAME,
-    "RELU6": _SAME,
-    "RELU_N1_TO_1": _SAME,
-    "LEAKY_RELU": _spec((1, 1), "same", "LeakyReluOptions", {"alpha": "Alpha"}),
-    "LOGISTIC": _SAME,
-    "TANH": _SAME,
-    "HARD_SWISH": _SAME,
-    "QUANTIZE": _SAME,
-    "DEQUANTIZE": _SAME,
-    "STRIDED_SLICE": _spec((4, 4), "strided_slice", "StridedSliceOptions", _SLICES, constants=(1, 2, 3)),
-    "SLICE": _spec((3, 3), "slice", constants=(1, 2)),
-    "SPLIT": _spec((2, 2), "split", "SplitOptions", {"num_splits": "NumSplits"}, needs_table=True, constants=(0,)),
-    "TRANSPOSE": _spec((2, 2), "transpose", constants=(1,)),
-    "RESIZE_NEAREST_NEIGHBOR": _spec((2, 2), "resize", "ResizeNearestNeighborOptions", _RESIZE, constants=(1,)),
-    "RESIZE_BILINEAR": _spec((2, 2), "resize", "ResizeBilinearOptions", _RESIZE, constants=(1,)),
-}
+    "ADD": OperatorSpec(
+        (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION,
+        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="add"),
+    ),
+    "SUB": OperatorSpec(
+        (2, 2), "broadcast", "binary", table="SubOptions", fields=_ACTIVATION,
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise"),
+    ),
+    "MUL": OperatorSpec(
+        (2, 2), "broadcast", "binary", table="MulOptions", fields=_ACTIVATION,
+        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="elementwise"),
+    ),
+    "MAXIMUM": OperatorSpec((2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True)),
+    "MINIMUM": OperatorSpec((2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True)),
+    "CONCATENATION": OperatorSpec(
+        (1, 1024), "concatenation", "join", table="ConcatenationOptions", fields={"axis": "Axis"} | _ACTIVATION,
+        traits=Traits(joins=True),
+    ),
+    "AVERAGE_POOL_2D": OperatorSpec(
+        (1, 1), "pool", "pool", table="Pool2DOptions", fields=_POOL, needs_table=True,
+        traits=Traits(windowed=True, sums=True, partitionable=True, costed_as="pool"),
+    ),
+    "MAX_POOL_2D": OperatorSpec(
+        (1, 1), "pool", "pool", table="Pool2DOptions", fields=_POOL, needs_table=True,
+        traits=Traits(windowed=True, costed_as="pool"),
+    ),
+    "MEAN": OperatorSpec(
+        (2, 2), "mean", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
+        traits=Traits(reduces=True, costed_as="pool"),
+    ),
+    "PAD": OperatorSpec(
+        (2, 2), "pad", "move", constants=(1,), traits=Traits(pads=True, partitionable=True, costed_as="pad")
+    ),
+    "PADV2": OperatorSpec((3, 3), "pad", "move", constants=(1, 2), traits=Traits(pads=True, costed_as="pad")),
+    "RESHAPE": OperatorSpec((1, 2), "elements", "move", int8_version=1, traits=Traits(view=True)),
+    "SQUEEZE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(view=True)),
+    "EXPAND_DIMS": OperatorSpec(
+        (2, 2), "elements", "move", constants=(1,), int8_version=1, traits=Traits(view=True)
+    ),
+    "SOFTMAX": OperatorSpec(
+        (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"}, traits=Traits(costed_as="lookup")
+    ),
+    "RELU": OperatorSpec(
+        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")
+    ),
+    "RELU6": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
+    "RELU_N1_TO_1": OperatorSpec((1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True)),
+    "LEAKY_RELU": OperatorSpec(
+        (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
+        traits=Traits(elementwise=True, costed_as="elementwise"),
+    ),
+    "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="lookup")),
+    "TANH": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="lookup")),
+    "HARD_SWISH": OperatorSpec(
+        (1, 1), "same", "unary", int8_version=1,
+        traits=Traits(elementwise=True, partitionable=True, costed_as="elementwise"),
+    ),
+    "QUANTIZE": OperatorSpec(
+        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, casts=True, costed_as="elementwise")
+    ),
+    "DEQUANTIZE": OperatorSpec(
+        (1, 1), "same", "unary", traits=Traits(elementwise=True, casts=True, costed_as="elementwise")
+    ),
+    "STRIDED_SLICE": OperatorSpec(
+        (4, 4), "strided_slice", "move", constants=(1, 2, 3), table="StridedSliceOptions", fields=_SLICES
+    ),
+    "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2)),
+    "SPLIT": OperatorSpec(
+        (2, 2), "split", "move", constants=(0,), table="SplitOptions", fields={"num_splits": "NumSplits"},
+        needs_table=True, traits=Traits(data_input=1),
+    ),
+    "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,)),
+    "RESIZE_NEAREST_NEIGHBOR": OperatorSpec(
+        (2, 2), "resize", "resize", constants=(1,), table="ResizeNearestNeighborOptions", fields=_RESIZE
+    ),
+    "RESIZE_BILINEAR": OperatorSpec(
+        (2, 2), "resize", "resize", constants=(1,), table="ResizeBilinearOptions", fields=_RESIZE
+    ),
+}  # fmt: skip
+
+# the reader does not know these; in a graph built by hand they count as element-wise
+_ELEMENTWISE_WITHOUT_ENTRY = frozenset((
+    "ABS", "CAST", "CEIL", "COS", "DIV", "ELU", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
+    "PRELU", "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
+))  # fmt: skip
+_NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)
+
+
+def traits_of(kind: str) -> Traits:
+    """The traits of operator type ``kind``; none are set for a type without an entry that is not element-wise."""
+    found = OPERATORS.get(kind)
+    if found is not None:
+        return found.traits
+    return _ELEMENTWISE if kind in _ELEMENTWISE_WITHOUT_ENTRY else _NONE

@@ -1,6 +1,9 @@
 """Output shapes that follow from an operator's inputs and options; the reader checks a file's shapes against them.
 Every rule takes (inputs, options) and returns the expected output shapes; it raises ModelError, without naming
 the operator, when the inputs contradict each other. Windows of convolutions and pools follow TFLite's ``padding.h``.
+
+``LOOP_NESTS`` has, by rule, the loops of operators that do more than go over their elements, as fields of a
+:class:`mcusim.model.geometry.Geometry`.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from math import prod
 from typing import Any
 
 from mcusim.errors import ModelError
-from mcusim.model.graph import Tensor
+from mcusim.model.graph import Graph, Operator, Tensor
 
 
 def output_size(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
@@ -222,3 +225,63 @@ def check_shapes(rule: str, inputs: Inputs, options: Options, found: list[Shape]
 
 def _text(shapes: list[Shape]) -> str:
     return ", ".join(str(list(s)) for s in shapes) or "none"
+
+
+def nhwc(source: Shape, target: Shape) -> dict[str, int]:
+    """Sizes of a geometry of two shapes of rank 4."""
+    names = ("in_h", "in_w", "in_c", "out_h", "out_w", "out_c")
+    return {"batch": target[0], **dict(zip(names, source[1:] + target[1:], strict=True))}
+
+
+def _window(sizes: dict[str, int], kernel: tuple[int, int], options: Any) -> dict[str, int]:
+    """Add kernel, stride, dilation and the padding they imply to NHWC ``sizes``."""
+    for axis, length, names in (("h", kernel[0], ("top", "bottom")), ("w", kernel[1], ("left", "right"))):
+        stride, dilation = options[f"stride_{axis}"], options.get(f"dilation_{axis}", 1)
+        sizes |= {f"kernel_{axis}": length, f"stride_{axis}": stride, f"dilation_{axis}": dilation}
+        pads = padding_split(sizes[f"in_{axis}"], length, stride, dilation, sizes[f"out_{axis}"])
+        sizes |= {f"pad_{name}": pad for name, pad in zip(names, pads, strict=True)}
+    return sizes
+
+
+def _ends(graph: Graph, op: Operator) -> dict[str, int]:
+    return nhwc(graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]].shape)
+
+
+def _convolution(graph: Graph, op: Operator) -> dict[str, int]:
+    kernel = graph.tensors[op.inputs[1]].shape  # CONV_2D: OHWI, DEPTHWISE_CONV_2D: 1HWC
+    sizes = _window(_ends(graph, op), (kernel[1], kernel[2]), op.options)
+    return sizes | {"inputs": 1, "depth_multiplier": sizes["out_c"] // sizes["in_c"] if op.traits.depthwise else 1}
+
+
+def _pool(graph: Graph, op: Operator) -> dict[str, int]:
+    return _window(_ends(graph, op), (op.options["filter_h"], op.options["filter_w"]), op.options)
+
+
+def _fully_connected(graph: Graph, op: Operator) -> dict[str, int]:
+    units, depth = graph.tensors[op.inputs[1]].shape
+    batch = prod(graph.tensors[op.inputs[0]].shape) // depth
+    return nhwc((batch, 1, 1, depth), (batch, 1, 1, units)) | {"inputs": 1}
+
+
+def _mean(graph: Graph, op: Operator) -> dict[str, int]:
+    source, target = graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]]
+    axes = graph.tensors[op.inputs[1]].data
+    if len(source) != 4 or axes is None or {int(a) % 4 for a in axes.reshape(-1)} != {1, 2}:
+        return {}
+    sizes = nhwc(source, (source[0], 1, 1, target.elements // source[0]))
+    return sizes | {"kernel_h": source[1], "kernel_w": source[2]}
+
+
+def _pads(graph: Graph, op: Operator) -> dict[str, int]:
+    source, table = graph.tensors[op.inputs[0]].shape, graph.tensors[op.inputs[1]].data
+    if len(source) != 4 or table is None:
+        return {}
+    (top, bottom), (left, right) = (tuple(int(v) for v in table[axis]) for axis in (1, 2))
+    return _ends(graph, op) | {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
+
+
+LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
+    "conv": _convolution, "depthwise": _convolution, "fully_connected": _fully_connected, "mean": _mean, "pad": _pads,
+    "pool": _pool,
+}  # fmt: skip
+"""Loop nests by rule: fields of a geometry that differ from those of input and output shape; none for odd ranks."""

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from mcusim.model.graph import Graph, Operator
-from mcusim.model.operators import PARAMETRIC
 from mcusim.plan.placement import Placement
 from mcusim.program.program import Operand, Role
 
 __all__ = ["data_inputs", "tensor_roles", "whole_operands"]
 
-ELEMENTWISE = ("ADD", "MUL", "SUB", "CONCATENATION", "MAXIMUM", "MINIMUM")  # their constants are data, not tables
 INPUTS: tuple[Role, ...] = ("input0", "input1")
 
 
 def tensor_roles(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
     """Role and tensor index of every tensor the operator reads, in its own order.
 
-    CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read ``input0``, ``filter``, ``bias``. Elsewhere activations (and the
-    constants of element-wise operators) are ``input0``, ``input1``, ``inputN`` ..., other constants (shapes, paddings,
-    axes) ``table``. Omitted and empty tensors are left out.
+    Parametric operators read ``input0``, ``filter``, ``bias``. Elsewhere activations (and constants that are data:
+    :attr:`~mcusim.model.operators.Traits.constants_are_data`) are ``input0``, ``input1``, ``inputN`` ..., other
+    constants (shapes, paddings, axes) ``table``. Omitted and empty tensors are left out.
     """
-    if op.type in PARAMETRIC:
+    if op.traits.parametric:
         roles: tuple[Role, ...] = ("input0", "filter", "bias")
         named = list(zip(roles, op.inputs, strict=False))
     else:
@@ -32,7 +30,7 @@ def _data_and_tables(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
     named: list[tuple[Role, int]] = []
     data = 0
     for t in op.inputs:
-        if t >= 0 and graph.tensors[t].constant and op.type not in ELEMENTWISE:
+        if t >= 0 and graph.tensors[t].constant and not op.traits.constants_are_data:
             named.append(("table", t))
             continue
         named.append((INPUTS[data] if data < len(INPUTS) else "inputN", t))

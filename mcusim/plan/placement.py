@@ -15,10 +15,9 @@ from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 
-__all__ = ["ALIGN", "QUANTIZED", "Placement", "Sizes", "infos", "place", "sizes"]
+__all__ = ["ALIGN", "Placement", "Sizes", "infos", "place", "sizes"]
 
 ALIGN = 16  # TFLM's buffer alignment
-QUANTIZED = ("CONV_2D", "DEPTHWISE_CONV_2D")  # their kernels read one multiplier and one shift per channel
 
 
 @dataclass(frozen=True)

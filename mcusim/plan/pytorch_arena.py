@@ -9,7 +9,7 @@ The fourth and ninth are the MCUNets. The padded copy and the tensor it is made 
 tensors are largest. The public firmware agrees: its tile buffers for proxyless-w0.25-r160 and mbv3-w0.40-r096 are
 45,360 and 43,200 B, as the networks with PADs need; without, 43,200 and 38,400 B would do.
 
-The zoo has the networks in that form (``proxyless-w0.25-r160-pad``, :mod:`mcusim.model.explicit_pads`); there the
+The zoo has the networks in that form (``proxyless-w0.25-r160-pad``, :mod:`mcusim.model.zoo.explicit_pads`); there the
 arena as planned and this one are the same.
 """
 
@@ -19,7 +19,7 @@ from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
-from mcusim.plan.placement import ALIGN, QUANTIZED, Sizes, sizes
+from mcusim.plan.placement import ALIGN, Sizes, sizes
 
 __all__ = ["exported_arena_bytes"]
 
@@ -52,7 +52,7 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None
 
 def _padded_bytes(g: Geometry) -> int:
     """Bytes of the input with half a kernel of padding on each side; 0 where there is no PAD."""
-    if g.type not in QUANTIZED or max(g.stride_h, g.stride_w) < 2:
+    if not (g.traits.parametric and g.traits.windowed) or max(g.stride_h, g.stride_w) < 2:
         return 0
     if not g.pad_top + g.pad_bottom + g.pad_left + g.pad_right:
         return 0

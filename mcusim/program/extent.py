@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from mcusim.model.geometry import Geometry
-from mcusim.model.operators import PARAMETRIC
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Role
 
 __all__ = ["check_extent", "needed_bytes", "steps"]
 
-BROADCAST = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")  # either input may be the smaller one
-WINDOWED = (*PARAMETRIC, "AVERAGE_POOL_2D", "MAX_POOL_2D")
 LONGEST = 1 << 16  # rows or columns of a tensor
 POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
 
@@ -28,7 +25,7 @@ def check_extent(task: Compute) -> None:
         raise FieldError(f"geometry has more than {LONGEST:,} rows or columns")
     if rows.out_rows < 1:
         raise FieldError("rows computes no output row")
-    if g.type in WINDOWED:
+    if _has_window(g):
         _window("rows", g.in_h, g.out_h, g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, g.pad_bottom)
         _window("columns", g.in_w, g.out_w, g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, g.pad_right)
     for role, need in needed_bytes(task).items():
@@ -40,13 +37,13 @@ def check_extent(task: Compute) -> None:
 def needed_bytes(task: Compute) -> dict[Role, int]:
     """The least bytes of the operands of each role that its geometry and rows need, as far as they say."""
     g, rows = task.geometry, task.rows
-    item = g.item if g.type in WINDOWED else 1
+    item = g.item if _has_window(g) else 1
     needs: dict[Role, int] = {
         "input0": g.batch * rows.in_rows * g.in_w * g.in_c * item,
         "output": g.batch * rows.out_rows * g.out_w * g.out_c * item,
         "filter": _filter_bytes(g),
     }
-    if g.type in BROADCAST:
+    if g.traits.broadcast:
         del needs["input0"]
     return needs
 
@@ -54,16 +51,20 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
 def steps(task: Compute) -> int:
     """Innermost loop steps of a kernel call (MACs, window elements, or elements)."""
     g, outputs = task.geometry, task.geometry.batch * task.rows.out_rows * task.geometry.out_w * task.geometry.out_c
-    window = g.kernel_h * g.kernel_w if g.type in WINDOWED else 1
-    return outputs * window * (g.in_c if g.type in ("CONV_2D", "FULLY_CONNECTED") else 1)
+    window = g.kernel_h * g.kernel_w if _has_window(g) else 1
+    return outputs * window * (g.in_c if g.traits.parametric and not g.traits.depthwise else 1)
 
 
 def _filter_bytes(g: Geometry) -> int:
     """Bytes of an int8 filter."""
-    window = g.kernel_h * g.kernel_w
-    if g.type == "DEPTHWISE_CONV_2D":
-        return window * g.out_c
-    return window * g.in_c * g.out_c if g.type in PARAMETRIC else 0
+    if not g.traits.parametric:
+        return 0
+    return g.kernel_h * g.kernel_w * g.out_c * (1 if g.traits.depthwise else g.in_c)
+
+
+def _has_window(g: Geometry) -> bool:
+    """A fully connected layer is a window of one element."""
+    return g.traits.windowed or g.traits.parametric
 
 
 def _window(what: str, size: int, out: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> None:

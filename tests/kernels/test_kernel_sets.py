@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mcusim.errors import InputError, ProgramError, UnsupportedError, UsageError
-from mcusim.kernels.calls.structs import LAYOUT_OF, LAYOUTS, pack, size_of
+from mcusim.kernels.calls.structs import LAYOUTS, layout_of, pack, size_of
 from mcusim.kernels.compile import compile_set
 from mcusim.kernels.kernel_set import CORES, NAMES, load_set, set_names
 from mcusim.kernels.scratch_formula import check_formula, evaluate
@@ -64,7 +64,7 @@ def test_pack() -> None:
     data = pack("mean_call", {"input": 0x2000_0000, "shape": (1, 2, 3, -4), "most": 127})
     words = [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
     assert words == [0x2000_0000, 0, 0, 1, 2, 3, 2**32 - 4, *[0] * 9, 127]
-    assert set(LAYOUT_OF) == set(OPERATORS)
+    assert {layout_of(kind) for kind in OPERATORS} == set(LAYOUTS)
     for values, text in (
         ({"inputt": 1}, "mean_call has no member 'inputt'"),
         ({"shape": [1, 2]}, "mean_call.shape has 4 words, not 2"),

@@ -12,8 +12,8 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.cost.counted.loop_counts import compute_cycles, counts
 from mcusim.machine import load_machine
 from mcusim.model import geometry, graph_macs, load_model
-from mcusim.model.explicit_pads import with_pads
 from mcusim.model.geometry import Geometry, Tile, whole
+from mcusim.model.zoo.explicit_pads import with_pads
 from mcusim.plan import PlanOptions, plan
 
 NETWORKS = ["proxyless-w0.25-r160", "mbv3-w0.40-r096", "mnasnet-w1.00-r080", "mcunet-f746"]

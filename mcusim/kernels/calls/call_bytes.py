@@ -12,10 +12,11 @@ import numpy as np
 
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.prepare import BUILDERS, CONVOLUTIONS, TILED, Job, Places, data_inputs, tables
-from mcusim.kernels.calls.structs import size_of
+from mcusim.kernels.calls.prepare import BUILDERS, Job, Places, data_inputs, tables
+from mcusim.kernels.calls.structs import layout_of, size_of
 from mcusim.model.geometry import Tile, geometry, whole
 from mcusim.model.graph import Graph, Operator
+from mcusim.model.operators import OPERATORS
 
 __all__ = ["Places", "call_bytes", "call_size", "calls", "channel_arrays", "data_inputs", "types"]
 
@@ -37,15 +38,15 @@ def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
     As LiteRT: in float64, but uint8 convolutions with a float32 product of the scales.
     Raises ModelError when the filter's scales do not match its channels.
     """
-    if op.type not in CONVOLUTIONS:
+    if not op.traits.parametric:
         return None
     source, weights, output = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
-    channels = weights.shape[3 if op.type == "DEPTHWISE_CONV_2D" else 0]
+    channels = weights.shape[3 if op.traits.depthwise else 0]
     scales = weights.quantization.scales if weights.quantization else ()
     if len(scales) not in (1, channels):
         raise ModelError(f"filter '{weights.name}' has {len(scales)} scales for {channels} output channels")
     first, last = Q.real_scale(source), Q.real_scale(output)
-    if op.type != "FULLY_CONNECTED" and source.dtype == "uint8":
+    if op.traits.per_channel and source.dtype == "uint8":
         reals = [float(Q.F32(first) * Q.F32(scales[0])) / last]
     else:
         reals = [first * float(Q.F32(scale)) / last for scale in scales]
@@ -57,7 +58,7 @@ def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
 def call_size(graph: Graph, op: Operator, layout: str) -> int:
     """Bytes that :func:`call_bytes` gives: the structure and what follows it."""
     more = 0
-    if op.type == "CONCATENATION":
+    if op.traits.joins:
         more = 12 * len(op.inputs) + 256 * sum(table is not None for table in tables(graph, op))
     elif op.type in ("LOGISTIC", "TANH"):
         more = 256
@@ -72,12 +73,11 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
     """
     g = geometry(graph, op)
     rows = tile or whole(g)
-    if rows != whole(g) and (op.type not in TILED or len(graph.tensors[op.outputs[0]].shape) != 4):
+    if rows != whole(g) and (not op.traits.by_rows or len(graph.tensors[op.outputs[0]].shape) != 4):
         raise ProgramError(f"operator {op.index} {op.type}: its kernel computes the whole operator, not {rows}")
-    builder = next((build for kinds, build in BUILDERS if op.type in kinds), None)
-    if builder is None:
+    if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
-    return builder(Job(graph, op, g, rows, places, part))
+    return BUILDERS[layout_of(op.type)](Job(graph, op, g, rows, places, part))
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -5,7 +5,7 @@ Not modelled: what ``parameters.py`` leaves out, which is where to begin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +15,11 @@ from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table
 from mcusim.kernels.calls.strided_copy import five, move
-from mcusim.kernels.calls.structs import pack, size_of
+from mcusim.kernels.calls.structs import LAYOUTS, pack, size_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
-from mcusim.model.operators import OPERATORS
 
-__all__ = ["BUILDERS", "CONVOLUTIONS", "TILED", "Job", "Places", "data_inputs", "tables"]
-
-CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-_BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
-_POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
-_UNARY = ("RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "QUANTIZE", "DEQUANTIZE")
-_MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SLICE", "STRIDED_SLICE", "SPLIT", "TRANSPOSE")
-TILED = ("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS, *_BINARY, *_UNARY, "PAD", "PADV2")
+__all__ = ["BUILDERS", "Job", "Places", "data_inputs", "tables"]
 
 
 @dataclass(frozen=True)
@@ -69,9 +61,7 @@ class Job:
 
 def data_inputs(op: Operator) -> tuple[int, ...]:
     """The tensors that the kernel of ``op`` reads as data: not filters, biases, shapes, axes, paddings."""
-    if op.type in (*_BINARY, "CONCATENATION"):
-        return tuple(op.inputs)
-    return (op.inputs[1],) if op.type == "SPLIT" else (op.inputs[0],)
+    return tuple(op.inputs) if op.traits.constants_are_data else (op.inputs[op.traits.data_input],)
 
 
 def _window(job: Job) -> dict[str, int]:
@@ -102,7 +92,7 @@ def _convolution(job: Job) -> bytes:
     values |= {"depth_multiplier": g.depth_multiplier, "output_offset": Q.zero_point(job.output)}
     values |= {"input_offset": -Q.zero_point(job.inputs[0])}
     filters = job.graph.tensors[job.op.inputs[1]]
-    symmetric = filters.dtype == "int8" and job.op.type != "FULLY_CONNECTED"  # TFLite takes those for 0
+    symmetric = filters.dtype == "int8" and job.op.traits.per_channel  # TFLite takes those for 0
     return pack("conv_call", values | {"filter_offset": 0 if symmetric else -Q.zero_point(filters)})
 
 
@@ -215,6 +205,8 @@ def _join(job: Job) -> bytes:
 
 
 def _move(job: Job) -> bytes:
+    if job.op.traits.pads:
+        return _pad(job)
     found = move(job.graph, job.op, job.part)
     values: dict[str, Any] = {"shape": found.shape, "step": found.step, "begin": found.begin}
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[job.output.dtype]})
@@ -265,16 +257,9 @@ def _mean(job: Job) -> bytes:
     return pack("mean_call", _ends(job) | values)
 
 
-BUILDERS: tuple[tuple[Sequence[str], Callable[[Job], bytes]], ...] = (
-    (CONVOLUTIONS, _convolution),
-    (_POOLS, _pool),
-    (_BINARY, _binary),
-    (_UNARY, _unary),
-    (("SOFTMAX",), _softmax),
-    (("CONCATENATION",), _join),
-    (_MOVES, _move),
-    (("PAD", "PADV2"), _pad),
-    (("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"), _resize),
-    (("MEAN",), _mean),
-)
-assert {kind for kinds, _ in BUILDERS for kind in kinds} == set(OPERATORS)
+BUILDERS: Mapping[str, Callable[[Job], bytes]] = {
+    "conv_call": _convolution, "pool_call": _pool, "binary_call": _binary, "unary_call": _unary,
+    "softmax_call": _softmax, "join_call": _join, "move_call": _move, "resize_call": _resize, "mean_call": _mean,
+}  # fmt: skip
+"""By structure: what fills it in."""
+assert set(BUILDERS) == set(LAYOUTS)

@@ -5,7 +5,7 @@ Element ``i`` of the output, counted in a shape of five, is the input's element 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -13,9 +13,10 @@ from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import OPERATORS
 
-__all__ = ["Move", "five", "move"]
+__all__ = ["MOVES", "Move", "five", "merged", "move"]
 
 AXES = 5
+Shape = Sequence[int]
 
 
 class Move(NamedTuple):
@@ -29,19 +30,7 @@ class Move(NamedTuple):
 def move(graph: Graph, op: Operator, part: int = 0) -> Move:
     """How output ``part`` of the operator reads its input. Raises UnsupportedError where five axes are too few."""
     tensors = [graph.tensors[i] for i in op.inputs if i >= 0]
-    rule = OPERATORS[op.type].rule
-    if rule == "slice":
-        return _window(tensors[0].shape, _ints(tensors[1]), graph.tensors[op.outputs[0]].shape)
-    if rule == "split":
-        shape, axis = tensors[1].shape, _ints(tensors[0])[0] % len(tensors[1].shape)
-        size = graph.tensors[op.outputs[part]].shape
-        return _window(shape, [part * size[axis] if d == axis else 0 for d in range(len(shape))], size)
-    if rule == "strided_slice":
-        return _strided(tensors, op)
-    if rule == "transpose":
-        order, steps = _ints(tensors[1]), _steps(tensors[0].shape)
-        return _merged([tensors[0].shape[a] for a in order], [steps[a] for a in order], 0)
-    return _merged([tensors[0].elements], [1], 0)
+    return MOVES.get(OPERATORS[op.type].rule, _all)(tensors, graph.tensors[op.outputs[part]].shape, op, part)
 
 
 def five(values: Sequence[int], fill: int) -> tuple[int, ...]:
@@ -62,10 +51,28 @@ def _steps(shape: Sequence[int]) -> list[int]:
 
 def _window(shape: Sequence[int], begin: Sequence[int], size: Sequence[int]) -> Move:
     steps = _steps(shape)
-    return _merged(size, steps, sum(b * s for b, s in zip(begin, steps, strict=True)))
+    return merged(size, steps, sum(b * s for b, s in zip(begin, steps, strict=True)))
 
 
-def _strided(tensors: Sequence[Tensor], op: Operator) -> Move:
+def _all(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
+    return merged([tensors[0].elements], [1], 0)
+
+
+def _slice(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> Move:
+    return _window(tensors[0].shape, _ints(tensors[1]), size)
+
+
+def _split(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> Move:
+    shape, axis = tensors[1].shape, _ints(tensors[0])[0] % len(tensors[1].shape)
+    return _window(shape, [part * size[axis] if d == axis else 0 for d in range(len(shape))], size)
+
+
+def _transpose(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
+    order, steps = _ints(tensors[1]), _steps(tensors[0].shape)
+    return merged([tensors[0].shape[a] for a in order], [steps[a] for a in order], 0)
+
+
+def _strided(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
     shape, (begin, end, stride) = tensors[0].shape, map(_ints, tensors[1:4])
     sizes, steps, at = [], [], 0
     for d, step in enumerate(_steps(shape)):
@@ -79,11 +86,15 @@ def _strided(tensors: Sequence[Tensor], op: Operator) -> Move:
         sizes.append(len(range(first, last, by)))
         steps.append(by * step)
         at += first * step
-    return _merged(sizes, steps, at)
+    return merged(sizes, steps, at)
 
 
-def _merged(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Move:
-    """Axes of one element left out, axes that lie behind each other in both tensors joined."""
+def merged(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Move:
+    """``sizes`` of the output's axes and, for each, ``steps`` through the input, from element ``begin`` of it on.
+
+    Axes of one element are dropped, axes that lie behind each other in both tensors joined. Raises UnsupportedError
+    where more than five are left.
+    """
     shape: list[int] = []
     step: list[int] = []
     for n, s in zip(sizes, steps, strict=True):
@@ -96,3 +107,9 @@ def _merged(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Move:
     if not shape:
         shape, step = [1], [1]
     return Move(five(shape, 1), five(step, 0), begin)
+
+
+MOVES: dict[str, Callable[[Sequence[Tensor], Shape, Operator, int], Move]] = {
+    "slice": _slice, "split": _split, "strided_slice": _strided, "transpose": _transpose,
+}  # fmt: skip
+"""By shape rule: inputs, shape of the output, operator, number of the output; other rules copy all in order."""

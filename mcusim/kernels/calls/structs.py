@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from mcusim.errors import ProgramError
 from mcusim.model.operators import OPERATORS
 
-__all__ = ["LAYOUTS", "LAYOUT_OF", "pack", "size_of"]
+__all__ = ["LAYOUTS", "layout_of", "pack", "size_of"]
 
 _TEXT = {
     "conv_call": "input filter bias output scratch multiplier shift batch in_h in_w in_c out_h out_w out_c filter_h"
@@ -39,15 +39,9 @@ LAYOUTS: Mapping[str, Mapping[str, int]] = {name: _members(text) for name, text 
 """Structure -> member -> words, in the header's order."""
 
 
-_RULES = {
-    "conv": "conv", "depthwise": "conv", "fully_connected": "conv", "broadcast": "binary", "concatenation": "join",
-    "pool": "pool", "mean": "mean", "pad": "move", "elements": "move", "same": "unary", "strided_slice": "move",
-    "slice": "move", "split": "move", "transpose": "move", "resize": "resize",
-}  # fmt: skip
-LAYOUT_OF: Mapping[str, str] = {kind: f"{_RULES[spec.rule]}_call" for kind, spec in OPERATORS.items()} | {
-    "SOFTMAX": "softmax_call"
-}
-"""Operator -> the structure its kernel is called with."""
+def layout_of(operator: str) -> str:
+    """The structure that the kernel of a known operator is called with."""
+    return f"{OPERATORS[operator].call}_call"
 
 
 def size_of(layout: str) -> int:

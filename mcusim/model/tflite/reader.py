@@ -12,7 +12,7 @@ import tflite
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_graph
-from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, Spec
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, OperatorSpec
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
 from mcusim.model.tflite.tensors import TensorReader
 
@@ -126,7 +126,7 @@ def _indices(at: list[int]) -> str:
     return ", ".join(map(str, at[:SHOWN_INDICES])) + f" and {len(at) - SHOWN_INDICES} more" * (len(at) > SHOWN_INDICES)
 
 
-def _options(file: File, operator: Any, spec: Spec) -> dict[str, Any]:
+def _options(file: File, operator: Any, spec: OperatorSpec) -> dict[str, Any]:
     """The options of ``spec`` by our names, with TFLite's defaults where the file has no option table."""
     if not spec.table:
         return {}
@@ -136,10 +136,10 @@ def _options(file: File, operator: Any, spec: Spec) -> dict[str, Any]:
     if union is None or operator.BuiltinOptionsType() != kind:
         if spec.needs_table or operator.BuiltinOptionsType() not in (0, kind):
             raise file.error(f"its options are not {spec.table}")
-        return {ours: DEFAULTS[ours] for ours, _ in spec.fields}
+        return {ours: DEFAULTS[ours] for ours in spec.fields}
     options.Init(union.Bytes, union.Pos)
     file.table(options)
-    return {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields}
+    return {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields.items()}
 
 
 def _option(file: File, name: str, value: Any) -> Any:

@@ -81,7 +81,7 @@ def squeezed_axes(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int
 
 def _complete(op: Operator, source: str) -> Operator:
     where = f"{source}: operator {op.index} {op.type}"
-    names = [ours for ours, _ in OPERATORS[op.type].fields]
+    names = list(OPERATORS[op.type].fields)
     other = [name for name in op.options if name not in names]
     if other:
         raise ModelError(f"{where}: has no option {', '.join(other)}")
@@ -132,26 +132,13 @@ def _quantization(tensor: Tensor, found: Quantization, where: str) -> None:
 
 Rule = Callable[[Operator, list[Tensor]], int]
 
-_INT8 = {
-    **dict.fromkeys(
-        (
-            "ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "CONCATENATION", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "PAD",
-            "PADV2", "SOFTMAX", "RELU6", "LOGISTIC", "TANH", "DEQUANTIZE", "STRIDED_SLICE", "SLICE", "SPLIT",
-            "TRANSPOSE", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR",
-        ),
-        2,
-    ),
-    "CONV_2D": 3,
-    "DEPTHWISE_CONV_2D": 3,
-    "FULLY_CONNECTED": 4,
-}  # fmt: skip
-
 
 def operator_version(graph: Graph, operator: Operator) -> int:
     """The version of ``operator``; 1 where no rule asks for more."""
     inputs = [graph.tensors[i] for i in operator.inputs if i >= 0]
-    data = inputs[1] if operator.type == "SPLIT" and len(inputs) > 1 else inputs[0] if inputs else None
-    basic = _INT8.get(operator.type, 1) if data is not None and data.dtype == "int8" else 1
+    data = inputs[min(operator.traits.data_input, len(inputs) - 1)] if inputs else None
+    spec = OPERATORS.get(operator.type)
+    basic = spec.int8_version if spec and data is not None and data.dtype == "int8" else 1
     rule = _RULES.get(operator.type)
     return max(basic, rule(operator, [*inputs, graph.tensors[operator.outputs[0]]])) if rule and inputs else basic
 

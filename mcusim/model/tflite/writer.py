@@ -181,7 +181,8 @@ class Writer:
             values = [(field, self._numbers(self._shape_option(op)))]
         else:
             table = spec.table if spec else ""
-            values = [(field, _number(op.options.get(ours, 0))) for ours, field in (spec.fields if spec else ())]
+            fields = spec.fields if spec else {}
+            values = [(field, _number(op.options.get(ours, 0))) for ours, field in fields.items()]
         if not table:
             return "", 0
         getattr(tflite, f"{table}Start")(self.builder)

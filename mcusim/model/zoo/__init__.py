@@ -23,8 +23,8 @@ def build(name: ZooName) -> Graph:
 
     graph = ZooQuantizer(build_layers(replace(name, pads=False))).run()
     if name.pads:
-        from mcusim.model.explicit_pads import with_pads
         from mcusim.model.zoo.builder import definition_sha256
+        from mcusim.model.zoo.explicit_pads import with_pads
 
         graph = replace(with_pads(graph), name=str(name), sha256=definition_sha256(name, name.architecture))
     return replace(graph, file_bytes=estimate_file_bytes(graph))

@@ -18,7 +18,7 @@ PADS = "-pad"
 class ZooName:
     """A name taken apart; ``width`` is 1 and ``resolution`` None for networks without such parameters.
 
-    ``pads``: the form with an explicit PAD before each padded strided window (:mod:`mcusim.model.explicit_pads`).
+    ``pads``: the form with an explicit PAD before each padded strided window (:mod:`mcusim.model.zoo.explicit_pads`).
     """
 
     family: str

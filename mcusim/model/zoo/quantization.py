@@ -27,7 +27,6 @@ from mcusim.model.zoo.float_reference import Array, unweighted, weighted
 QUANTILE, HEADROOM, BIAS = 0.995, 1.25, 0.1
 INPUT_SCALE = 2.0**-7
 CLIPS = {"NONE": (-np.inf, np.inf), "RELU": (0.0, np.inf), "RELU6": (0.0, 6.0)}
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 SAME_SCALE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "RESHAPE")
 
 
@@ -64,7 +63,7 @@ class ZooQuantizer:
         self.values[start] = rng.uniform(-1, 1, self.graph.tensors[start].shape[1:]).astype(np.float32)
         self.ranges[start] = ValueRange(INPUT_SCALE * 127, signed=True)
         for op in self.graph.operators:
-            self._weighted(op) if op.type in WEIGHTED else self._unweighted(op)
+            self._weighted(op) if op.traits.parametric else self._unweighted(op)
         self._join()
         return self._quantized()
 
@@ -120,7 +119,7 @@ class ZooQuantizer:
         for index, found in self.ranges.items():
             tensors[index] = replace(tensors[index], quantization=found.quantization())
         for op in self.graph.operators:
-            if op.type in WEIGHTED:
+            if op.traits.parametric:
                 self._quantize_weights(op, tensors)
         return replace(self.graph, tensors=tuple(tensors))
 
@@ -139,4 +138,4 @@ class ZooQuantizer:
 
 def filter_axis(op: Operator) -> int:
     """The axis of a filter that counts output channels."""
-    return 3 if op.type == "DEPTHWISE_CONV_2D" else 0
+    return 3 if op.traits.depthwise else 0

@@ -41,7 +41,7 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     Not modelled: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
     convolutions have scratch buffers).
     """
-    if op.type != "MEAN":
+    if not op.traits.reduces:
         return ()
     source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") else ()

@@ -11,20 +11,10 @@ from typing import Literal, get_args
 from mcusim.errors import UsageError
 from mcusim.model.graph import Graph, Operator
 
-__all__ = ["ELEMENTWISE", "VIEWS", "WEIGHTS", "Accounting", "Sharing", "Weights", "sharing", "weights_bytes"]
+__all__ = ["WEIGHTS", "Accounting", "Sharing", "Weights", "sharing", "weights_bytes"]
 
 Weights = Literal["flash", "streamed", "resident"]
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
-
-# each element of the output comes from the elements at the same place of the inputs
-ELEMENTWISE = frozenset((
-    "ABS", "ADD", "CAST", "CEIL", "COS", "DEQUANTIZE", "DIV", "ELU", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
-    "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "PRELU", "QUANTIZE",
-    "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
-    "SUB", "TANH",
-))  # fmt: skip
-# the output is the input's bytes under another shape
-VIEWS = frozenset(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ def sharing(graph: Graph, in_place: bool) -> Sharing:
     if not in_place:
         return Sharing(tuple(root), (none,) * len(graph.operators))
     for op in graph.operators:
-        if op.type in VIEWS and op.inputs and op.inputs[0] >= 0 and _is_view(graph, op):
+        if op.traits.view and op.inputs and op.inputs[0] >= 0 and _is_view(graph, op):
             root[op.outputs[0]] = root[op.inputs[0]]
     kept = {root[t] for t in graph.outputs}
     return Sharing(tuple(root), tuple(_hosts(graph, op, root, kept) for op in graph.operators))
@@ -86,7 +76,7 @@ def _is_view(graph: Graph, op: Operator) -> bool:
 
 
 def _hosts(graph: Graph, op: Operator, root: list[int], kept: set[int]) -> tuple[int, ...]:
-    if op.type not in ELEMENTWISE or len(op.outputs) != 1:
+    if not op.traits.elementwise or len(op.outputs) != 1:
         return ()
     target = graph.tensors[op.outputs[0]]
     read = [graph.tensors[t] for t in op.inputs if t >= 0]

@@ -14,13 +14,11 @@ from mcusim.errors import DoesNotFit
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.operand_roles import data_inputs, tensor_roles
-from mcusim.plan.overlay.tiling import PARTITIONED, partition, smallest_factor, tallest
-from mcusim.plan.placement import QUANTIZED, Sizes
+from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
+from mcusim.plan.placement import Sizes
 from mcusim.plan.pools import Pool
 
 __all__ = ["Copies", "OverlaySizes", "TiledOperator", "choose", "copies", "jobs", "transfers"]
-
-TWO_INPUTS = ("ADD", "MUL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +71,14 @@ class OverlaySizes:
 def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> Copies:
     """What ``overlay`` lets the policy copy of ``op``.
 
-    Only the operator types that the firmware partitions, of batch 1, whose rows are contiguous. A second input of
+    Only operators that can be partitioned, of batch 1, whose rows are contiguous. A second input of
     another size (broadcast) is read in place; if the first is the smaller one nothing is copied.
     """
-    if op.type not in PARTITIONED or g.batch != 1 or not _by_rows(graph, op, g):
+    if not op.traits.partitionable or g.batch != 1 or not _by_rows(graph, op, g):
         return Copies()
     constants = {role: graph.tensors[t].bytes for role, t in tensor_roles(graph, op)}
     second = 0
-    if op.type in TWO_INPUTS:
+    if op.traits.broadcast:
         first_bytes, *others = [graph.tensors[t].bytes for t in data_inputs(graph, op)]
         second = first_bytes // g.in_h if others == [first_bytes] else 0
     row = graph.tensors[data_inputs(graph, op)[0]].bytes // g.in_h
@@ -89,7 +87,7 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
         second_row=second if "input" in overlay else 0,
         filter=constants.get("filter", 0) if "filter" in overlay else 0,
         bias=constants.get("bias", 0) if "bias" in overlay else 0,
-        quant=g.out_c * 4 if "quant" in overlay and op.type in QUANTIZED else 0,
+        quant=g.out_c * 4 if "quant" in overlay and op.traits.per_channel else 0,
     )
 
 
@@ -140,7 +138,7 @@ def transfers(jobs: Sequence[TiledOperator], most: int) -> int:
 def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
     """Are ``input0`` and the output whole rows of the geometry?"""
     inputs = data_inputs(graph, op)
-    if not inputs or len(op.outputs) != 1 or (op.type in TWO_INPUTS and len(inputs) != 2):
+    if not inputs or len(op.outputs) != 1 or (op.traits.broadcast and len(inputs) != 2):
         return False
     source, target = graph.tensors[inputs[0]], graph.tensors[op.outputs[0]]
     return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["PARTITIONED", "partition", "row_bytes", "smallest_factor", "tallest"]
-
-PARTITIONED = ("CONV_2D", "DEPTHWISE_CONV_2D", "PAD", "ADD", "AVERAGE_POOL_2D", "MUL", "HARD_SWISH")
+__all__ = ["partition", "row_bytes", "smallest_factor", "tallest"]
 
 
 def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
@@ -42,7 +40,7 @@ def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
 
 def _tile(g: Geometry, out_row: int, out_end: int, start: int, end: int) -> Tile:
     """The tile, widened where its windows need more input rows than the rule gave it."""
-    if g.type != "PAD":
+    if not g.traits.pads:
         start = min(start, max(out_row * g.stride_h - g.pad_top, 0))
         end = max(end, min((out_end - 1) * g.stride_h - g.pad_top + _window(g), g.in_h))
     return Tile(out_row, out_end - out_row, start, end - start)
@@ -75,7 +73,7 @@ def _window(g: Geometry) -> int:
 
 def _deal(g: Geometry, factor: int) -> list[int]:
     """Each part's own input rows."""
-    extra = 0 if g.type == "PAD" else g.pad_top % g.stride_h
+    extra = 0 if g.traits.pads else g.pad_top % g.stride_h
     shares, left = divmod(g.in_h - extra, g.stride_h)
     parts = max(1, min(factor, shares))
     base, more = divmod(shares, parts)
@@ -89,6 +87,6 @@ def _rows(g: Geometry, start: int, own: int, done: int, reach: int) -> int:
     """Output rows of the part whose own input rows are ``start .. start+own``; ``reach`` is where its last receptive
     field would end."""
     left = g.out_h - done
-    if g.type != "PAD" and reach > g.in_h and left <= own // g.stride_h + 1:
+    if not g.traits.pads and reach > g.in_h and left <= own // g.stride_h + 1:
         return left
     return min(left, -(-(start + own + g.pad_top) // g.stride_h) - done)

@@ -16,7 +16,7 @@ from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.strided_copy import move
-from mcusim.kernels.calls.structs import LAYOUT_OF, LAYOUTS, size_of
+from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
 from mcusim.model import Graph, Operator, Quantization, Tensor, Tile
 from tests.support.kernels.kernel_cases import one_operator
 
@@ -25,10 +25,10 @@ def members(graph: Graph, places: P.Places | None = None, tile: Tile | None = No
     """The structure of the graph's one operator, unpacked."""
     op = graph.operators[0]
     places = places or P.Places(0x1000, [0x100 * (i + 1) for i in range(9)], [0x2000, 0x3000, 0x4000, 0x5000])
-    layout = LAYOUTS[LAYOUT_OF[op.type]]
+    layout = LAYOUTS[layout_of(op.type)]
     data = P.call_bytes(graph, op, places, tile)
-    assert len(data) == P.call_size(graph, op, LAYOUT_OF[op.type])
-    words = list(struct.unpack(f"<{size_of(LAYOUT_OF[op.type]) // 4}i", data[: size_of(LAYOUT_OF[op.type])]))
+    assert len(data) == P.call_size(graph, op, layout_of(op.type))
+    words = list(struct.unpack(f"<{size_of(layout_of(op.type)) // 4}i", data[: size_of(layout_of(op.type))]))
     found: dict[str, Any] = {}
     for name, count in layout.items():
         found[name] = words[0] if count == 1 else words[:count]

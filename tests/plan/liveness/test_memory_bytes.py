@@ -12,13 +12,14 @@ import pytest
 
 from mcusim.model import Graph, Operator, Tensor
 from mcusim.plan.allocators import ALLOCATORS, Placed, allocate
-from mcusim.plan.liveness.accounting import ELEMENTWISE, VIEWS, WEIGHTS, Accounting
+from mcusim.plan.liveness.accounting import WEIGHTS, Accounting
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.ordering import optimal_order
 
 SHAPES = [(1, 4), (4,), (2, 2), (1, 2, 2), (1,), (1, 1), (2, 1), (1, 2), (2, 3), (6,), (3, 2), (8,), (17,), (33,)]
 TYPES = ["int8", "int8", "uint8", "int16", "int32", "float32"]
 BINARY = ("ADD", "MUL", "PRELU", "SUB")
+VIEWS = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 
 
 class Sketch:
@@ -65,7 +66,7 @@ class Sketch:
         shape, dtype = self.form(source := self.tensor((4,), "int8", True) if odd < 0.1 else self.one(self.ready))
         shapes = [s for s in SHAPES if np.prod(s) == np.prod(shape) or odd > 0.9]
         output = self.tensor(self.one(shapes), self.one(TYPES) if odd > 0.8 else dtype)
-        return self.one(sorted(VIEWS)), [source], [output]
+        return self.one(VIEWS), [source], [output]
 
     def split(self) -> tuple[str, list[int], list[int]]:
         outputs = [self.tensor(self.one(SHAPES), "int8") for _ in range(self.random.randint(2, 4))]
@@ -85,7 +86,7 @@ def value(size: int, *parts: bytes) -> bytes:
 
 
 def runs_by_element(graph: Graph, op: Operator) -> bool:
-    return op.type in ELEMENTWISE and len(op.outputs) == 1
+    return op.traits.elementwise and len(op.outputs) == 1
 
 
 def is_view(graph: Graph, op: Operator) -> bool:

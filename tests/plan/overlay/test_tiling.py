@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcusim.model import Geometry, Tile, geometry, load_model
-from mcusim.plan.overlay.tiling import PARTITIONED, partition, smallest_factor, tallest
+from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
 
 
 def layer(
@@ -32,7 +32,7 @@ def test_tiles_of_the_published_firmware(buffer: int, factors: dict[int, int], t
     sizes, parts = [], Counter[int]()
     for op in graph.operators:
         g = geometry(graph, op)
-        if op.type in PARTITIONED:
+        if op.traits.partitionable:
             row = g.in_bytes // g.in_h
             found = partition(g, smallest_factor(g, row, buffer) or 0)
             parts[len(found)] += 1

@@ -57,7 +57,7 @@ def play(
     p[S.SIZE], p[S.SIZE2], p[S.OUT_SIZE] = (operands.get(r, (0, 0))[1] for r in ("input0", "input1", "output"))
     _gaps(p, g, kind, costs)
     _require(g, kind, operands)
-    if kind not in _STREAM or g.type == "MEAN":
+    if kind not in _STREAM or g.traits.reduces:
         S.sequential(state, p)
         return
     images = g.batch
@@ -74,7 +74,7 @@ def _require(g: Geometry, kind: str, operands: Mapping[str, tuple[int, int]]) ->
     needs = {"input0": 1, "output": 1}
     if kind in _WEIGHTED:
         needs["filter"] = 1
-    if kind in _SCRATCH or g.type == "AVERAGE_POOL_2D":
+    if kind in _SCRATCH or g.traits.sums:
         needs["scratch"] = scratch_bytes(g)
     for role, need in needs.items():
         have = operands.get(role, (0, 0))[1]
@@ -107,7 +107,7 @@ def _gaps(p: Any, g: Geometry, kind: str, costs: CoreCosts) -> None:
     elif kind == "pad":
         gap |= {S.G_COPY: level["element"] / 2, S.G_ZERO: level["zero"]}
     elif kind == "pool":
-        gap[S.G_BLOCK] = level["tap"] / (3 if g.type == "AVERAGE_POOL_2D" else 1)
+        gap[S.G_BLOCK] = level["tap"] / (3 if g.traits.sums else 1)
     else:
         gap[S.G_BLOCK] = 4 * level["element"] / (3 if kind == "add" else 2)
     for slot, cycles in gap.items():

@@ -67,7 +67,7 @@ def counts(g: Geometry, rows: int) -> dict[str, int]:
     if kind == "fully_connected":
         return {"mac": outputs * g.in_c * window, "output": outputs}
     if kind == "pool":
-        if g.type == "MEAN":
+        if g.traits.reduces:
             return {"tap": g.in_bytes // g.item * rows // g.out_h, "output": outputs}
         return {"tap": g.batch * _taps(g)[rows] * g.in_c, "output": outputs}
     if kind == "pad":

@@ -13,40 +13,20 @@ VARIANTS = (
     "add", "pool", "elementwise", "lookup", "copy", "pad",
 )  # fmt: skip
 
-_BY_TYPE = {
-    "FULLY_CONNECTED": "fully_connected",
-    "ADD": "add",
-    "SUB": "elementwise",
-    "MUL": "elementwise",
-    "AVERAGE_POOL_2D": "pool",
-    "MAX_POOL_2D": "pool",
-    "MEAN": "pool",
-    "RELU": "elementwise",
-    "RELU6": "elementwise",
-    "QUANTIZE": "elementwise",
-    "DEQUANTIZE": "elementwise",
-    "HARD_SWISH": "elementwise",
-    "LEAKY_RELU": "elementwise",
-    "SOFTMAX": "lookup",
-    "LOGISTIC": "lookup",
-    "TANH": "lookup",
-    "PAD": "pad",
-    "PADV2": "pad",
-}
-
 
 def variant(g: Geometry) -> str:
     """Name of the kernel variant for an operator; anything without a kernel of its own is a ``copy``."""
-    if g.type == "CONV_2D":
+    kind = g.traits.costed_as
+    if kind == "conv":
         padded = g.pad_top or g.pad_bottom or g.pad_left or g.pad_right
         single = g.kernel_h == g.kernel_w == g.stride_h == g.stride_w == 1
         return "pointwise" if single and not padded and g.in_c % 4 == 0 else "conv"
-    if g.type == "DEPTHWISE_CONV_2D":
+    if kind == "depthwise":
         if g.depth_multiplier != 1 or g.batch != 1 or g.dilation_h * g.dilation_w != 1:
             return "depthwise_basic"
         small = g.kernel_h == g.kernel_w == 3 and g.pad_top <= 1 and g.pad_left <= 1
         return "depthwise_3x3" if small else "depthwise"
-    return _BY_TYPE.get(g.type, "copy")
+    return kind
 
 
 def scratch_bytes(g: Geometry) -> int:
@@ -57,6 +37,6 @@ def scratch_bytes(g: Geometry) -> int:
         return 2 * window * 2
     if kind in ("depthwise", "depthwise_3x3"):
         return window * 2  # the wrapper asks for the generic kernel's buffer, the 3x3 one leaves it unused
-    if kind == "pool" and g.type == "AVERAGE_POOL_2D":
+    if kind == "pool" and g.traits.sums:
         return g.in_c * 4
     return 0

@@ -152,8 +152,8 @@ def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
 
 
 def _pieces(g: Geometry) -> int:
-    """Pieces that CONCATENATION joins: the axes before the one in which input and output differ."""
-    if g.type != "CONCATENATION":
+    """Pieces that are joined: the axes before the one in which input and output differ."""
+    if not g.traits.joins:
         return 1
     if g.in_h != g.out_h:
         return g.batch

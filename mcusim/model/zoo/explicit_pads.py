@@ -12,8 +12,6 @@ from mcusim.model.graph import Graph, Operator, Tensor
 
 __all__ = ["with_pads"]
 
-WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D")
-
 
 def with_pads(graph: Graph) -> Graph:
     """``graph`` with a PAD before each CONV_2D and DEPTHWISE_CONV_2D of stride 2 or more that pads.
@@ -40,7 +38,7 @@ def with_pads(graph: Graph) -> Graph:
 
 def _amounts(graph: Graph, op: Operator) -> tuple[int, int] | None:
     """Rows and columns to add on each side; None where no PAD belongs."""
-    if op.type not in WINDOWS:
+    if not (op.traits.parametric and op.traits.windowed):
         return None
     g = geometry(graph, op)
     if max(g.stride_h, g.stride_w) < 2 or not g.pad_top + g.pad_bottom + g.pad_left + g.pad_right:

@@ -1,0 +1,47 @@
+"""Operator types are spelled where they are defined and where their names are data; elsewhere a trait is asked.
+
+``op.type == "MEAN"`` in a planner is a fact about MEAN that the next operator of its kind will lack.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mcusim
+from mcusim.model.operators import ACTIVATIONS, OPERATORS
+
+PACKAGE = Path(mcusim.__file__).parent
+# the entries; the file format's own rules; networks built by name; the arithmetic of single functions
+ALLOWED = ("model/operators.py", "model/operators/", "model/tflite/", "model/zoo/", "kernels/calls/")
+FILES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def spelled(source: str) -> list[tuple[int, str]]:
+    """Line and name of every text in ``source`` that is the name of an operator."""
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return sorted((node.lineno, node.value) for node in found if node.value in OPERATORS)
+
+
+def advice(name: str) -> str:
+    """The traits of ``name`` that a check for it can ask for instead."""
+    traits = OPERATORS[name].traits
+    given = [part for part in traits.__slots__ if getattr(traits, part) is True]
+    return f"ask op.traits or geometry.traits ({', '.join(given) or 'it has none: add one'}) of mcusim.model.operators"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_other_file_spells_an_operator(path: Path) -> None:
+    if str(path.relative_to(PACKAGE)).startswith(ALLOWED):
+        return
+    wrong = [f"{path}:{line}: '{name}': {advice(name)}" for line, name in spelled(path.read_text(encoding="utf-8"))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_rule_finds_names_and_says_what_to_ask() -> None:
+    source = '"""ADD"""\nkinds = {"PAD": 1, "ADDED": 2}\nfound = op.type in (\n    "MEAN",\n)\n'
+    assert spelled(source) == [(1, "ADD"), (2, "PAD"), (4, "MEAN")]
+    assert "(reduces)" in advice("MEAN") and "(pads, partitionable)" in advice("PAD") and "add one" in advice("SLICE")
+    assert set(ACTIVATIONS) & set(OPERATORS) == {"RELU", "RELU6", "RELU_N1_TO_1", "TANH"}
