@@ -11,7 +11,7 @@ from itertools import accumulate, groupby
 from mcusim.engine.run import OperatorRun, Wait
 from mcusim.machine.description import Machine
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
-from mcusim.plan.pools import pieces
+from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Compute, Operand, Span, Transfer
 
 __all__ = ["Waits", "shared_out", "transferred"]
@@ -73,7 +73,7 @@ class Waits:
     def _pieces(self, span: Span) -> list[Span]:
         key = (span.address, span.bytes)
         if key not in self._known:
-            self._known[key] = pieces(self.machine, span)
+            self._known[key] = split_by_region(self.machine, span)
         return self._known[key]
 
     def _add(self, operator: int, region: str, role: str, ticks: int) -> None:
@@ -96,6 +96,6 @@ def _hot(operand: Operand) -> int:
 def transferred(task: Transfer, machine: Machine) -> dict[str, int]:
     """Bytes by region that a transfer reads and writes."""
     found: dict[str, int] = {}
-    for part in (*pieces(machine, task.source), *pieces(machine, task.destination)):
+    for part in (*split_by_region(machine, task.source), *split_by_region(machine, task.destination)):
         found[part.region] = found.get(part.region, 0) + part.bytes
     return found

@@ -15,13 +15,13 @@ from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 
-__all__ = ["ALIGN", "Placement", "Sizes", "infos", "place", "sizes"]
+__all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos", "place"]
 
 ALIGN = 16  # TFLM's buffer alignment
 
 
 @dataclass(frozen=True)
-class Sizes:
+class MemoryNeeds:
     """Bytes a graph needs under one kernel set, before anything has an address.
 
     ``channels``, by operator: how many multipliers and shifts it has; ``nodes``: what else an interpreter keeps for it.
@@ -49,7 +49,7 @@ class Sizes:
         )
 
 
-def sizes(graph: Graph, kernels: Costs) -> Sizes:
+def memory_needs(graph: Graph, kernels: Costs) -> MemoryNeeds:
     """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
 
     Runtime is what an interpreter keeps: ``node_bytes`` of each operator, ``per_channel_bytes`` for each output channel
@@ -64,7 +64,7 @@ def sizes(graph: Graph, kernels: Costs) -> Sizes:
     alone = plan_arena(tensors, ALIGN)
     channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
     nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
-    return Sizes(
+    return MemoryNeeds(
         geometries,
         scratch,
         lives,
@@ -90,7 +90,9 @@ class Placement:
     buffers: list[Buffer]
 
 
-def place(graph: Graph, need: Sizes, layout: Layout, arena: Pool, weights: Pool, scratch: bool = True) -> Placement:
+def place(
+    graph: Graph, need: MemoryNeeds, layout: Layout, arena: Pool, weights: Pool, scratch: bool = True
+) -> Placement:
     """Put the arena, from its base up (planned buffers, then the interpreter's data), and the weights.
 
     ``scratch`` False leaves the scratch buffers to the caller. Raises DoesNotFit.
@@ -104,12 +106,12 @@ def place(graph: Graph, need: Sizes, layout: Layout, arena: Pool, weights: Pool,
     return placed
 
 
-def infos(graph: Graph, geometries: Sequence[Geometry]) -> tuple[OperatorInfo, ...]:
+def operator_infos(graph: Graph, geometries: Sequence[Geometry]) -> tuple[OperatorInfo, ...]:
     """What a program's header says of each operator."""
     return tuple(OperatorInfo(op.index, op.type, g.macs) for op, g in zip(graph.operators, geometries, strict=True))
 
 
-def _place_arena(graph: Graph, need: Sizes, plan: Arena, base: int, placed: Placement) -> None:
+def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed: Placement) -> None:
     for life, offset in zip(need.lives, plan.offsets, strict=False):
         span = span_at(placed.machine, base + offset, life.bytes)
         placed.tensors[life.tensor] = span
@@ -122,7 +124,7 @@ def _place_arena(graph: Graph, need: Sizes, plan: Arena, base: int, placed: Plac
         placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
 
 
-def _place_runtime(graph: Graph, need: Sizes, base: int, placed: Placement) -> None:
+def _place_runtime(graph: Graph, need: MemoryNeeds, base: int, placed: Placement) -> None:
     """Multipliers and shifts of each operator that has them, then the nodes."""
     last, address = len(graph.operators) - 1, base
 

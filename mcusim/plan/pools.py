@@ -14,7 +14,7 @@ from mcusim.machine.description import Machine, Region
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.program.program import Span
 
-__all__ = ["Layout", "Pool", "largest_region", "pieces", "region_pool", "span_at", "sram_pool"]
+__all__ = ["Layout", "Pool", "largest_region", "region_pool", "span_at", "split_by_region", "sram_pool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def span_at(machine: Machine, address: int, size: int) -> Span:
     raise ValueError(f"no region of {machine.name} at {address:#010x}")
 
 
-def pieces(machine: Machine, span: Span) -> list[Span]:
+def split_by_region(machine: Machine, span: Span) -> list[Span]:
     """``span`` in parts that each lie in one region; what is beyond the last region goes by its name."""
     named = machine.memory.get(span.region)
     if named is not None and named.base <= span.address < span.end <= named.end:

@@ -19,19 +19,19 @@ from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
-from mcusim.plan.placement import ALIGN, Sizes, sizes
+from mcusim.plan.placement import ALIGN, MemoryNeeds, memory_needs
 
 __all__ = ["exported_arena_bytes"]
 
 
-def exported_arena_bytes(graph: Graph, kernels: Costs, need: Sizes | None = None) -> int:
+def exported_arena_bytes(graph: Graph, kernels: Costs, need: MemoryNeeds | None = None) -> int:
     """Bytes of the TFLM-style arena (activations and scratch planned together, plus the interpreter's data) of
     ``graph`` with a PAD inserted before each CONV_2D or DEPTHWISE_CONV_2D of stride 2 or more that pads.
 
-    ``need`` is what :func:`~mcusim.plan.placement.sizes` says of the graph, if that is known already. Equals
+    ``need`` is what :func:`~mcusim.plan.placement.memory_needs` says of the graph, if that is known already. Equals
     ``MemoryParts.arena`` for a graph without such operators. Not modelled: the PADs' own parameters.
     """
-    need = need or sizes(graph, kernels)
+    need = need or memory_needs(graph, kernels)
     pads = [_padded_bytes(g) for g in need.geometries]
     step, steps = 0, []
     for size in pads:  # a PAD runs one step before its operator

@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import pieces
+from mcusim.plan.pools import split_by_region
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
@@ -95,7 +95,7 @@ def occupancy(run: Run, machine: Machine) -> dict[str, list[tuple[int, int]]]:
         times = when.of(buffer.first, buffer.last)
         if times is None:
             continue
-        for part in pieces(machine, buffer.span):
+        for part in split_by_region(machine, buffer.span):
             alive.setdefault(part.region, []).append((part.address, part.end, *times))
     return {name: _steps(found) for name, found in sorted(alive.items())}
 

@@ -14,7 +14,7 @@ from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.plan import plan
 from mcusim.plan.overlay.hazards import CORE, TaskSchedule
-from mcusim.program import writer as jsonl
+from mcusim.program import writer
 from mcusim.program.program import TASKS, Maintain, Span, Transfer
 
 
@@ -55,9 +55,9 @@ def test_a_program_larger_than_a_file_may_be_leaves_no_file(
     out = tmp_path / "x.jsonl"
     assert main(["plan", "ds-cnn", "-o", str(out)]) == 0
     size = out.stat().st_size
-    monkeypatch.setattr(jsonl, "FILE_BYTES", size)
+    monkeypatch.setattr(writer, "FILE_BYTES", size)
     assert main(["plan", "ds-cnn", "-o", str(out), "--force"]) == 0
-    monkeypatch.setattr(jsonl, "FILE_BYTES", size - 1)
+    monkeypatch.setattr(writer, "FILE_BYTES", size - 1)
     out.unlink()
     capsys.readouterr()
     assert main(["plan", "ds-cnn", "-o", str(out)]) == 2

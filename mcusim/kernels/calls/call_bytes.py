@@ -12,7 +12,7 @@ import numpy as np
 
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.prepare import BUILDERS, Job, Places, data_inputs, tables
+from mcusim.kernels.calls.prepare import BUILDERS, CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.structs import layout_of, size_of
 from mcusim.model.geometry import Tile, geometry, whole
 from mcusim.model.graph import Graph, Operator
@@ -77,7 +77,7 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
         raise ProgramError(f"operator {op.index} {op.type}: its kernel computes the whole operator, not {rows}")
     if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
-    return BUILDERS[layout_of(op.type)](Job(graph, op, g, rows, places, part))
+    return BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
 
 
 def words(values: Sequence[int]) -> bytes:

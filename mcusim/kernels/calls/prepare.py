@@ -19,7 +19,7 @@ from mcusim.kernels.calls.structs import LAYOUTS, pack, size_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 
-__all__ = ["BUILDERS", "Job", "Places", "data_inputs", "tables"]
+__all__ = ["BUILDERS", "CallJob", "Places", "data_inputs", "tables"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Job:
+class CallJob:
     """One call to be written down: call ``part`` of an operator, for the rows of a tile."""
 
     graph: Graph
@@ -64,7 +64,7 @@ def data_inputs(op: Operator) -> tuple[int, ...]:
     return tuple(op.inputs) if op.traits.constants_are_data else (op.inputs[op.traits.data_input],)
 
 
-def _window(job: Job) -> dict[str, int]:
+def _window(job: CallJob) -> dict[str, int]:
     """Window members that convolutions and pools share; a tile's padding is counted from its own first row."""
     g, tile = job.geometry, job.tile
     top = g.pad_top - tile.out_row * g.stride_h + tile.in_row
@@ -75,16 +75,16 @@ def _window(job: Job) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _range(job: Job) -> dict[str, int]:
+def _range(job: CallJob) -> dict[str, int]:
     least, most = Q.activation_range(job.op.options.get("activation", "NONE"), job.output)
     return {"least": least, "most": most}
 
 
-def _ends(job: Job) -> dict[str, int]:
+def _ends(job: CallJob) -> dict[str, int]:
     return {"input": job.places.inputs[0], "output": job.places.outputs[job.part]}
 
 
-def _convolution(job: Job) -> bytes:
+def _convolution(job: CallJob) -> bytes:
     g, at = job.geometry, job.places
     values = _window(job) | _range(job) | _ends(job)
     values |= {"filter": at.filter, "bias": at.bias, "multiplier": at.multiplier, "shift": at.shift}
@@ -96,11 +96,11 @@ def _convolution(job: Job) -> bytes:
     return pack("conv_call", values | {"filter_offset": 0 if symmetric else -Q.zero_point(filters)})
 
 
-def _pool(job: Job) -> bytes:
+def _pool(job: CallJob) -> bytes:
     return pack("pool_call", _window(job) | _range(job) | _ends(job) | {"channels": job.geometry.in_c})
 
 
-def _four(job: Job, tensor: Tensor, rows: int) -> list[int]:
+def _four(job: CallJob, tensor: Tensor, rows: int) -> list[int]:
     shape = tensor.shape
     if len(shape) > 4:
         raise UnsupportedError(f"operator {job.op.index} {job.op.type}: {len(shape)} axes; its kernel has 4")
@@ -110,7 +110,7 @@ def _four(job: Job, tensor: Tensor, rows: int) -> list[int]:
     return four
 
 
-def _binary(job: Job) -> bytes:
+def _binary(job: CallJob) -> bytes:
     first, second = job.inputs
     values: dict[str, Any] = {"input1": job.places.inputs[0], "input2": job.places.inputs[1]}
     values |= {"output": job.places.outputs[0], "shape": _four(job, job.output, job.tile.out_rows)}
@@ -123,7 +123,7 @@ def _binary(job: Job) -> bytes:
     return pack("binary_call", values)
 
 
-def _binary_scales(job: Job, first: Tensor, second: Tensor) -> dict[str, int]:
+def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int]:
     a, b, last = Q.real_scale(first), Q.real_scale(second), Q.real_scale(job.output)
     if job.op.type == "MUL":
         real = float(Q.F32(a) * Q.F32(b) / Q.F32(last))
@@ -134,14 +134,14 @@ def _binary_scales(job: Job, first: Tensor, second: Tensor) -> dict[str, int]:
     return found
 
 
-def _elements(job: Job) -> int:
+def _elements(job: CallJob) -> int:
     shape = job.output.shape
     if len(shape) != 4:
         return job.output.elements
     return shape[0] * job.tile.out_rows * shape[2] * shape[3]
 
 
-def _unary(job: Job) -> bytes:
+def _unary(job: CallJob) -> bytes:
     source, output, kind = job.inputs[0], job.output, job.op.type
     values = _ends(job) | {"elements": _elements(job)}
     values |= {"input_offset": -Q.zero_point(source), "output_offset": Q.zero_point(output)}
@@ -153,7 +153,7 @@ def _unary(job: Job) -> bytes:
     return pack("unary_call", values | _unary_scales(job, source, output))
 
 
-def _unary_scales(job: Job, source: Tensor, output: Tensor) -> dict[str, int]:
+def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int]:
     kind = job.op.type
     if "float32" in (source.dtype, output.dtype):
         scale = Q.real_scale(source if output.dtype == "float32" else output)
@@ -174,7 +174,7 @@ def _unary_scales(job: Job, source: Tensor, output: Tensor) -> dict[str, int]:
     return values
 
 
-def _softmax(job: Job) -> bytes:
+def _softmax(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
     multiplier, shift, least = Q.softmax_scaling(job.op.options["beta"], Q.real_scale(source))
@@ -188,7 +188,7 @@ def tables(graph: Graph, op: Operator) -> list[bytes | None]:
     return [concatenation_table(graph.tensors[i], output) for i in op.inputs]
 
 
-def _join(job: Job) -> bytes:
+def _join(job: CallJob) -> bytes:
     axis = job.op.options["axis"] % len(job.output.shape)
     pieces = int(np.prod(job.output.shape[:axis], dtype=np.int64))
     count = len(job.inputs)
@@ -204,7 +204,7 @@ def _join(job: Job) -> bytes:
     return pack("join_call", values) + arrays + tail
 
 
-def _move(job: Job) -> bytes:
+def _move(job: CallJob) -> bytes:
     if job.op.traits.pads:
         return _pad(job)
     found = move(job.graph, job.op, job.part)
@@ -212,7 +212,7 @@ def _move(job: Job) -> bytes:
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[job.output.dtype]})
 
 
-def _pad(job: Job) -> bytes:
+def _pad(job: CallJob) -> bytes:
     source, output = job.inputs[0], job.output
     table = job.graph.tensors[job.op.inputs[1]].data
     assert table is not None  # the reader checks it
@@ -234,14 +234,14 @@ def _pad(job: Job) -> bytes:
     return pack("move_call", _ends(job) | values | {"item": ITEM_BYTES[output.dtype]})
 
 
-def _resize(job: Job) -> bytes:
+def _resize(job: CallJob) -> bytes:
     g, options = job.geometry, job.op.options
     values = {"batch": g.batch, "in_h": g.in_h, "in_w": g.in_w, "channels": g.in_c, "out_h": g.out_h, "out_w": g.out_w}
     values |= {name: int(options[name]) for name in ("align_corners", "half_pixel_centers")}
     return pack("resize_call", _ends(job) | values)
 
 
-def _mean(job: Job) -> bytes:
+def _mean(job: CallJob) -> bytes:
     source, output = job.inputs[0], job.output
     axes = job.graph.tensors[job.op.inputs[1]].data
     assert axes is not None  # the reader checks it
@@ -257,7 +257,7 @@ def _mean(job: Job) -> bytes:
     return pack("mean_call", _ends(job) | values)
 
 
-BUILDERS: Mapping[str, Callable[[Job], bytes]] = {
+BUILDERS: Mapping[str, Callable[[CallJob], bytes]] = {
     "conv_call": _convolution, "pool_call": _pool, "binary_call": _binary, "unary_call": _unary,
     "softmax_call": _softmax, "join_call": _join, "move_call": _move, "resize_call": _resize, "mean_call": _mean,
 }  # fmt: skip

@@ -19,10 +19,10 @@ from time import monotonic
 
 from mcusim.plan.allocators.greedy import ArenaBlock, gap
 
-__all__ = ["Fit", "Limit", "fit", "peel", "put_back"]
+__all__ = ["Fit", "Limit", "fit", "place_rest", "set_aside_easy"]
 
 
-def peel(blocks: Sequence[ArenaBlock], height: int) -> tuple[list[int], list[int]]:
+def set_aside_easy(blocks: Sequence[ArenaBlock], height: int) -> tuple[list[int], list[int]]:
     """The blocks that need a search at ``height`` bytes, and the others in the order in which they were taken away.
 
     A block of ``s`` bytes whose ``n`` neighbours (those alive with it) have ``t`` bytes together finds a gap wherever
@@ -51,7 +51,7 @@ def peel(blocks: Sequence[ArenaBlock], height: int) -> tuple[list[int], list[int
     return sorted(left), easy
 
 
-def put_back(blocks: Sequence[ArenaBlock], easy: Sequence[int], offsets: dict[int, int]) -> None:
+def place_rest(blocks: Sequence[ArenaBlock], easy: Sequence[int], offsets: dict[int, int]) -> None:
     """Adds an offset for each of the ``easy`` blocks, last taken first, to those in ``offsets``: the first gap."""
     for i in reversed(easy):
         alive = sorted((at, at + blocks[j].bytes) for j, at in offsets.items() if _together(blocks[i], blocks[j]))
@@ -133,18 +133,18 @@ class _PartialPlacement:
 def fit(blocks: Sequence[ArenaBlock], height: int, limit: Limit) -> Fit:
     """Offsets for all ``blocks`` (by rising ``first``, sizes > 0) below ``height`` bytes, or proof that there are none.
 
-    Blocks that fit wherever the others are (:func:`peel`) come last. The rest is searched depth-first over skyline
-    placements; a state is given up when in some section the blocks left do not fit above its skyline, and is not
-    entered when it is known to fail. Worst case exponential in the number of blocks.
+    Blocks that fit wherever the others are (:func:`set_aside_easy`) come last. The rest is searched depth-first over
+    skyline placements; a state is given up when in some section the blocks left do not fit above its skyline, and is
+    not entered when it is known to fail. Worst case exponential in the number of blocks.
     Not modelled: alignment (sizes must be aligned, then offsets are).
     """
-    hard, easy = peel(blocks, height)
+    hard, easy = set_aside_easy(blocks, height)
     search = _HeightSearch(_Sections.of([blocks[i] for i in hard]), height)
     answer = _run(search, limit)
     if not answer:
         return Fit(answer)
     offsets = dict(zip(hard, search.offsets, strict=True))
-    put_back(blocks, easy, offsets)
+    place_rest(blocks, easy, offsets)
     return Fit(True, tuple(offsets[i] for i in range(len(blocks))))
 
 

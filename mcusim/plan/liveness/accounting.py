@@ -35,31 +35,32 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """``root[t]``: the tensor whose bytes tensor ``t`` is a view of, itself for most.
+    """``storage_of[t]``: the tensor whose bytes tensor ``t`` is a view of, itself for most.
 
-    ``hosts[i]``: the roots whose bytes the output of operator ``i`` may take, each if it dies there.
+    ``in_place_candidates[i]``: the tensors whose bytes the output of operator ``i`` may take, each if it dies there.
     """
 
-    root: tuple[int, ...]
-    hosts: tuple[tuple[int, ...], ...]
+    storage_of: tuple[int, ...]
+    in_place_candidates: tuple[tuple[int, ...], ...]
 
 
 def sharing(graph: Graph, in_place: bool) -> Sharing:
     """Which tensors of ``graph`` can share bytes; none unless ``in_place``.
 
-    A view has its input's type and bytes; neither is a constant. A host is an input of an element-wise operator with
-    the output's shape and size of an element, no graph output (nor a view of one), and no other input reads its bytes
-    in another shape. Not modelled: outputs that are smaller than the bytes they could take.
+    A view has its input's type and bytes; neither is a constant. A candidate is an input of an element-wise operator
+    with the output's shape and size of an element, no graph output (nor a view of one), and no other input reads its
+    bytes in another shape. Not modelled: outputs that are smaller than the bytes they could take.
     """
-    root = list(range(len(graph.tensors)))
+    storage_of = list(range(len(graph.tensors)))
     none: tuple[int, ...] = ()
     if not in_place:
-        return Sharing(tuple(root), (none,) * len(graph.operators))
+        return Sharing(tuple(storage_of), (none,) * len(graph.operators))
     for op in graph.operators:
         if op.traits.view and op.inputs and op.inputs[0] >= 0 and _is_view(graph, op):
-            root[op.outputs[0]] = root[op.inputs[0]]
-    kept = {root[t] for t in graph.outputs}
-    return Sharing(tuple(root), tuple(_hosts(graph, op, root, kept) for op in graph.operators))
+            storage_of[op.outputs[0]] = storage_of[op.inputs[0]]
+    kept = {storage_of[t] for t in graph.outputs}
+    found = tuple(_in_place_candidates(graph, op, storage_of, kept) for op in graph.operators)
+    return Sharing(tuple(storage_of), found)
 
 
 def weights_bytes(graph: Graph, op: Operator | None = None) -> int:
@@ -75,15 +76,15 @@ def _is_view(graph: Graph, op: Operator) -> bool:
     return len(op.outputs) == 1 and not source.constant and same
 
 
-def _hosts(graph: Graph, op: Operator, root: list[int], kept: set[int]) -> tuple[int, ...]:
+def _in_place_candidates(graph: Graph, op: Operator, storage_of: list[int], kept: set[int]) -> tuple[int, ...]:
     if not op.traits.elementwise or len(op.outputs) != 1:
         return ()
     target = graph.tensors[op.outputs[0]]
     read = [graph.tensors[t] for t in op.inputs if t >= 0]
     found: dict[int, None] = {}
     for tensor in read:
-        own = root[tensor.index]
+        own = storage_of[tensor.index]
         fits = tensor.shape == target.shape and tensor.bytes == target.bytes and not tensor.constant
-        if fits and own not in kept and all(t.shape == target.shape for t in read if root[t.index] == own):
+        if fits and own not in kept and all(t.shape == target.shape for t in read if storage_of[t.index] == own):
             found[own] = None
     return tuple(found)

@@ -45,15 +45,15 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
     """
     steps = _checked(graph, order)
     shares = sharing(graph, in_place)
-    first, last = _spans(graph, steps, shares.root)
+    first, last = _spans(graph, steps, shares.storage_of)
     group = {t: t for t in first}
     members: dict[int, list[int]] = {t: [] for t in first}
-    kept = {shares.root[t] for t in graph.outputs}
+    kept = {shares.storage_of[t] for t in graph.outputs}
     for step, index in enumerate(steps):
         for out in graph.operators[index].outputs:
-            if shares.root[out] != out:
-                members[group[shares.root[out]]].append(out)
-        dying = [t for t in shares.hosts[index] if last[t] == step and t not in kept]
+            if shares.storage_of[out] != out:
+                members[group[shares.storage_of[out]]].append(out)
+        dying = [t for t in shares.in_place_candidates[index] if last[t] == step and t not in kept]
         if dying:
             out, into = graph.operators[index].outputs[0], group[dying[0]]
             group[out] = into
@@ -63,7 +63,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
     return tuple(Lifetime(t, graph.tensors[t].bytes, first[t], last[t], tuple(members[t])) for t in alone)
 
 
-def _spans(graph: Graph, steps: Sequence[int], root: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+def _spans(graph: Graph, steps: Sequence[int], storage_of: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
     """First and last step of each activation that is no view."""
     made = {t for t in graph.inputs if not graph.tensors[t].constant}
     first = dict.fromkeys(made, 0)
@@ -74,14 +74,14 @@ def _spans(graph: Graph, steps: Sequence[int], root: Sequence[int]) -> tuple[dic
             if t >= 0 and not graph.tensors[t].constant:
                 if t not in made:
                     raise UsageError(f"operator {index} ({operator.type}) reads tensor {t} before it is produced")
-                last[root[t]] = step
+                last[storage_of[t]] = step
         for t in operator.outputs:
             made.add(t)
-            first.setdefault(root[t], step)
-            last[root[t]] = max(last.get(root[t], step), step)
+            first.setdefault(storage_of[t], step)
+            last[storage_of[t]] = max(last.get(storage_of[t], step), step)
     for t in graph.outputs:
         if t in made:
-            last[root[t]] = max(len(steps) - 1, 0)
+            last[storage_of[t]] = max(len(steps) - 1, 0)
     return first, last
 
 

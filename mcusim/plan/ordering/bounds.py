@@ -21,7 +21,8 @@ def needs(p: Precedence, deadline: float = math.inf) -> list[int]:
     """
     found = []
     for i in range(p.count):
-        in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.hosts[i])  # some order lets it die here
+        # some order lets it die here
+        in_place = any(p.readers[t] & p.descendants[i] == 0 for t in p.in_place_candidates[i])
         own = sum(p.size[t] for t in p.reads[i]) + (0 if in_place else p.results[i])
         found.append(p.resident + p.extra[i] + own)
     everything = (1 << p.count) - 1

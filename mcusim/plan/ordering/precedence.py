@@ -28,9 +28,9 @@ def members(bits: int) -> Iterator[int]:
 class Precedence:
     """For operator ``i``: ``before[i]`` and ``after[i]`` the operators that directly come before and after it,
     ``results[i]`` bytes of its outputs, ``reads[i]`` the tensors it may be the last to read, ``waste[i]`` bytes of
-    outputs that nobody reads, ``hosts[i]`` the tensors whose place its output takes when one of them dies at it,
-    ``extra[i]`` bytes that are needed while it runs. For tensor ``t``: ``size[t]``, ``readers[t]``, ``kept[t]`` (a
-    graph output).
+    outputs that nobody reads, ``in_place_candidates[i]`` the tensors whose place its output takes when one of them dies
+    at it, ``extra[i]`` bytes that are needed while it runs. For tensor ``t``: ``size[t]``, ``readers[t]``, ``kept[t]``
+    (a graph output).
 
     ``start`` bytes are alive before the first operator, ``resident`` of them all the time, ``unread`` more of them only
     until it has run.
@@ -41,7 +41,7 @@ class Precedence:
     results: tuple[int, ...]
     reads: tuple[tuple[int, ...], ...]
     waste: tuple[int, ...]
-    hosts: tuple[tuple[int, ...], ...]
+    in_place_candidates: tuple[tuple[int, ...], ...]
     extra: tuple[int, ...]
     size: dict[int, int]
     readers: dict[int, int]
@@ -85,20 +85,20 @@ class Precedence:
 def precedence(graph: Graph, accounting: Accounting) -> Precedence:
     """The precedence of ``graph``, whose operators are in an order in which they can run."""
     shares = sharing(graph, accounting.in_place)
-    root = shares.root
-    made = {root[t]: op.index for op in graph.operators for t in op.outputs if root[t] == t}
+    storage_of = shares.storage_of
+    made = {storage_of[t]: op.index for op in graph.operators for t in op.outputs if storage_of[t] == t}
     live = {t for t in graph.inputs if not graph.tensors[t].constant}
     readers = dict.fromkeys([*live, *made], 0)
     reads = []
     for op in graph.operators:
-        mine = tuple(dict.fromkeys(root[t] for t in op.inputs if t >= 0 and root[t] in readers))
+        mine = tuple(dict.fromkeys(storage_of[t] for t in op.inputs if t >= 0 and storage_of[t] in readers))
         reads.append(mine)
         for t in mine:
             readers[t] |= 1 << op.index
     size = {t: graph.tensors[t].bytes for t in readers}
-    kept = frozenset(root[t] for t in graph.outputs if root[t] in readers)
+    kept = frozenset(storage_of[t] for t in graph.outputs if storage_of[t] in readers)
     before, after = _neighbours(graph)
-    results = [[t for t in dict.fromkeys(op.outputs) if root[t] == t] for op in graph.operators]
+    results = [[t for t in dict.fromkeys(op.outputs) if storage_of[t] == t] for op in graph.operators]
     streamed = accounting.weights == "streamed"
     always = weights_bytes(graph) if accounting.weights == "resident" else 0
     return Precedence(
@@ -107,7 +107,7 @@ def precedence(graph: Graph, accounting: Accounting) -> Precedence:
         tuple(sum(size[t] for t in ts) for ts in results),
         tuple(reads),
         tuple(sum(size[t] for t in ts if not readers[t] and t not in kept) for ts in results),
-        shares.hosts,
+        shares.in_place_candidates,
         tuple(weights_bytes(graph, op) if streamed else 0 for op in graph.operators),
         size,
         readers,

@@ -132,7 +132,7 @@ class Search:
         for t in p.reads[i]:
             if not p.readers[t] & left and t not in p.kept:
                 freed += p.size[t]
-        for t in p.hosts[i]:
+        for t in p.in_place_candidates[i]:
             if not p.readers[t] & left:
                 working -= p.results[i]
                 break

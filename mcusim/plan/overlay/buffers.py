@@ -15,14 +15,14 @@ from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.operand_roles import data_inputs, tensor_roles
 from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
-from mcusim.plan.placement import Sizes
+from mcusim.plan.placement import MemoryNeeds
 from mcusim.plan.pools import Pool
 
-__all__ = ["Copies", "OverlaySizes", "TiledOperator", "choose", "copies", "jobs", "transfers"]
+__all__ = ["CopyPlan", "OverlaySizes", "TiledOperator", "choose_sizes", "copies", "tiled_operators", "transfers"]
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CopyPlan:
     """What of one operator may be overlaid, in bytes; 0 is nothing. ``row`` is one row of ``input0``, ``second_row``
     one row of ``input1``."""
 
@@ -39,7 +39,7 @@ class TiledOperator:
 
     operator: Operator
     geometry: Geometry
-    copies: Copies
+    copies: CopyPlan
     tiles: tuple[Tile, ...]
 
 
@@ -47,7 +47,7 @@ class TiledOperator:
 class OverlaySizes:
     """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned).
 
-    ``of_a_kind`` is how many buffers there are for tiles, and as many for second inputs and filters."""
+    ``buffers_per_kind`` is how many buffers there are for tiles, and as many for second inputs and filters."""
 
     factor: int
     tile: int
@@ -55,12 +55,12 @@ class OverlaySizes:
     bias: int
     quant: int
     scratch: int
-    of_a_kind: int = 2
+    buffers_per_kind: int = 2
 
     def buffers(self) -> dict[str, int]:
         """Size by buffer name, in the order of their addresses; buffers of size 0 are left out."""
         kinds = {"tile": self.tile, "second": self.second}
-        pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.of_a_kind)}
+        pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.buffers_per_kind)}
         arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}
         return {name: size for name, size in (pairs | arrays).items() if size}
 
@@ -68,21 +68,21 @@ class OverlaySizes:
         return sum(padded(size) for size in self.buffers().values())
 
 
-def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> Copies:
+def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> CopyPlan:
     """What ``overlay`` lets the policy copy of ``op``.
 
     Only operators that can be partitioned, of batch 1, whose rows are contiguous. A second input of
     another size (broadcast) is read in place; if the first is the smaller one nothing is copied.
     """
     if not op.traits.partitionable or g.batch != 1 or not _by_rows(graph, op, g):
-        return Copies()
+        return CopyPlan()
     constants = {role: graph.tensors[t].bytes for role, t in tensor_roles(graph, op)}
     second = 0
     if op.traits.broadcast:
         first_bytes, *others = [graph.tensors[t].bytes for t in data_inputs(graph, op)]
         second = first_bytes // g.in_h if others == [first_bytes] else 0
     row = graph.tensors[data_inputs(graph, op)[0]].bytes // g.in_h
-    return Copies(
+    return CopyPlan(
         row=row if "input" in overlay else 0,
         second_row=second if "input" in overlay else 0,
         filter=constants.get("filter", 0) if "filter" in overlay else 0,
@@ -91,8 +91,8 @@ def copies(graph: Graph, op: Operator, g: Geometry, overlay: frozenset[str]) -> 
     )
 
 
-def choose(
-    need: Sizes, found: Sequence[Copies], pool: Pool, padded: Callable[[int], int], of_a_kind: int = 2
+def choose_sizes(
+    need: MemoryNeeds, found: Sequence[CopyPlan], pool: Pool, padded: Callable[[int], int], buffers_per_kind: int = 2
 ) -> OverlaySizes:
     """The smallest global factor, from 2 on, whose buffers fit ``pool``, and their sizes.
 
@@ -108,30 +108,32 @@ def choose(
     totals = []
     for with_filters in (True, False):
         for factor in range(2, max(highest, 2) + 1):
-            sizes = replace(_at(need, pairs, factor, with_filters), of_a_kind=of_a_kind)
+            sizes = replace(_at(need, pairs, factor, with_filters), buffers_per_kind=buffers_per_kind)
             totals.append(sizes.total(padded))
             if totals[-1] <= pool.size:
                 return _with_rest(sizes, found, pool.size - totals[-1], padded)
     raise DoesNotFit(pool.name, min(totals), pool.size, "the smallest set of overlay buffers (at any partition factor)")
 
 
-def jobs(graph: Graph, need: Sizes, found: Sequence[Copies], sizes: OverlaySizes) -> list[TiledOperator]:
+def tiled_operators(
+    graph: Graph, need: MemoryNeeds, found: Sequence[CopyPlan], sizes: OverlaySizes
+) -> list[TiledOperator]:
     """Every operator with its tiles: the smallest factor whose largest tile fits the tile buffer."""
     made = []
     for op, g, c in zip(graph.operators, need.geometries, found, strict=True):
         tiles = _tiles(g, c, sizes.tile) if c.row else (whole(g),)
-        kept = c if c.filter <= sizes.second else Copies(c.row, c.second_row, 0, c.bias, c.quant)
+        kept = c if c.filter <= sizes.second else CopyPlan(c.row, c.second_row, 0, c.bias, c.quant)
         made.append(TiledOperator(op, g, kept, tiles))
     return made
 
 
-def transfers(jobs: Sequence[TiledOperator], most: int) -> int:
-    """DMA transfers that all copies of ``jobs`` take when one moves at most ``most`` bytes."""
+def transfers(operators: Sequence[TiledOperator], most: int) -> int:
+    """DMA transfers that all copies of ``operators`` take when one moves at most ``most`` bytes."""
     sizes: list[int] = []
-    for job in jobs:
-        c = job.copies
+    for tiled in operators:
+        c = tiled.copies
         sizes += [c.filter, c.bias, c.quant, c.quant]
-        sizes += [tile.in_rows * row for tile in job.tiles for row in (c.row, c.second_row)]
+        sizes += [tile.in_rows * row for tile in tiled.tiles for row in (c.row, c.second_row)]
     return sum(-(-size // most) for size in sizes)
 
 
@@ -144,12 +146,12 @@ def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
     return source.elements == g.in_h * g.in_w * g.in_c and target.elements == g.out_h * g.out_w * g.out_c
 
 
-def _tiles(g: Geometry, c: Copies, largest: int) -> tuple[Tile, ...]:
+def _tiles(g: Geometry, c: CopyPlan, largest: int) -> tuple[Tile, ...]:
     factor = smallest_factor(g, c.row, largest)
     return partition(g, factor or g.in_h)
 
 
-def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int, with_filters: bool) -> OverlaySizes:
+def _at(need: MemoryNeeds, pairs: Sequence[tuple[Geometry, CopyPlan]], factor: int, with_filters: bool) -> OverlaySizes:
     """Buffer sizes that global ``factor`` asks for."""
     tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
     inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
@@ -164,8 +166,8 @@ def _at(need: Sizes, pairs: Sequence[tuple[Geometry, Copies]], factor: int, with
     )
 
 
-def _with_rest(s: OverlaySizes, found: Sequence[Copies], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
+def _with_rest(s: OverlaySizes, found: Sequence[CopyPlan], rest: int, padded: Callable[[int], int]) -> OverlaySizes:
     """``s`` with second buffers enlarged to the largest filter that each one's share of the ``rest`` makes room for."""
-    room = (padded(s.second) if s.second else 0) + rest // s.of_a_kind
+    room = (padded(s.second) if s.second else 0) + rest // s.buffers_per_kind
     second = max([s.second, *(c.filter for c in found if padded(c.filter) <= room)])
     return replace(s, second=second)

@@ -28,7 +28,7 @@ TILES: tuple[tuple[Role, Kind, str], ...] = (("input0", "input", "tile"), ("inpu
 
 @dataclass
 class TaskPipeline:
-    """Writes the tasks of ``jobs``; ``buffers`` are the overlay buffers by name (see OverlaySizes.buffers).
+    """Writes the tasks of ``operators``; ``buffers`` are the overlay buffers by name (see OverlaySizes.buffers).
 
     On a machine with a data cache, an input tile that the core wrote (graph inputs count: the application wrote them)
     is cleaned before its transfer and every copied operand invalidated before the core reads it. Constants count as
@@ -39,23 +39,23 @@ class TaskPipeline:
     emitter: Emitter
     placed: Placement
     buffers: Mapping[str, Span]
-    jobs: Sequence[TiledOperator]
-    of_a_kind: int = 2
+    operators: Sequence[TiledOperator]
+    buffers_per_kind: int = 2
     _turn: dict[str, int] = field(default_factory=lambda: {"tile": 0, "second": 0})  # buffer to fill next
     _ready: dict[tuple[int, Role], HeldOperand] = field(default_factory=dict)  # constants copied for an operator
     _producer: dict[int, int] = field(default_factory=dict)  # tensor -> last kernel call that wrote it
 
     def run(self) -> TaskSchedule:
         """All tasks, operator by operator."""
-        if self.of_a_kind == 1:
+        if self.buffers_per_kind == 1:
             return self._in_turn()
         self._fetch_filter(0)
         self._fetch_arrays(0)
-        for index, job in enumerate(self.jobs):
-            uses_second = bool(job.copies.second_row)
+        for index, tiled in enumerate(self.operators):
+            uses_second = bool(tiled.copies.second_row)
             if not uses_second:
                 self._fetch_filter(index + 1)
-            self._operator(job)
+            self._operator(tiled)
             if uses_second:
                 self._fetch_filter(index + 1)
             self._fetch_arrays(index + 1)
@@ -63,30 +63,30 @@ class TaskPipeline:
 
     def _in_turn(self) -> TaskSchedule:
         """All tasks with one buffer of each kind."""
-        for index, job in enumerate(self.jobs):
+        for index, tiled in enumerate(self.operators):
             self._fetch_filter(index)
             self._fetch_arrays(index)
-            for number in range(len(job.tiles)):
-                self._compute(job, number, self._fetch_tile(job, number))
+            for number in range(len(tiled.tiles)):
+                self._compute(tiled, number, self._fetch_tile(tiled, number))
         return self.emitter.schedule
 
-    def _operator(self, job: TiledOperator) -> None:
-        held = self._fetch_tile(job, 0)
-        for number in range(len(job.tiles)):
+    def _operator(self, tiled: TiledOperator) -> None:
+        held = self._fetch_tile(tiled, 0)
+        for number in range(len(tiled.tiles)):
             # the second tile is not needed yet, the operator's constants are: tiles pre-empt them, so let them go first
-            first = self._constants(job) if number == 0 else ()
-            ahead = self._fetch_tile(job, number + 1, first) if number + 1 < len(job.tiles) else {}
-            self._compute(job, number, held)
+            first = self._constants(tiled) if number == 0 else ()
+            ahead = self._fetch_tile(tiled, number + 1, first) if number + 1 < len(tiled.tiles) else {}
+            self._compute(tiled, number, held)
             held = ahead
 
     def _fetch_filter(self, index: int) -> None:
-        if index < len(self.jobs) and self.jobs[index].copies.filter:
+        if index < len(self.operators) and self.operators[index].copies.filter:
             self._constant(index, "filter", "filter", self._next("second"))
 
     def _fetch_arrays(self, index: int) -> None:
-        if index >= len(self.jobs):
+        if index >= len(self.operators):
             return
-        copies = self.jobs[index].copies
+        copies = self.operators[index].copies
         if copies.bias:
             self._constant(index, "bias", "bias", "bias")
         if copies.quant:
@@ -94,20 +94,20 @@ class TaskPipeline:
             self._constant(index, "shift", "shift", "shift")
 
     def _constant(self, index: int, role: Role, kind: Kind, buffer: str) -> None:
-        source = self._places(self.jobs[index])[role]
+        source = self._places(self.operators[index])[role]
         target = HeldOperand(buffer, self._at(self.buffers[buffer], 0, source.bytes), ())
         self._ready[index, role] = self.emitter.request(index, 0, kind, source, target)
 
-    def _constants(self, job: TiledOperator) -> list[int]:
+    def _constants(self, tiled: TiledOperator) -> list[int]:
         """Transfers of what the operator's kernel reads besides its tiles."""
-        return [task for (op, _), held in self._ready.items() if op == job.operator.index for task in held.filled]
+        return [task for (op, _), held in self._ready.items() if op == tiled.operator.index for task in held.filled]
 
-    def _fetch_tile(self, job: TiledOperator, number: int, first: Iterable[int] = ()) -> dict[Role, HeldOperand]:
+    def _fetch_tile(self, tiled: TiledOperator, number: int, first: Iterable[int] = ()) -> dict[Role, HeldOperand]:
         """Copy the input rows of tile ``number``, after the tasks ``first``."""
         held: dict[Role, HeldOperand] = {}
-        rows, tensors = job.tiles[number], dict(tensor_roles(self.graph, job.operator))
+        rows, tensors = tiled.tiles[number], dict(tensor_roles(self.graph, tiled.operator))
         for role, kind, buffer in TILES:
-            row = job.copies.row if kind == "input" else job.copies.second_row
+            row = tiled.copies.row if kind == "input" else tiled.copies.second_row
             if not row:
                 continue
             tensor, name = tensors[role], self._next(buffer)
@@ -115,44 +115,44 @@ class TaskPipeline:
             target = HeldOperand(name, self._at(self.buffers[name], 0, source.bytes), ())
             after = [*first, *([self._producer[tensor]] if tensor in self._producer else [])]
             if not self.graph.tensors[tensor].constant:
-                after += self.emitter.clean(job.operator.index, number, source)
-            held[role] = self.emitter.request(job.operator.index, number, kind, source, target, after)
+                after += self.emitter.clean(tiled.operator.index, number, source)
+            held[role] = self.emitter.request(tiled.operator.index, number, kind, source, target, after)
         return held
 
-    def _compute(self, job: TiledOperator, number: int, tile: Mapping[Role, HeldOperand]) -> None:
-        index = job.operator.index
+    def _compute(self, tiled: TiledOperator, number: int, tile: Mapping[Role, HeldOperand]) -> None:
+        index = tiled.operator.index
         constants = {role: held for (op, role), held in self._ready.items() if op == index}
         for held in [*tile.values(), *(constants.values() if number == 0 else ())]:
             self.emitter.invalidate(index, number, held)
         copied = {**tile, **constants}
-        operands = self._operands(job, number, {role: held.span for role, held in copied.items()})
-        call = Compute(0, index, number, len(job.tiles), job.geometry, job.tiles[number], operands)
+        operands = self._operands(tiled, number, {role: held.span for role, held in copied.items()})
+        call = Compute(0, index, number, len(tiled.tiles), tiled.geometry, tiled.tiles[number], operands)
         task = self.emitter.compute(call, copied.values())
-        for tensor in job.operator.outputs:
+        for tensor in tiled.operator.outputs:
             self._producer[tensor] = task
-        if number + 1 == len(job.tiles):
+        if number + 1 == len(tiled.tiles):
             self._ready = {key: held for key, held in self._ready.items() if key[0] != index}
 
-    def _operands(self, job: TiledOperator, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
+    def _operands(self, tiled: TiledOperator, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
         """Copied operands from their buffers, the rest in place; output rows straight to the arena."""
-        found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(job).items() if r != "inputN"]
-        rest = [t for role, t in tensor_roles(self.graph, job.operator) if role == "inputN"]
+        found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(tiled).items() if r != "inputN"]
+        rest = [t for role, t in tensor_roles(self.graph, tiled.operator) if role == "inputN"]
         found += [Operand("inputN", self.placed.tensors[t], "r") for t in rest]
-        scratch = self.placed.scratch.get(job.operator.index)
+        scratch = self.placed.scratch.get(tiled.operator.index)
         if scratch is not None:
             found.append(Operand("scratch", scratch, "rw"))
-        rows = job.tiles[number]
-        for t in job.operator.outputs:
+        rows = tiled.tiles[number]
+        for t in tiled.operator.outputs:
             whole = self.placed.tensors[t]
-            row = whole.bytes // job.geometry.out_h if len(job.tiles) > 1 else 0
+            row = whole.bytes // tiled.geometry.out_h if len(tiled.tiles) > 1 else 0
             part = self._at(whole, rows.out_row * row, rows.out_rows * row) if row else whole
             found.append(Operand("output", part, "w"))
         return tuple(found)
 
-    def _places(self, job: TiledOperator) -> dict[Role, Span]:
+    def _places(self, tiled: TiledOperator) -> dict[Role, Span]:
         """Where each operand is at home, by role."""
-        index = job.operator.index
-        homes = {role: self.placed.tensors[t] for role, t in tensor_roles(self.graph, job.operator)}
+        index = tiled.operator.index
+        homes = {role: self.placed.tensors[t] for role, t in tensor_roles(self.graph, tiled.operator)}
         if index in self.placed.multipliers:
             homes |= {"multiplier": self.placed.multipliers[index], "shift": self.placed.shifts[index]}
         return homes
@@ -160,7 +160,7 @@ class TaskPipeline:
     def _next(self, pair: str) -> str:
         """Name of the next buffer of a kind; they take turns."""
         turn = self._turn[pair]
-        self._turn[pair] = (turn + 1) % self.of_a_kind
+        self._turn[pair] = (turn + 1) % self.buffers_per_kind
         return f"{pair}{turn}"
 
     def _at(self, span: Span, offset: int, size: int) -> Span:

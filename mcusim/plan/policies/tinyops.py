@@ -10,12 +10,12 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
-from mcusim.plan.overlay.buffers import OverlaySizes, choose, copies, jobs, transfers
+from mcusim.plan.overlay.buffers import OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
 from mcusim.plan.overlay.pipeline import TaskPipeline
-from mcusim.plan.placement import ALIGN, Placement, Sizes, place, sizes
+from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, place
 from mcusim.plan.policies.external import sdram
-from mcusim.plan.policies.untiled import heading
+from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
 from mcusim.program.program import Buffer, Program, Span
 
@@ -39,7 +39,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     buffer, only when the operator before has ended. Both together change the latencies of the paper's tables by -2 to
     +4 %.
     """
-    need, layout = sizes(graph, kernels), Layout(machine)
+    need, layout = memory_needs(graph, kernels), Layout(machine)
     home = sdram(machine, "tinyops")
     weights = options.weights or home
     dma = controller(machine)
@@ -47,17 +47,17 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     _check_reach(machine, home, weights)
     found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)
-    chosen = choose(need, found, pool, padded, BUFFERING[options.buffering])
+    chosen = choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, buffers, placed)
-    work = jobs(graph, need, found, chosen)
-    pipeline = TaskPipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.of_a_kind)
+    work = tiled_operators(graph, need, found, chosen)
+    pipeline = TaskPipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.buffers_per_kind)
     pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
     said = _chosen(options, weights, chosen)
-    header = heading(graph, "tinyops", kernels, need, layout, placed, said, overlay)
+    header = make_header(graph, "tinyops", kernels, need, layout, placed, said, overlay)
     return Program(header, tuple(pipeline.run().tasks))
 
 
@@ -83,7 +83,7 @@ def _allocate(chosen: OverlaySizes, layout: Layout, pool: Pool, padded: Callable
     return spans
 
 
-def _place_scratch(need: Sizes, buffers: dict[str, Span], placed: Placement) -> None:
+def _place_scratch(need: MemoryNeeds, buffers: dict[str, Span], placed: Placement) -> None:
     """All kernels share one scratch buffer."""
     for step, size in enumerate(need.scratch):
         if size:

@@ -9,32 +9,32 @@ from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
 from mcusim.plan.operand_roles import whole_operands
-from mcusim.plan.placement import Placement, Sizes, infos, place, sizes
+from mcusim.plan.placement import MemoryNeeds, Placement, memory_needs, operator_infos, place
 from mcusim.plan.pools import Layout, Pool
 from mcusim.plan.pytorch_arena import exported_arena_bytes
 from mcusim.program.program import Compute, Header, Program
 
-__all__ = ["heading", "whole_program"]
+__all__ = ["make_header", "whole_program"]
 
 
 def whole_program(
     graph: Graph, machine: Machine, policy: str, kernels: Costs, arena: Pool, weights: Pool, options: dict[str, object]
 ) -> Program:
     """The program with the arena in pool ``arena`` and the constants in pool ``weights``. Raises DoesNotFit."""
-    need, layout = sizes(graph, kernels), Layout(machine)
+    need, layout = memory_needs(graph, kernels), Layout(machine)
     placed = place(graph, need, layout, arena, weights)
     tasks = tuple(
         Compute(op.index, op.index, 0, 1, g, whole(g), whole_operands(graph, op, placed))
         for op, g in zip(graph.operators, need.geometries, strict=True)
     )
-    return Program(heading(graph, policy, kernels, need, layout, placed, options), tasks)
+    return Program(make_header(graph, policy, kernels, need, layout, placed, options), tasks)
 
 
-def heading(
+def make_header(
     graph: Graph,
     policy: str,
     kernels: Costs,
-    need: Sizes,
+    need: MemoryNeeds,
     layout: Layout,
     placed: Placement,
     options: dict[str, object],
@@ -47,7 +47,7 @@ def heading(
         model_sha256=graph.sha256,
         policy=policy,
         kernels=kernels.name,
-        operators=infos(graph, need.geometries),
+        operators=operator_infos(graph, need.geometries),
         memory=replace(need.memory(overlay), arena_exported=exported_arena_bytes(graph, kernels, need)),
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),

@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.model import load_model
-from mcusim.model.tflite import offline_plan as tflite_patch
+from mcusim.model.tflite import offline_plan
 from mcusim.plan.liveness.lifetimes import peak_bytes
 from mcusim.request.tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
@@ -106,7 +106,7 @@ def test_control_dependencies_are_refused(
 ) -> None:
     path, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
     with monkeypatch.context() as other:
-        other.setattr(tflite_patch, "OFFLINE_PLAN", "model_control_dependencies")
+        other.setattr(offline_plan, "OFFLINE_PLAN", "model_control_dependencies")
         assert main(["memory", str(shared_model(SWIFTNET)), "-o", str(path)]) == 0
     assert main(["reorder", str(path), "-o", str(out)]) == 2
     assert "its metadata has control dependencies" in capsys.readouterr().err and not out.exists()

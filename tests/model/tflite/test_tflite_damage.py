@@ -11,8 +11,7 @@ import pytest
 
 from mcusim.errors import ModelError
 from mcusim.model import Quantization, geometry, load_model
-from mcusim.model.tflite import flatbuffer as tflite_file
-from mcusim.model.tflite import reader as tflite_read
+from mcusim.model.tflite import flatbuffer, reader
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.graphs.tflite_damage import CORRUPTIONS
 from tests.support.graphs.tflite_writer import write_tflite
@@ -71,10 +70,10 @@ def test_corrupted_files_give_an_error_or_a_graph(name: str, tmp_path: Path) -> 
 def test_the_total_of_vector_elements_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(write_tflite(convolution((1, 6, 4, 8), (5, 3, 3, 8), (1, 6, 4, 5))))
-    monkeypatch.setattr(tflite_file, "MOST_ELEMENTS", 50)
+    monkeypatch.setattr(flatbuffer, "MOST_ELEMENTS", 50)
     with pytest.raises(ModelError, match="more than 50 elements together"):
         load_model(path)
-    monkeypatch.setattr(tflite_file, "MOST_ELEMENTS", 4_000_000)
-    monkeypatch.setattr(tflite_read, "MOST_TENSORS", 3)
+    monkeypatch.setattr(flatbuffer, "MOST_ELEMENTS", 4_000_000)
+    monkeypatch.setattr(reader, "MOST_TENSORS", 3)
     with pytest.raises(ModelError, match="4 tensors; at most 3 are read"):
         load_model(path)

@@ -10,7 +10,7 @@ import pytest
 
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, geometry, graph_macs, inspect, load_model
-from mcusim.model.tflite import flatbuffer as tflite_file
+from mcusim.model.tflite import flatbuffer
 from tests.support.graphs.good_operators import ADD, CONV, GOOD, ROW
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.graphs.tflite_writer import write_tflite
@@ -211,7 +211,7 @@ def test_files_that_are_no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             load_model(path)
     with pytest.raises(ModelError, match="is a directory"):
         load_model(tmp_path)
-    monkeypatch.setattr(tflite_file, "LARGEST_FILE", 8)
+    monkeypatch.setattr(flatbuffer, "LARGEST_FILE", 8)
     path.write_bytes(b"\0\0\0\0TFL3\0")
     with pytest.raises(ModelError, match="has 9 B; files up to 8 B"):
         load_model(path)

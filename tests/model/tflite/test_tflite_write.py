@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, load_model
 from mcusim.model.operators import OPERATORS
-from mcusim.model.tflite import writable as tflite_checks
+from mcusim.model.tflite import writable
 from mcusim.model.tflite.writable import operator_version, squeezed_axes
 from mcusim.model.tflite.writer import write_tflite
 from tests.support.graphs import tflite_writer
@@ -187,7 +187,7 @@ def test_shared_constants_stay_shared(tmp_path: Path) -> None:
 
 
 def test_the_size_of_a_file_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tflite_checks, "LARGEST_FILE", 379)
+    monkeypatch.setattr(writable, "LARGEST_FILE", 379)
     with pytest.raises(ModelError, match="its constants take 380 B; files up to 379 B are read"):
         write_tflite(CONV)
 

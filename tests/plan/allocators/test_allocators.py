@@ -14,7 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.plan import lifetimes
 from mcusim.plan.allocators import MOST_MOVES, BufferMove, Moves, dynamic, linear, moves_at_most, optimal
-from mcusim.plan.allocators.exact_search import Limit, fit, peel
+from mcusim.plan.allocators.exact_search import Limit, fit, set_aside_easy
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes, plan_arena
 from tests.support.paths import shared_model
 from tests.support.programs.arenas import MODELS, assert_sound
@@ -182,8 +182,8 @@ def test_bound_and_arena_meet_between_the_peak_and_the_start() -> None:
 
 def test_easy_blocks_need_no_search() -> None:
     """Four of 1 byte fit anywhere in 8 bytes; three of 3 bytes can be spread so that no gap is left."""
-    assert peel([ArenaBlock(1, 0, 0)] * 4, 8) == ([], [3, 2, 1, 0])
-    assert peel([ArenaBlock(3, 0, 1), ArenaBlock(3, 0, 1), ArenaBlock(2, 0, 1)], 8) == ([0, 1, 2], [])
+    assert set_aside_easy([ArenaBlock(1, 0, 0)] * 4, 8) == ([], [3, 2, 1, 0])
+    assert set_aside_easy([ArenaBlock(3, 0, 1), ArenaBlock(3, 0, 1), ArenaBlock(2, 0, 1)], 8) == ([0, 1, 2], [])
 
 
 def test_out_of_time_the_gap_is_told() -> None:

@@ -164,7 +164,7 @@ def test_what_counts_as_in_place_computes_the_same_in_place(kind: str) -> None:
         graph = random_graph(kind, seed)
         op = graph.operators[0]
         inputs = random_inputs(graph)
-        for host in sharing(graph, True).hosts[0] or (op.inputs[0],):
+        for host in sharing(graph, True).in_place_candidates[0] or (op.inputs[0],):
             tensors = [graph.tensors[t] for t in (host, op.outputs[0])]
             same = op.traits.view or tensors[0].shape == tensors[1].shape
             if not same or any(t.dtype != "int8" or t.constant for t in tensors):

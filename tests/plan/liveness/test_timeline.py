@@ -100,7 +100,7 @@ def test_weights_count_where_they_are() -> None:
 
 def test_nothing_is_shared_unless_asked_for() -> None:
     graph = load_model("mnasnet-w1.00-r128")
-    assert sharing(graph, False).root == tuple(range(len(graph.tensors)))
+    assert sharing(graph, False).storage_of == tuple(range(len(graph.tensors)))
     assert all(not life.shared for life in lifetimes(graph)) and any(
         life.shared for life in lifetimes(graph, None, True)
     )

@@ -27,7 +27,7 @@ _COLUMN = ("pixel", "row", "tap", "quad", "element", "outside", "zero_word", "ze
 
 
 def _loops(*names: str) -> str:
-    """The levels of ``nests.turns`` for each loop."""
+    """The levels of ``nest.iterations`` for each loop."""
     return " ".join(f"{name}_{end}" for name in names for end in ("entered", "again", "once"))
 
 

@@ -47,7 +47,7 @@ def access(s: State, p: State, address: int, size: int, write: int) -> None:
 
 
 @native
-def apart(s: State, p: State, address: int, size: int, write: int) -> None:
+def unaligned_access(s: State, p: State, address: int, size: int, write: int) -> None:
     """A word off a word boundary: bytes and aligned halfwords on a Cortex-M4, one access on a Cortex-M7."""
     parts = 1 if write else 2
     if p[SPLITS]:
@@ -67,7 +67,7 @@ def apart(s: State, p: State, address: int, size: int, write: int) -> None:
 def load(s: State, p: State, address: int, size: int) -> None:
     """One load of an operand."""
     if size == 4 and address & 3:
-        apart(s, p, address, size, 0)
+        unaligned_access(s, p, address, size, 0)
     elif p[PLAY]:
         access(s, p, address, size, 0)
 
@@ -76,14 +76,14 @@ def load(s: State, p: State, address: int, size: int) -> None:
 def store(s: State, p: State, address: int, size: int) -> None:
     """One store to an operand."""
     if size == 4 and address & 3:
-        apart(s, p, address, size, 1)
+        unaligned_access(s, p, address, size, 1)
     elif p[PLAY]:
         access(s, p, address, size, 1)
 
 
 @native
 def step(s: State, p: State, level: int, n: int) -> None:
-    """``n`` turns of a loop level. While the core waits for data its code goes on coming."""
+    """``n`` iterations of a loop level. While the core waits for data its code goes on coming."""
     p[COUNT + level] += n
     if p[PLAY]:
         ticks = n * p[COST + level]
@@ -101,17 +101,17 @@ def step(s: State, p: State, level: int, n: int) -> None:
 
 
 @native
-def banks(s: State, p: State, level: int, one: int, other: int) -> None:
-    """Two loads next to each other: ``level`` when both are in the same bank of a Cortex-M7's memory (words are in two
-    banks by turns), which keeps them from being issued together."""
+def bank_conflict(s: State, p: State, level: int, one: int, other: int) -> None:
+    """Two loads next to each other: ``level`` when both are in the same bank of a Cortex-M7's memory (words alternate
+    between two banks), which keeps them from being issued together."""
     if (one ^ other) & 4 == 0:
         step(s, p, level, 1)
 
 
 @native
-def turns(s: State, p: State, level: int, n: int) -> None:
-    """A loop of ``n`` turns, besides what each turn costs: ``level`` if it is entered, the next if it goes round again,
-    the one behind if just once: a branch predictor takes these three apart."""
+def iterations(s: State, p: State, level: int, n: int) -> None:
+    """A loop of ``n`` iterations, besides what each one costs: ``level`` if it is entered, the next if it goes round
+    again, the one behind if just once: a branch predictor tells these three apart."""
     if n > 0:
         step(s, p, level, 1)
     if n > 1:
@@ -121,7 +121,7 @@ def turns(s: State, p: State, level: int, n: int) -> None:
 
 
 @native
-def finish(s: State, p: State, channel: int, bias: int) -> None:
+def load_requantization(s: State, p: State, channel: int, bias: int) -> None:
     """Multiplier and shift of an output channel, and its bias."""
     if bias and p[BIAS]:
         load(s, p, p[BIAS] + 4 * channel, 4)
@@ -154,9 +154,9 @@ def copy(s: State, p: State, to: int, source: int, size: int, level: int, loops:
     alike = (to ^ source) & 3 == 0
     if not p[BYTES]:
         rest = max(0, size - (-to & 3)) if alike else size
-        turns(s, p, loops, rest // 8 if alike else 0)
-        turns(s, p, loops + 3, 0 if alike else rest // 4)
-        turns(s, p, loops + 6, rest & 3)
+        iterations(s, p, loops, rest // 8 if alike else 0)
+        iterations(s, p, loops + 3, 0 if alike else rest // 4)
+        iterations(s, p, loops + 6, rest & 3)
     while to < end:
         if p[BYTES] or to + 4 > end or (alike and to & 3):
             load(s, p, source, 1)
@@ -176,11 +176,11 @@ def copy(s: State, p: State, to: int, source: int, size: int, level: int, loops:
 
 
 @native
-def widen(s: State, p: State, source: int, to: int, count: int, level: int, loops: int) -> None:
+def sign_extend_copy(s: State, p: State, source: int, to: int, count: int, level: int, loops: int) -> None:
     """int8 to q15: ``level`` a call, the next two four elements and one; ``loops`` those of both loops."""
     step(s, p, level, 1)
-    turns(s, p, loops, count // 4)
-    turns(s, p, loops + 3, count & 3)
+    iterations(s, p, loops, count // 4)
+    iterations(s, p, loops + 3, count & 3)
     for i in range(0, count - 3, 4):
         load(s, p, source + i, 4)
         store(s, p, to + 2 * i, 4)

@@ -9,7 +9,7 @@ again).
 from __future__ import annotations
 
 from mcusim.kernels.cost.fitted import nest as N
-from mcusim.kernels.cost.fitted.nest import copy, load, step, store, turns
+from mcusim.kernels.cost.fitted.nest import copy, iterations, load, step, store
 from mcusim.native.compile import State, native
 
 
@@ -82,8 +82,8 @@ def keep(s: State, p: State, to: int, source: int, count: int, level: int) -> No
             load(s, p, source + i, 4)
         step(s, p, level, 1)
         store(s, p, to + i, 4)
-    turns(s, p, 13, count // 4)
-    turns(s, p, 16, count & 3)
+    iterations(s, p, 13, count // 4)
+    iterations(s, p, 16, count & 3)
     for i in range(count // 4 * 4, count):
         load(s, p, to + i, 1)
         if source:
@@ -130,11 +130,11 @@ def pool(s: State, p: State) -> None:
         for k in range(depth):
             for iy in range(max(0, y), min(p[N.IN_H], y + p[N.KH])):
                 step(s, p, 4, 1)
-                turns(s, p, 6, min(p[N.IN_W], x + p[N.KW]) - max(0, x))
+                iterations(s, p, 6, min(p[N.IN_W], x + p[N.KW]) - max(0, x))
                 for ix in range(max(0, x), min(p[N.IN_W], x + p[N.KW])):
                     load(s, p, p[N.IN] + ((image + iy) * p[N.IN_W] + ix) * depth + k, 1)
                     step(s, p, 5, 1)
-            turns(s, p, 9, min(p[N.IN_H], y + p[N.KH]) - max(0, y))
+            iterations(s, p, 9, min(p[N.IN_H], y + p[N.KH]) - max(0, y))
             step(s, p, 3, 1)
             store(s, p, p[N.OUT] + pixel * depth + k, 1)
 

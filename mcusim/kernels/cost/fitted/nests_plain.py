@@ -8,7 +8,7 @@ Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. No
 from __future__ import annotations
 
 from mcusim.kernels.cost.fitted import nest as N
-from mcusim.kernels.cost.fitted.nest import banks, finish, load, step, store, turns
+from mcusim.kernels.cost.fitted.nest import bank_conflict, iterations, load, load_requantization, step, store
 from mcusim.native.compile import State, native
 
 
@@ -17,10 +17,10 @@ def window(s: State, p: State, image: int, y: int, x: int, channel: int) -> None
     """The products of one output."""
     depth = p[N.IN_C]
     w = p[N.W] + channel * p[N.KH] * p[N.KW] * depth
-    turns(s, p, 14, p[N.KH])
+    iterations(s, p, 14, p[N.KH])
     for i in range(p[N.KH]):
         step(s, p, 4, 1)
-        turns(s, p, 11, p[N.KW])
+        iterations(s, p, 11, p[N.KW])
         iy = y + i * p[N.DH]
         for j in range(p[N.KW]):
             ix = x + j * p[N.DW]
@@ -29,11 +29,11 @@ def window(s: State, p: State, image: int, y: int, x: int, channel: int) -> None
             else:
                 source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * depth
                 step(s, p, 6, 1)
-                turns(s, p, 8, depth)
+                iterations(s, p, 8, depth)
                 for k in range(depth):
                     load(s, p, source + k, 1)
                     load(s, p, w + k, 1)
-                    banks(s, p, 17, source + k, w + k)
+                    bank_conflict(s, p, 17, source + k, w + k)
                     step(s, p, 7, 1)
             w += depth
 
@@ -49,7 +49,7 @@ def convolution(s: State, p: State) -> None:
         step(s, p, 2, 1)
         for c in range(p[N.OUT_C]):
             window(s, p, image, y * p[N.SH] - p[N.PT], pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
-            finish(s, p, c, 1)
+            load_requantization(s, p, c, 1)
             step(s, p, 3, 1)
             store(s, p, at, 1)
             at += 1
@@ -59,10 +59,10 @@ def convolution(s: State, p: State) -> None:
 def taps(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output of a depthwise convolution."""
     w = p[N.W] + channel
-    turns(s, p, 11, p[N.KH])
+    iterations(s, p, 11, p[N.KH])
     for i in range(p[N.KH]):
         step(s, p, 5, 1)
-        turns(s, p, 8, p[N.KW])
+        iterations(s, p, 8, p[N.KW])
         iy = y + i * p[N.DH]
         for j in range(p[N.KW]):
             ix = x + j * p[N.DW]
@@ -72,7 +72,7 @@ def taps(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
                 source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * p[N.IN_C] + channel // p[N.DM]
                 load(s, p, source, 1)
                 load(s, p, w, 1)
-                banks(s, p, 14, source, w)
+                bank_conflict(s, p, 14, source, w)
                 step(s, p, 7, 1)
             w += p[N.OUT_C]
 
@@ -90,7 +90,7 @@ def depthwise(s: State, p: State) -> None:
             if c % p[N.DM] == 0:
                 step(s, p, 3, 1)
             taps(s, p, image, y, pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
-            finish(s, p, c, 1)
+            load_requantization(s, p, c, 1)
             step(s, p, 4, 1)
             store(s, p, at, 1)
             at += 1
@@ -106,10 +106,10 @@ def fully_connected(s: State, p: State) -> None:
             for k in range(depth):
                 load(s, p, p[N.IN] + b * depth + k, 1)
                 load(s, p, p[N.W] + c * depth + k, 1)
-                banks(s, p, 7, p[N.IN] + b * depth + k, p[N.W] + c * depth + k)
+                bank_conflict(s, p, 7, p[N.IN] + b * depth + k, p[N.W] + c * depth + k)
                 step(s, p, 3, 1)
-            turns(s, p, 4, depth)
-            finish(s, p, c, 1)
+            iterations(s, p, 4, depth)
+            load_requantization(s, p, c, 1)
             step(s, p, 2, 1)
             store(s, p, p[N.OUT] + b * p[N.OUT_C] + c, 1)
 
@@ -131,11 +131,11 @@ def vector_by_rows(s: State, p: State) -> None:
                     load(s, p, x + k, size)
                     for i in range(rows):
                         load(s, p, p[N.W] + (c + i) * depth + k, size)
-                        banks(s, p, 14 + rows + size // 4, x + k, p[N.W] + (c + i) * depth + k)
+                        bank_conflict(s, p, 14 + rows + size // 4, x + k, p[N.W] + (c + i) * depth + k)
                     step(s, p, level + 1 if size == 4 else level + 2, 1)
-            turns(s, p, 9, depth // 4)
-            turns(s, p, 12, depth & 3)
+            iterations(s, p, 9, depth // 4)
+            iterations(s, p, 12, depth & 3)
             for i in range(rows):
-                finish(s, p, c + i, 1)
+                load_requantization(s, p, c + i, 1)
                 step(s, p, level, 1)
                 store(s, p, p[N.OUT] + b * channels + c + i, 1)

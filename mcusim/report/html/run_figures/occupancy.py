@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
-from mcusim.plan.pools import pieces
+from mcusim.plan.pools import split_by_region
 from mcusim.report.html.memory_figures.hover import HATCHED, colour
 from mcusim.report.html.memory_figures.working_set import MOST
 from mcusim.report.html.page import plain, shortened
@@ -48,7 +48,7 @@ def blocks(run: Run, machine: Machine) -> list[OccupancyBlock]:
         if times is None:
             continue
         name = plain(shortened(buffer.name, 48))
-        for part in pieces(machine, buffer.span):
+        for part in split_by_region(machine, buffer.span):
             found.append(OccupancyBlock(name, buffer.kind, part.region, part.address, part.bytes, *times, rank))
     joined: list[OccupancyBlock] = []
     for block in sorted(found, key=lambda b: (b.region, b.start, b.end, b.address)):
