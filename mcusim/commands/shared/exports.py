@@ -1,4 +1,4 @@
-"""``--html``, ``--perfetto`` and ``--vcd``: a run to look at, in a browser or in other tools."""
+"""``--html``, ``--page``, ``--perfetto`` and ``--vcd``: a run to look at, in a browser or in other tools."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from mcusim.commands.shared.output import check_apart, check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner
+from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.api.both import Both
@@ -21,6 +22,10 @@ __all__ = ["Views"]
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Plots: tasks over time, memory, cycles and energy by operator."),
+]
+Page = Annotated[
+    str | None,
+    typer.Option("--page", metavar="NAME", help="Which page --html writes. Default: run; compare for two fidelities."),
 ]
 Perfetto = Annotated[
     Path | None,
@@ -37,6 +42,7 @@ class Views:
     """The files that were asked for. Both fidelities of a run go into one file."""
 
     html: Html = None
+    page: Page = None
     perfetto: Perfetto = None
     vcd: Vcd = None
 
@@ -45,8 +51,14 @@ class Views:
         """Those that are to be written."""
         return [path for path in (self.html, self.perfetto, self.vcd) if path is not None]
 
-    def check(self, json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
+    def check(self, json: Path | None, inputs: Iterable[str | Path | None], force: bool, fidelity: str) -> None:
         """Refuse before the work what could not be written after it, and what would overwrite an input."""
+        if self.page is not None:
+            from mcusim.report.html.pages import check_page
+
+            if self.html is None:
+                raise UsageError("--page has no effect without --html, which names the file of the page")
+            check_page(self.page, 2 if fidelity == "both" else 1)
         given = list(inputs)
         for path in self.files:
             check_apart(path, given)
@@ -69,7 +81,11 @@ class Views:
         return f"; there is no run to trace: {names} not written" if names else ""
 
     def _texts(self, results: Sequence[Result]) -> list[tuple[Path, str]]:
-        found = [(self.html, _page(results))] if self.html is not None else []
+        found = []
+        if self.html is not None:
+            from mcusim.report.html.pages import page_html
+
+            found.append((self.html, page_html(self.page, results)))
         ran = all(result.fits for result in results)
         if self.perfetto is not None and ran:
             from mcusim.report.export.perfetto import perfetto_json
@@ -80,11 +96,3 @@ class Views:
 
             found.append((self.vcd, vcd_text(*results)))
         return found
-
-
-def _page(results: Sequence[Result]) -> str:
-    """A run as a page; both fidelities side by side."""
-    from mcusim.report.html.compare_page import compare_page
-    from mcusim.report.html.run_page import run_page
-
-    return run_page(results[0]) if len(results) == 1 else compare_page(results)

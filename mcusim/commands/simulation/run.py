@@ -148,7 +148,7 @@ def _files(read: Sequence[str | Path | None], fidelity: str, values: Values, vie
     """The files of a run, when what is written can be, and is none of the files that are ``read``."""
     read = [*read, *(values.input or ())]
     check_output(values.output, fidelity, [*read, written.json, *views.files], written.force)
-    views.check(written.json, read, written.force)
+    views.check(written.json, read, written.force, fidelity)
     return _Files(written.to(*read), values, views)
 
 

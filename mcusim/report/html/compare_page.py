@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
+from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.compare import (
     RUN_COLOURS,
     differences_figure,
@@ -18,7 +19,7 @@ from mcusim.results.difference import in_words, rounded_parts
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import kib, percent, rounded
 
-__all__ = ["compare_page"]
+__all__ = ["PAGE", "compare_page"]
 
 _Part = str | PlotFigure | Sequence[PlotFigure]
 
@@ -39,6 +40,9 @@ def compare_page(results: Sequence[Result]) -> str:
     parts += _believed(results)
     title = f"{shortened(next(iter(groups)), 80)}: runs side by side" if len(groups) == 1 else "Runs side by side"
     return page(title, [part for part in parts if part])
+
+
+PAGE = RunPage("compare", "runs on one time scale, and what makes them differ", compare_page, several=True)
 
 
 def _section(model: str, members: Sequence[Result]) -> list[_Part]:

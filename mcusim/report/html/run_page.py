@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
+from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
@@ -16,7 +17,7 @@ from mcusim.text import changed, percent, rounded, size
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["cycle_bar", "numbers", "rests_on", "run_page", "summary"]
+__all__ = ["PAGE", "cycle_bar", "numbers", "rests_on", "run_page", "summary"]
 
 _LISTED = 15  # operators, and waits
 
@@ -37,6 +38,9 @@ def run_page(result: Result) -> str:
         parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
     parts += [_reading(result), rests_on(result)]
     return page(title, [part for part in parts if part])
+
+
+PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda results: run_page(results[0]))
 
 
 def summary(result: Result) -> str:
