@@ -4,6 +4,9 @@ The folder shows ``machine_configs``, ``mcusim``, ``tests`` and ``traces`` of th
 their files. A command has to end with status 0, or with the one that a comment on its
 line names (``# exit status 1: ...``).
 
+A block whose title is a file of the package gives the folder a copy of the package with that file in it; a file that
+exists has the block added at its end. The page's later blocks run with the copy, each in a process of its own.
+
 Not modelled: pipes, quoting beyond words, more than one command a line; ``> FILE`` at the end of a line is understood.
 """
 
@@ -14,6 +17,9 @@ import io
 import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
@@ -26,6 +32,7 @@ from documentation.blocks import RUN, Block, rewrite, stray_fences
 __all__ = ["PageError", "run_page"]
 
 _SHOWN = ("machine_configs", "mcusim", "tests", "traces")
+_COPIED = ("machine_configs", "mcusim")
 _STATUS = re.compile(r"#.*\bexit status (\d+)")
 
 
@@ -48,12 +55,13 @@ class _Session:
     def __init__(self, name: str) -> None:
         self.name = name
         self.names: dict[str, Any] = {"__name__": "page"}
+        self.own_package = False
 
     def run(self, block: Block) -> str | None:
         if block.reason is not None:
             return None
-        if block.title is not None and "/" not in block.title:
-            Path(block.title).write_text(block.code, encoding="utf-8")
+        if block.title is not None:
+            self._write(Path(block.title), block.code)
         if block.title is not None or block.language not in RUN:
             return None
         with _terminal() as (printed, errors):
@@ -66,10 +74,28 @@ class _Session:
         lines = "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
         return lines if block.language == "python" or block.shows_output else None
 
+    def _write(self, path: Path, code: str) -> None:
+        """A file for the later blocks; one of the package goes into a copy of it."""
+        if path.parts[0] in _COPIED and not self.own_package:
+            self.own_package = True
+            for name in _COPIED:
+                Path(name).unlink()
+                shutil.copytree(TOP / name, name)  # with the times of files: compiled code stays valid
+        with path.open("a" if path.parts[0] in _COPIED else "w", encoding="utf-8") as file:
+            file.write(code)
+
     def _execute(self, block: Block, printed: io.StringIO, errors: io.StringIO) -> None:
-        if block.language == "python":
+        if block.language == "python" and self.own_package:
+            status, output = _apart("-c", block.code)
+            if status:
+                raise PageError(f"{self.name}:{block.line}: {output}")
+            printed.write(output)
+        elif block.language == "python":
             exec(compile(block.code, f"{self.name}:{block.line}", "exec"), self.names)
-            return
+        else:
+            self._commands(block, printed, errors)
+
+    def _commands(self, block: Block, printed: io.StringIO, errors: io.StringIO) -> None:
         for line in block.code.replace("\\\n", " ").splitlines():
             if not line.strip() or line.startswith("#"):
                 continue
@@ -83,7 +109,12 @@ class _Session:
             raise PageError(f"{self.name}:{block.line}: {line!r} is not a command of mcusim: say why it is not run")
         target = words[words.index(">") + 1] if ">" in words else None
         start, error_start = printed.tell(), errors.tell()
-        status = main(words[1 : words.index(">") if target else None])
+        arguments = words[1 : words.index(">") if target else None]
+        if self.own_package:
+            status, output = _apart("-m", "mcusim", *arguments)
+            (errors if status == 2 else printed).write(output)
+        else:
+            status = main(arguments)
         found = _STATUS.search(line)
         if status != (int(found[1]) if found else 0):
             raise PageError(
@@ -95,6 +126,13 @@ class _Session:
             Path(target).write_text(printed.getvalue()[start:], encoding="utf-8")
             printed.seek(start)
             printed.truncate()
+
+
+def _apart(*arguments: str) -> tuple[int, str]:
+    """Exit status and output of Python with the package of this folder; of a failure what it says of it."""
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "COLUMNS": "80"}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
+    return done.returncode, done.stdout if done.returncode in (0, 1) and done.stdout else done.stderr
 
 
 class _Stream(io.StringIO):
