@@ -62,10 +62,12 @@ class Waits:
             members = list(group)
             parts = shared_out(spent[operator].get(cause, 0), [self._ticks[key] for key in members])
             found += [Wait(*key, n) for key, n in zip(members, parts, strict=True) if n]
-        told = {(wait.operator, wait.cause) for wait in found}
+        reported = {(wait.operator, wait.cause) for wait in found}
         for index, by_cause in spent.items():  # a cycle that earlier operators' ticks made full
             rest = [
-                c for c in (*dict.fromkeys(CAUSE.values()), "dma_wait") if by_cause.get(c) and (index, c) not in told
+                c
+                for c in (*dict.fromkeys(CAUSE.values()), "dma_wait")
+                if by_cause.get(c) and (index, c) not in reported
             ]
             found += [Wait(index, cause, "", "other", by_cause[cause]) for cause in rest]
         return tuple(sorted(found, key=lambda w: (w.operator, w.cause, w.region, w.role)))

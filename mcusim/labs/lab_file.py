@@ -52,14 +52,14 @@ def lab_of(name: str, raw: Mapping[str, Any]) -> Lab:
     reader = _LabReader()
     parts = tuple(LabPart(p["title"], p["text"], tuple(map(reader.step, p["step"]))) for p in raw["part"])
     texts = {key: str(raw[key]) for key in ("title", "model", "needs", "text")}
-    told = {key: str(raw["after"][key]) for key in ("text", "teacher")}
+    after = {key: str(raw["after"][key]) for key in ("text", "teacher")}
     return Lab(
         name=name,
         minutes=int(raw["minutes"]),
         aims=tuple(raw["aims"]),
         parts=parts,
-        after=told["text"],
-        teacher=told["teacher"],
+        after=after["text"],
+        teacher=after["teacher"],
         **texts,
     )
 

@@ -54,8 +54,8 @@ def labels(results: Sequence[Result]) -> list[str]:
         ["" if result.sram_budget is None else f"SRAM budget {size(result.sram_budget)}" for result in results],
         [_changes(result) for result in results],
     ]
-    told = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
-    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*told, strict=True)]
+    named = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
+    found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*named, strict=True)]
     return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
 
 

@@ -109,8 +109,8 @@ def sentence(parts: Sequence[Difference], a: str, b: str, most: int = 5) -> str:
     the first."""
     if not parts:
         return f"{b} takes as long as {a}"
-    whole, told = _counted([(in_words(part), 1000 * part.seconds) for part in parts], most)
-    return f"{b} takes {abs(whole):,} ms {'longer' if whole >= 0 else 'less'} than {a}: {told}"
+    whole, words = _counted([(in_words(part), 1000 * part.seconds) for part in parts], most)
+    return f"{b} takes {abs(whole):,} ms {'longer' if whole >= 0 else 'less'} than {a}: {words}"
 
 
 def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
@@ -122,8 +122,8 @@ def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
     found = sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
     if not found:
         return ""
-    whole, told = _counted(found, most)
-    return f"{abs(whole):,} mJ {'more' if whole >= 0 else 'less'}: {told}"
+    whole, words = _counted(found, most)
+    return f"{abs(whole):,} mJ {'more' if whole >= 0 else 'less'}: {words}"
 
 
 def _energy(run: Run, result: Result) -> dict[str, float]:
@@ -142,8 +142,8 @@ def _counted(parts: Sequence[tuple[str, Fraction]], most: int) -> tuple[Decimal,
     size = abs(sum((number for _, number in shown), Fraction(0)))
     digits = next(n for n, least in enumerate((100, 10, 1, 0)) if size >= least)
     numbers = [_decimal(n, digits) for n in rounded_parts([number for _, number in shown], digits)]
-    told = ", ".join(f"{n:,} {name}" for n, (name, _) in zip(numbers, shown, strict=True))
-    return sum(numbers, Decimal(0)), told
+    words = ", ".join(f"{n:,} {name}" for n, (name, _) in zip(numbers, shown, strict=True))
+    return sum(numbers, Decimal(0)), words
 
 
 def _decimal(number: Fraction, digits: int) -> Decimal:

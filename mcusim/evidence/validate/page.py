@@ -147,8 +147,8 @@ def _lead(validation: Validation) -> str:
         if widest is not None:
             rows = f"{widest.count} {quantity} rows" if widest.count > 1 else f"1 {quantity} row"
             texts.append(f"<b>{rows}</b>: median error {widest.median:.1f} %, worst {percent(widest.worst)}")
-    told = "; ".join(texts) or "nothing was run that could validate"
-    return f'<p class="lead">Rows not used in any fit: {told}.</p>'
+    text = "; ".join(texts) or "nothing was run that could validate"
+    return f'<p class="summary">Rows not used in any fit: {text}.</p>'
 
 
 def _caption(rows: Sequence[ValidationRow]) -> str:

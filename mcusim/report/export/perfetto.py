@@ -149,8 +149,8 @@ def _about(result: Result, run: Run) -> Record:
 
     names = {"model": result.model, "machine": result.machine.name, "policy": result.policy, "kernels": run.kernels}
     figures = {"clock_hz": run.clock, "cycles": run.cycles, "peak_bytes": dict(run.header.peak_bytes)}
-    told = {key: _printable(value) for key, value in names.items()}
-    return {**told, "fidelity": run.fidelity, **figures, "mcusim": __version__}
+    about = {key: _printable(value) for key, value in names.items()}
+    return {**about, "fidelity": run.fidelity, **figures, "mcusim": __version__}
 
 
 def _printable(text: str) -> str:

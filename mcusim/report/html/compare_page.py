@@ -33,7 +33,9 @@ def compare_page(results: Sequence[Result]) -> str:
     """
     groups = by_model(results)
     ran = sum(result.fits for result in results)
-    parts: list[_Part] = [f'<p class="lead">{ran} of {len(results)} rows ran, of {_count(len(groups), "model")}.</p>']
+    parts: list[_Part] = [
+        f'<p class="summary">{ran} of {len(results)} rows ran, of {_count(len(groups), "model")}.</p>'
+    ]
     for model, members in groups.items():
         parts += _section(model, members)
     parts.append(_reading() if ran else "")
@@ -53,8 +55,8 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
         return parts
     colours = {label: RUN_COLOURS[i % len(RUN_COLOURS)] for i, label in enumerate(runs)}
     found = pairs(members)
-    told = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
-    parts.append(f'<ul class="told">{told}</ul>' if told else "")
+    items = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
+    parts.append(f'<ul class="differences">{items}</ul>' if items else "")
     parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
     figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in found})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcusim.plan.allocators import BufferMove
-from mcusim.report.html.memory_figures.hover import Told, operator_label
+from mcusim.report.html.memory_figures.hover import Tooltips, operator_label
 from mcusim.report.html.memory_figures.order import Scale, order_figure
 from mcusim.report.html.page import bullets, page, plain, shortened, table
 from mcusim.results.memory_plan import MemoryPlan, Planned
@@ -32,9 +32,9 @@ def memory_html(plan: MemoryPlan) -> str:
     figures = []
     for side, offsets in zip(sides, placed, strict=True):
         before = plan.before.timeline.peak if side is plan.after and plan.changed else None
-        told = Told(plan.graph, side.timeline)
+        tooltips = Tooltips(plan.graph, side.timeline)
         costs = _costs(plan) if side is plan.after else None
-        figures.append(order_figure(told, offsets, scale, _caption(plan, side), before, costs))
+        figures.append(order_figure(tooltips, offsets, scale, _caption(plan, side), before, costs))
     title = f"Memory of {shortened(plan.graph.name or 'a model without a name', 80)}"
     return page(title, [_lead(plan), _tables(plan), _fits(plan), figures, _notes(plan)])
 
@@ -68,7 +68,7 @@ def _lead(plan: MemoryPlan) -> str:
         bound = plan.ordering.bound
         proof = "no order needs less" if plan.ordering.optimal else f"no order needs less than {bound:,} B"
         text += f"; {proof}"
-    return f'<p class="lead">{text}.</p>'
+    return f'<p class="summary">{text}.</p>'
 
 
 def _tables(plan: MemoryPlan) -> str:
@@ -123,12 +123,12 @@ def _costs(plan: MemoryPlan) -> dict[BufferMove, str]:
 
 def _fits(plan: MemoryPlan) -> str:
     """Does the arena fit into the machine's memory, and what TFLM makes of it."""
-    told = _machine(plan)
+    text = _machine(plan)
     if plan.tflm_head is not None:
-        told += (
+        text += (
             f" At the head of TensorFlow Lite Micro's arena: {plan.tflm_head:,} B, scratch buffers of kernels included."
         )
-    return f"<p>{told.strip()}</p>" if told else ""
+    return f"<p>{text.strip()}</p>" if text else ""
 
 
 def _machine(plan: MemoryPlan) -> str:

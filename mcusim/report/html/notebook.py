@@ -23,12 +23,12 @@ __all__ = ["result_figure", "result_html"]
 
 _LABELS = 120  # pixels below the plot, for the operators' names
 _STYLE = """
-.mcusim .strip { display: flex; height: 1.6em; margin: .5em 0 .3em; border-radius: 4px; overflow: hidden; }
-.mcusim .strip i { display: block; min-width: 0; font: 11px/1.9em sans-serif; color: #15181c; text-align: center;
+.mcusim .cycle-bar { display: flex; height: 1.6em; margin: .5em 0 .3em; border-radius: 4px; overflow: hidden; }
+.mcusim .cycle-bar i { display: block; min-width: 0; font: 11px/1.9em sans-serif; color: #15181c; text-align: center;
   overflow: hidden; white-space: nowrap; }
-.mcusim .chip { white-space: nowrap; margin-right: .8em; }
-.mcusim .chip i { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .35em; }
-.mcusim .lead { font-size: 1.1em; } .mcusim .dim { opacity: .7; }
+.mcusim .colour { white-space: nowrap; margin-right: .8em; }
+.mcusim .colour i { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .35em; }
+.mcusim .summary { font-size: 1.1em; } .mcusim .dim { opacity: .7; }
 .mcusim .tables { display: flex; flex-wrap: wrap; gap: .4em 3em; align-items: flex-start; }
 .mcusim .number { text-align: right; }
 """.strip()

@@ -49,12 +49,12 @@ def summary(result: Result) -> str:
     notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
     if result.run is None:
         why = str(result.negative or result.unusable or "not run")
-        return f'<p class="lead">There is no run: {plain(shortened(why, 600))}</p>{notes}'
+        return f'<p class="summary">There is no run: {plain(shortened(why, 600))}</p>{notes}'
     text = (
         f"<b>{_exact(result.value('latency_ms'))} ms</b>, <b>{_exact(result.value('energy_mj'))} mJ</b>, "
         f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
     )
-    return f'<p class="lead">{text}</p>{notes}'
+    return f'<p class="summary">{text}</p>{notes}'
 
 
 def _exact(value: float | None) -> str:
@@ -68,7 +68,7 @@ def cycle_bar(run: Run) -> str:
     causes = causes_of(run)
     bars = "".join(_segment(cause, run.by_cause[cause] / total) for cause in causes)
     shares = {f"{cause} {run.by_cause[cause] / total:.1%}": CAUSE_COLOURS[cause] for cause in causes}
-    return f'<div class="strip">{bars}</div><p>{legend("cycles:", shares)}</p>'
+    return f'<div class="cycle-bar">{bars}</div><p>{legend("cycles:", shares)}</p>'
 
 
 def _segment(cause: str, share: float) -> str:
@@ -162,11 +162,11 @@ def _reading(result: Result) -> str:
 
 def rests_on(result: Result) -> str:
     """Confidence, warnings, and the assumptions folded away."""
-    told = f"<h2>Confidence</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
+    html = f"<h2>Confidence</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
     warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
-    told += bullets(warnings) if warnings else ""
+    html += bullets(warnings) if warnings else ""
     if result.assumptions:
         count = f"Rests on {len(result.assumptions)} assumptions"
         texts = bullets([plain(text) for text in result.assumptions])
-        told += f"<details><summary>{count}</summary>{texts}</details>"
-    return told
+        html += f"<details><summary>{count}</summary>{texts}</details>"
+    return html

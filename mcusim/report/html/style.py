@@ -91,10 +91,11 @@ def tooltip(*lines: str) -> str:
 def legend(title: str, named: Mapping[str, str]) -> str:
     """A legend as HTML: names, which are any text, and their colours."""
     found = "".join(
-        f'<span class="chip"><i style="background:{colour}"></i>{plain(name)}</span>' for name, colour in named.items()
+        f'<span class="colour"><i style="background:{colour}"></i>{plain(name)}</span>'
+        for name, colour in named.items()
     )
     named_so = f'<span class="dim">{title}</span> ' if title else ""
-    return f'<span class="chips">{named_so}{found}</span>'
+    return f'<span class="colour-legend">{named_so}{found}</span>'
 
 
 def region_colours(machine: Machine, more: Iterable[str] = ()) -> dict[str, str]:

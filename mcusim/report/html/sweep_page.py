@@ -59,7 +59,7 @@ def _pairs(figures: Sequence[PlotFigure]) -> list[Sequence[PlotFigure]]:
 
 
 def _lead(sweep: Sweep) -> str:
-    question = f'<p class="lead">{plain(sweep.study.question)}</p>' if sweep.study.question else ""
+    question = f'<p class="summary">{plain(sweep.study.question)}</p>' if sweep.study.question else ""
     count, ran = len(sweep.points), len(sweep.ran)
     states = [("does-not-fit", "did not fit"), ("fault", "faulted"), ("error", "could not be planned")]
     found = [(sum(point["status"] == state for point in sweep.points), said) for state, said in states]

@@ -147,5 +147,5 @@ def _verdict(plan: MemoryPlan) -> list[str]:
         return []
     verb = "fits into" if plan.fits else "does not fit into"
     room = f"{plan.room.name} of {plan.machine.name}: {plan.placed.bytes:,} of {plan.room.size:,} B"
-    told = wrapped(f"the arena of the {plan.allocator} allocator {verb} {room}")
-    return [*told, *(f"  {line}" for line in changed(plan.machine.changes)), ""]
+    lines = wrapped(f"the arena of the {plan.allocator} allocator {verb} {room}")
+    return [*lines, *(f"  {line}" for line in changed(plan.machine.changes)), ""]

@@ -112,8 +112,8 @@ def overlays(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     times = ratios(slow, "none", every)
     text = f"All together are the fastest, {span(times)} times as fast as none."
     yield Conclusion(text, all(line[every] == min(line.values()) for _, line in slow) and min(times) > 1)
-    brought = [(line["none"] - line["input,filter"], line["none"] - line[every]) for _, line in slow]
-    share = [some / all_ if all_ > 0 else 0.0 for some, all_ in brought]
+    saved = [(line["none"] - line["input,filter"], line["none"] - line[every]) for _, line in slow]
+    share = [some / all_ if all_ > 0 else 0.0 for some, all_ in saved]
     yield Conclusion(f"Inputs and filters gain {100 * min(share):.0f} % of that or more.", min(share) > 0.75)
     with_cache = ratios(fast, every, "none")
     text = (

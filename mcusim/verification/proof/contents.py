@@ -86,8 +86,8 @@ class Contents:
             self._at_home(place, task, operand, operand.span.address, key, near)
         elif self._right_transfers(place, task, operand, runs, near):
             base = operand.span.address + (copied[0][1].origin or 0)
-            brought = tuple(dict.fromkeys(history.writer for _, history in copied))[:NAMED]
-            self._at_home(place, task, operand, base, key, brought)
+            copied_by = tuple(dict.fromkeys(history.writer for _, history in copied))[:NAMED]
+            self._at_home(place, task, operand, base, key, copied_by)
 
     def _brought(self, history: ByteHistory) -> bool:
         """Did a transfer into a buffer write these bytes?"""
@@ -152,20 +152,20 @@ class Contents:
                 self._findings.add("unwritten", (history.writer, *near, place), low, high, text, fix)
 
     def _at_home(
-        self, place: int, task: Compute, operand: Operand, base: int, key: str, brought: tuple[int, ...] | list[int]
+        self, place: int, task: Compute, operand: Operand, base: int, key: str, copied_by: tuple[int, ...] | list[int]
     ) -> None:
         """The data begin where the header has their tensor (its rows) or array."""
         if not self._homes:
             return
-        reason = self._misplaced(task, operand, base, key, bool(brought))
+        reason = self._misplaced(task, operand, base, key, bool(copied_by))
         home = self._homes.at(base, task.operator)
         if home is not None and home.kind == "weights":
-            self._users[home.name].setdefault(task.operator, (*brought, place))
+            self._users[home.name].setdefault(task.operator, (*copied_by, place))
         if reason:
             span = operand.span
             text = f"{called(task)}: its {operand.role} is the data at {base:#010x}, {reason}"
-            fix = "correct the address or the size of " + ("the transfer's source" if brought else "the operand")
-            self._findings.add("wrong-data", (*brought, place), span.address, span.end, text, fix)
+            fix = "correct the address or the size of " + ("the transfer's source" if copied_by else "the operand")
+            self._findings.add("wrong-data", (*copied_by, place), span.address, span.end, text, fix)
 
     def _misplaced(self, task: Compute, operand: Operand, base: int, key: str, copied: bool) -> str:
         if operand.role in ("multiplier", "shift"):

@@ -29,7 +29,7 @@ const mcusimLanes = (meta) => {
     return found;
   }
 
-  function laid(piece, slot) { // start, length, name of each part; what cannot be seen is added to the longest
+  function stackedParts(piece, slot) { // start, length, name of each part; what cannot be seen is added to the longest
     const all = [...piece.parts], longest = all.reduce((a, b) => (b[1] > a[1] ? b : a), [0, -1])[0];
     const seen = all.filter(([part, n]) => part === longest || n > HIDDEN * slot);
     const rest = all.reduce((sum, [, n]) => sum + n, 0) - seen.reduce((sum, [, n]) => sum + n, 0);
@@ -63,7 +63,7 @@ const mcusimLanes = (meta) => {
           const hover = said(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
           const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
           const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
-          for (let [start, length, part] of laid(piece, slot)) {
+          for (let [start, length, part] of stackedParts(piece, slot)) {
             if (row.labelled) { // a text goes in the middle of the visible part
               const end = Math.min(start + length, high / run.scale);
               start = Math.max(start, low / run.scale);

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.liveness.timeline import Timeline
-from mcusim.report.html.memory_figures.hover import HATCHED, Told
+from mcusim.report.html.memory_figures.hover import HATCHED, Tooltips
 from mcusim.report.html.memory_figures.working_set import MOST
 
 __all__ = ["Stay", "address_map", "placements"]
@@ -43,23 +43,23 @@ def placements(timeline: Timeline, placed: Placed, most: int = MOST) -> list[Sta
 
 
 def address_map(
-    told: Told, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str] | None = None
+    tooltips: Tooltips, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str] | None = None
 ) -> list[dict[str, Any]]:
     """Traces of the map, on the lower y axis: activations, weights (hatched), moves, each where there are any.
 
     ``costs``: what each move costs, as text.
     """
-    residents = told.timeline.residents
+    residents = tooltips.timeline.residents
     pieces: dict[str, list[Stay]] = {"activation": [], "weights": []}
-    for stay in placements(told.timeline, placed):
+    for stay in placements(tooltips.timeline, placed):
         pieces[residents[stay.resident].kind].append(stay)
-    traces = [_rectangles(told, found, per_unit) for found in pieces.values() if found]
+    traces = [_rectangles(tooltips, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:
         traces[-1]["marker"] |= HATCHED
-    return [*traces, _arrows(told, placed, per_unit, costs or {})] if placed.moves else traces
+    return [*traces, _arrows(tooltips, placed, per_unit, costs or {})] if placed.moves else traces
 
 
-def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
+def _rectangles(tooltips: Tooltips, found: list[Stay], per_unit: int) -> dict[str, Any]:
     trace: dict[str, Any] = {
         "type": "bar",
         "yaxis": "y2",
@@ -68,10 +68,10 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
         "base": [s.offset / per_unit for s in found],
         "y": [s.bytes / per_unit for s in found],
         "marker": {
-            "color": [told.colours[s.resident] for s in found],
-            "line": {"color": "#ffffff", "width": 1 if len(told.timeline.order) <= 150 else 0},
+            "color": [tooltips.colours[s.resident] for s in found],
+            "line": {"color": "#ffffff", "width": 1 if len(tooltips.timeline.order) <= 150 else 0},
         },
-        "meta": told.residents,
+        "meta": tooltips.residents,
         "hovertemplate": [
             f"%{{meta[{s.resident}]}}<br><br>offset {s.offset:,} to {s.offset + s.bytes:,}, steps {s.first} to {s.last}"
             "<extra></extra>"
@@ -81,12 +81,12 @@ def _rectangles(told: Told, found: list[Stay], per_unit: int) -> dict[str, Any]:
     }
     if len(found) <= 300:
         font = {"size": 11, "color": "#15181c"}
-        trace |= {"text": [told.marks[s.resident] for s in found], "textposition": "inside", "textangle": 0}
+        trace |= {"text": [tooltips.marks[s.resident] for s in found], "textposition": "inside", "textangle": 0}
         trace |= {"insidetextanchor": "middle", "insidetextfont": font}
     return trace
 
 
-def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str]) -> dict[str, Any]:
+def _arrows(tooltips: Tooltips, placed: Placed, per_unit: int, costs: Mapping[BufferMove, str]) -> dict[str, Any]:
     """One line per move, between the steps it happens, from the middle of the old place to that of the new one."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -115,6 +115,6 @@ def _arrows(told: Told, placed: Placed, per_unit: int, costs: Mapping[BufferMove
             "line": {"width": 0},
             "opacity": 1,
         },
-        "meta": told.residents,
+        "meta": tooltips.residents,
         "hovertemplate": texts,
     }

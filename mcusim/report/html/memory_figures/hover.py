@@ -11,7 +11,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.report.html.page import plain, shortened
 
-__all__ = ["HATCHED", "WEIGHTS_COLOUR", "Told", "colour", "operator_label"]
+__all__ = ["HATCHED", "WEIGHTS_COLOUR", "Tooltips", "colour", "operator_label"]
 
 WEIGHTS_COLOUR = "#c4c9cf"
 HATCHED = {  # the marker of weights
@@ -50,7 +50,7 @@ def _eight_bits(linear: float) -> int:
 
 
 @dataclass(frozen=True)
-class Told:
+class Tooltips:
     """The texts for one order of ``graph``, as plotly's markup."""
 
     graph: Graph

@@ -9,7 +9,7 @@ from typing import Any
 from mcusim.plan.allocators import BufferMove, Placed
 from mcusim.plan.pools import Pool
 from mcusim.report.html.memory_figures.addresses import address_map
-from mcusim.report.html.memory_figures.hover import Told
+from mcusim.report.html.memory_figures.hover import Tooltips
 from mcusim.report.html.memory_figures.working_set import bars
 from mcusim.report.html.page import PlotFigure
 from mcusim.report.html.style import LAYOUT, axis
@@ -45,7 +45,7 @@ class Scale:
 
 
 def order_figure(
-    told: Told,
+    tooltips: Tooltips,
     placed: Placed,
     scale: Scale,
     caption: str,
@@ -53,16 +53,20 @@ def order_figure(
     costs: Mapping[BufferMove, str] | None = None,
 ) -> PlotFigure:
     """The stacked bars over the address map; ``before``: the peak of another order, ``costs``: texts to the moves."""
-    steps, unit = len(told.labels), scale.per_unit
+    steps, unit = len(tooltips.labels), scale.per_unit
     few = steps <= 10
-    shapes, notes = _usage_lines(told, scale, before, 15 if few else 0)
+    shapes, notes = _usage_lines(tooltips, scale, before, 15 if few else 0)
     for more, texts in (_address_lines(placed, scale), _pool_lines(scale)):
         shapes += more
         notes += texts
     if not steps:
         notes.append(_note("no operators", 0, 0.5 * _top(scale.usage, unit), "y", xanchor="center"))
-    layout = _layout(told.labels, scale) | {"shapes": shapes, "annotations": notes}
-    traces = [*bars(told, unit), *([_totals(told, unit)] if few else []), *address_map(told, placed, unit, costs)]
+    layout = _layout(tooltips.labels, scale) | {"shapes": shapes, "annotations": notes}
+    traces = [
+        *bars(tooltips, unit),
+        *([_totals(tooltips, unit)] if few else []),
+        *address_map(tooltips, placed, unit, costs),
+    ]
     return PlotFigure(caption, traces, layout, height=_PLOTS + layout["margin"]["b"])
 
 
@@ -78,9 +82,9 @@ def _layout(labels: Sequence[str], scale: Scale) -> dict[str, Any]:
     }
 
 
-def _totals(told: Told, unit: int) -> dict[str, Any]:
+def _totals(tooltips: Tooltips, unit: int) -> dict[str, Any]:
     """The bytes of each step, written above its bar."""
-    usage = told.timeline.usage
+    usage = tooltips.timeline.usage
     return {
         "type": "scatter",
         "mode": "text",
@@ -105,16 +109,18 @@ def _y_axis(title: str, domain: list[float], top: float) -> dict[str, Any]:
 _Drawn = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
-def _usage_lines(told: Told, scale: Scale, before: int | None, raised: int) -> _Drawn:
+def _usage_lines(tooltips: Tooltips, scale: Scale, before: int | None, raised: int) -> _Drawn:
     """The peak as a line, its step outlined; its text ``raised`` by so many pixels."""
-    timeline, unit = told.timeline, scale.per_unit
+    timeline, unit = tooltips.timeline, scale.per_unit
     step, peak = timeline.bottleneck, timeline.peak
     if step is None:
         return [], []
     shapes = [_line(peak / unit, "y", _MARK, 1) | {"layer": "below"}]
     outline = {"type": "rect", "xref": "x", "yref": "y", "x0": step - 0.5, "x1": step + 0.5, "y0": 0}
-    shapes.append({**outline, "y1": peak / unit, "line": {"color": _MARK, "width": 2 if len(told.labels) <= 60 else 1}})
-    side = 2 * step >= len(told.labels)
+    shapes.append(
+        {**outline, "y1": peak / unit, "line": {"color": _MARK, "width": 2 if len(tooltips.labels) <= 60 else 1}}
+    )
+    side = 2 * step >= len(tooltips.labels)
     notes = [_note(f"peak {peak:,} B at step {step}", 0.995 if side else 0.005, peak / unit, "y", colour=_MARK)]
     if before is not None and before != peak:
         shapes.append(_line(before / unit, "y", _BEFORE, 1, "dot") | {"layer": "below"})

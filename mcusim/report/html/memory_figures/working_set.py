@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcusim.plan.liveness.timeline import Timeline
-from mcusim.report.html.memory_figures.hover import HATCHED, WEIGHTS_COLOUR, Told
+from mcusim.report.html.memory_figures.hover import HATCHED, WEIGHTS_COLOUR, Tooltips
 
 __all__ = ["MOST", "ResidentSegment", "bars", "segments"]
 
@@ -50,34 +50,34 @@ def segments(timeline: Timeline, most: int = MOST) -> list[ResidentSegment]:
     return found
 
 
-def bars(told: Told, per_unit: int) -> list[dict[str, Any]]:
+def bars(tooltips: Tooltips, per_unit: int) -> list[dict[str, Any]]:
     """Traces of the stacked bars, on the upper y axis: activations, then weights (hatched), where there are any."""
-    residents = told.timeline.residents
+    residents = tooltips.timeline.residents
     pieces: dict[str, list[ResidentSegment]] = {"activation": [], "weights": []}
-    for s in segments(told.timeline):
+    for s in segments(tooltips.timeline):
         pieces["activation" if s.resident is None else residents[s.resident].kind].append(s)
-    traces = [_trace(told, found, per_unit) for found in pieces.values() if found]
+    traces = [_trace(tooltips, found, per_unit) for found in pieces.values() if found]
     if pieces["weights"]:
         traces[-1]["marker"] |= HATCHED
     return traces
 
 
-def _trace(told: Told, found: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
-    at = len(told.residents)
+def _trace(tooltips: Tooltips, found: list[ResidentSegment], per_unit: int) -> dict[str, Any]:
+    at = len(tooltips.residents)
     return {
         "type": "bar",
         "x": [s.step for s in found],
         "base": [s.base / per_unit for s in found],
         "y": [s.bytes / per_unit for s in found],
-        "width": 0.86 if len(told.timeline.order) <= 150 else 1,
+        "width": 0.86 if len(tooltips.timeline.order) <= 150 else 1,
         "marker": {
-            "color": [WEIGHTS_COLOUR if s.resident is None else told.colours[s.resident] for s in found],
-            "line": {"color": "#ffffff", "width": 1 if len(told.timeline.order) <= 60 else 0},
+            "color": [WEIGHTS_COLOUR if s.resident is None else tooltips.colours[s.resident] for s in found],
+            "line": {"color": "#ffffff", "width": 1 if len(tooltips.timeline.order) <= 60 else 0},
         },
         # one text per resident and step, which the points refer to
-        "meta": [*told.residents, *told.steps],
+        "meta": [*tooltips.residents, *tooltips.steps],
         "hovertemplate": [f"{_what(s)}<br><br>%{{meta[{at + s.step}]}}<extra></extra>" for s in found],
-        **_marks(told, [s.resident for s in found]),
+        **_marks(tooltips, [s.resident for s in found]),
     }
 
 
@@ -87,12 +87,12 @@ def _what(segment: ResidentSegment) -> str:
     return f"%{{meta[{segment.resident}]}}"
 
 
-def _marks(told: Told, found: list[int | None]) -> dict[str, Any]:
+def _marks(tooltips: Tooltips, found: list[int | None]) -> dict[str, Any]:
     """Short texts inside the bars, where there are few enough that one could be read."""
-    if len(told.timeline.order) > 60:
+    if len(tooltips.timeline.order) > 60:
         return {"textposition": "none"}
     return {
-        "text": ["" if i is None else told.marks[i] for i in found],
+        "text": ["" if i is None else tooltips.marks[i] for i in found],
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,

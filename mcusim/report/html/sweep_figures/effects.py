@@ -132,14 +132,14 @@ def _change(factor: float) -> str:
     return percent(100 * factor - 100, short=True)
 
 
-def _bar(place: int, change: float, colour: str, told: str) -> dict[str, Any]:
+def _bar(place: int, change: float, colour: str, hover: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
         "x": [change],
         "y": [place],
         "width": 0.5,
-        "hovertext": [told],
+        "hovertext": [hover],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {"color": colour},
     }
