@@ -1,1 +1,1 @@
-"""A Cortex-M core, emulated: ELF images, decoding, pipeline timing, faults, profiles. No SimPy, no networks."""
+"""The emulated Cortex-M core: it runs ELF images and counts cycles, stops at faults and records profiles."""

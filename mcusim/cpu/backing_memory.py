@@ -1,4 +1,4 @@
-"""The memory behind the data cache: what the DMA sees, beside the view that Unicorn's core has.
+"""The memory behind the data cache: what the DMA sees, apart from the view that Unicorn's core has.
 
 Not modelled: memory that cannot be written (both are the same bytes there) and tightly coupled memory (never cached).
 """

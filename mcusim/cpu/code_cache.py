@@ -1,4 +1,4 @@
-"""The code the core has met: decoded and timed once a block, entered in the native tables, dropped when written to.
+"""The code the core has executed: decoded and timed once a block, entered in the native tables, dropped when changed.
 
 Not modelled: code written through one alias of a memory and executed through another.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.decoder import Decoder
-from mcusim.cpu.hooks.block_tables import Block, Tables
+from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
 from mcusim.cpu.pipeline.cortex_m4 import CortexM4
 from mcusim.cpu.pipeline.cortex_m7 import CortexM7
 from mcusim.cpu.pipeline.timing import Pipeline
@@ -20,7 +20,7 @@ from mcusim.cpu.unicorn_core import UnicornCore
 
 __all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
 
-GRANULE = 6  # log2 of the bytes that one mark stands for; 64 marks a word
+GRANULE = 6  # log2 of the bytes that one mark covers; 64 marks a word
 LONGEST_STORE = 8
 MOST_INSTRUCTIONS = (
     400_000  # different ones; a jump into empty memory, or new code without end, must not take all of it
@@ -37,9 +37,9 @@ class Code:
         self._dynamic_divide = isa == "cortex-m4"
         self._decoder = Decoder()
         self._core = core
-        self._live: dict[int, Block] = {}
+        self._live: dict[int, CodeBlock] = {}
         self._instructions = 0
-        self._seen: dict[tuple[int, bytes, int], Block] = {}
+        self._seen: dict[tuple[int, bytes, int], CodeBlock] = {}
 
     @property
     def arrays(self) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ class Code:
         """More different code than a program on a microcontroller has."""
         return self._instructions >= MOST_INSTRUCTIONS
 
-    def learn(self, address: int, code: bytes, it_state: int) -> Block:
+    def learn(self, address: int, code: bytes, it_state: int) -> CodeBlock:
         """Enter the block of these bytes, which begins in the middle of an IT block when ``it_state`` is not 0.
 
         Returns it.
@@ -75,7 +75,7 @@ class Code:
         return block
 
     def refresh(self) -> None:
-        """Tell the hooks where arrays that have grown are."""
+        """Give the hooks the addresses of arrays that have grown."""
         if self.tables.moved:
             self.tables.moved = False
             self._core.share(self.arrays)
@@ -108,7 +108,7 @@ class Code:
             self._mark(block)
         self.refresh()
 
-    def _mark(self, block: Block) -> None:
+    def _mark(self, block: CodeBlock) -> None:
         """Mark the block, and so far below it as a store into it may begin."""
         for granule in range(max(0, block.address - LONGEST_STORE + 1) >> GRANULE, ((block.end - 1) >> GRANULE) + 1):
             word, bit = granule >> 6, granule & 63
@@ -120,10 +120,10 @@ class Code:
         return next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
 
     def unforeseen_in(self, record: int) -> int:
-        """Address of the instruction that made an access decoding knows nothing of, as well as can be told."""
+        """Address of the instruction that made an access unknown to decoding, as far as it can be determined."""
         block = self.block_of(record)
         return next((i.address for i in block.instructions if i.mnemonic == "undefined"), block.address)
 
-    def block_of(self, record: int) -> Block:
+    def block_of(self, record: int) -> CodeBlock:
         """The block whose native record begins at ``record``."""
         return self.tables.known[record // C.BLOCK]

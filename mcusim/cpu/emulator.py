@@ -8,8 +8,7 @@
 Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Not modelled:
 interrupts and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models
 list.
-
-One core with its memory, registers and program: what is set up before it runs, and looked at afterwards.
+:class:`GuestCore` is what is set up before the core runs and read afterwards; :class:`Emulator` adds running it.
 """
 
 from __future__ import annotations
@@ -137,7 +136,7 @@ class GuestCore:
         return data
 
     def write(self, address: int, data: bytes) -> None:
-        """Put ``data`` into guest memory (flash too) and lines that hold it. Raises UsageError as :meth:`read`."""
+        """Put ``data`` into guest memory (flash too) and into cached lines. Raises UsageError as :meth:`read`."""
         if not self.core.poke(address, data):
             raise self._not_mapped(address, len(data))
         self.behind.write(address, data)
@@ -257,7 +256,7 @@ class Emulator(GuestCore):
         return stop
 
     def _after(self, error: int, last: int) -> Stop | None:
-        """What the stop means; None: go on."""
+        """What the stop means; None: continue."""
         c = self.state
         reason = int(c[C.STOP])
         if c[C.FAULT] != C.NO_FAULT:
@@ -333,7 +332,7 @@ class Emulator(GuestCore):
             self.state[C.CONSOLE_USED] = 0
 
     def _learn(self, address: int, size: int) -> Stop | None:
-        """Decode and time a block met for the first time."""
+        """Decode and time a block that is executed for the first time."""
         s = self.memory.state
         found = int(find(s, address))
         if found >= 0 and not s[found + L.FLAGS] & L.EXECUTE:

@@ -17,7 +17,7 @@ __all__ = ["PeripheralSpace"]
 
 
 class PeripheralSpace:
-    """``bounds`` holds first address and end of every listed block, for the native hooks."""
+    """``bounds`` has first address and end of every listed block, for the native hooks."""
 
     def __init__(self, machine: Machine, core: UnicornCore) -> None:
         self._blocks = list(machine.peripherals.values())

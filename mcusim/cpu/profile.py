@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks.block_tables import Block
+from mcusim.cpu.hooks.block_tables import CodeBlock
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
 
-__all__ = ["CallCost", "InstructionCost", "Profile", "profile"]
+__all__ = ["CallCost", "CycleProfile", "InstructionCost", "profile"]
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class CallCost:
 
 
 @dataclass(frozen=True)
-class Profile:
+class CycleProfile:
     """``causes`` sums to ``cycles``; ``instructions`` by address."""
 
     cycles: float
@@ -63,7 +63,7 @@ class Profile:
     text: dict[int, str] = field(repr=False)
 
 
-def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
+def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     """What the emulator has counted so far. ``stack_top``: where the stack began, for its high-water mark."""
     costs: dict[int, InstructionCost] = defaultdict(InstructionCost)
     causes: dict[str, float] = defaultdict(float)
@@ -82,7 +82,7 @@ def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
     causes["load/store unit"] -= maintenance
     _by_region(emulator, causes)
     low = int(c[C.STACK_LOW])
-    return Profile(
+    return CycleProfile(
         cycles=int(emulator.memory.state[L.NOW]) / L.TICK,
         issued=emulator.instructions,
         causes={name: cycles for name, cycles in causes.items() if cycles},
@@ -98,7 +98,7 @@ def profile(emulator: Emulator, stack_top: int = 0) -> Profile:
     )
 
 
-def _block(block: Block, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
+def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
     runs = int(record[C.RUNS])
     timing = block.timing
     for stall in timing.stalls:

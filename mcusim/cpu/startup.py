@@ -41,9 +41,9 @@ class Start:
 
 
 def start(image: Image, machine: Machine) -> Start:
-    """Where the core begins: at the reset vector when the image has a believable one, else at the ELF entry point.
+    """Where the core begins: at the reset vector when the image has a plausible one, else at the ELF entry point.
 
-    A vector table is believed where a core looks for it (the start of a flash and its aliases), at the start of a
+    A vector table is accepted where a core looks for it (the start of a flash and its aliases), at the start of a
     segment and at the usual symbols, in this order: its first word is a multiple of 4 in or at the end of writable
     memory, its second is odd and in an executable segment. Raises ImageError when the entry point is in none.
     """

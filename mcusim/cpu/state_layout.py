@@ -81,7 +81,7 @@ SHARED_TICKS, SHARES, RATE = block.fields("SHARED_TICKS", "SHARES", "RATE")  # R
 BLOCK = block.freeze()
 
 # block flags
-# LEAVES_SLOT: its branch leaves a slot free (begun in a cycle of its own, begun beside a branch); ALWAYS: it has no
+# LEAVES_SLOT: its branch leaves a slot free (begun in its own cycle, begun next to a branch); ALWAYS: it has no
 # condition; MOVES_STACK: it sets SP to something else
 CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_BESIDE, ALWAYS, MOVES_STACK = 1, 2, 4, 8, 16, 32, 64
 

@@ -1,10 +1,7 @@
-"""From what the core left behind to a fault that is explained.
+"""Why a program stopped: its exit, a limit, or a fault explained from the state in which the core stopped.
 
-Not modelled: the fault status registers (CFSR, BFAR) that a handler would read.
-
-Why a program stopped, in words a person can act on.
-
-Not modelled: what a fault handler of the program would have done (exceptions are not taken).
+Not modelled: the fault status registers (CFSR, BFAR) that a handler would read, and what a fault handler of the program
+would have done (exceptions are not taken).
 """
 
 from __future__ import annotations
@@ -155,7 +152,7 @@ def explain_error(emulator: Emulator, error: int, refused: str = "") -> Fault:
 
 
 def stopped_at_hint(emulator: Emulator, pc: int) -> bool:
-    """Whether a YIELD or WFE has just run: Unicorn stops behind both, which the architecture lets do nothing."""
+    """Whether a YIELD or WFE has just run: Unicorn stops after both, which the architecture lets do nothing."""
     record = int(emulator.state[C.PREVIOUS])
     if record < 0:
         return False
@@ -224,7 +221,7 @@ def _remember_branch(state: Any, source: int, target: int) -> None:
 def settle(emulator: Emulator, pc: int) -> None:
     """Take back what a block that broke off at ``pc`` was charged for its instructions from there on.
 
-    A ``pc`` outside it is where its branch led.
+    A ``pc`` outside it is where its branch went.
     """
     c, s = emulator.state, emulator.memory.state
     record = int(c[C.PREVIOUS])

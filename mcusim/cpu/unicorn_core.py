@@ -128,7 +128,7 @@ class UnicornCore:
         return views is not None
 
     def share(self, arrays: Mapping[str, Any]) -> None:
-        """Tell the hooks where the named arrays are (again, when one has moved)."""
+        """Give the hooks the addresses of the named arrays (again, when one has moved)."""
         offset = skip_flag_offset()
         flag = self._dummy.ctypes.data if offset is None else self.uc._uch.value + offset
         for i, name in enumerate(hooks.ARRAYS):
@@ -159,7 +159,7 @@ class UnicornCore:
         self.uc.ctl_remove_cache(address & ~1, end)  # the block was translated before it was watched
 
     def forget_divides(self, low: int, high: int) -> None:
-        """Stop to watch the divides at these addresses."""
+        """Stop watching the divides at these addresses."""
         for address in [at for at in self._divides if low <= at < high]:
             handle, *kept = self._divides.pop(address)
             uclib.uc_hook_del(self.uc._uch, ctypes.c_size_t(handle))

@@ -61,7 +61,7 @@ def _candidates() -> list[int]:
 
 
 def survives(offset: int | None) -> bool:
-    """Whether code behind an IT block with hooked loads runs right, the flag at ``offset`` set before every block."""
+    """Whether code after an IT block with hooked loads runs right, the flag at ``offset`` set before every block."""
     uc = _core()
     uc.hook_add(UC_HOOK_MEM_READ, lambda *_: None)
     if offset is not None:
@@ -83,7 +83,7 @@ def survives(offset: int | None) -> bool:
 def skip_flag_offset() -> int | None:
     """Byte offset of the flag in Unicorn's private state, or None: work without it.
 
-    ``quit_request`` behaves likewise and stands before it: the flag is the last such byte.
+    ``quit_request`` behaves likewise and comes before it: the flag is the last such byte.
     """
     found = _candidates()
     return found[-1] if found and survives(found[-1]) else None

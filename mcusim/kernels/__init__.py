@@ -1,4 +1,4 @@
-"""Kernel sets: which kernel runs an operator, its scratch, its cycles per loop level, its access streams."""
+"""Kernels: compiled kernel sets, how operators call them, and the cost profiles that a replay uses."""
 
 from mcusim.kernels.cost.profile import Profile, load_profile, profile_names
 

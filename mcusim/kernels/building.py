@@ -32,7 +32,7 @@ SECONDS = 20  # a compiler that is asked for its target has answered by then
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """A set's BUILD.toml; ``changed`` names the ELF files beside it that are not those it was written for."""
+    """A set's BUILD.toml; ``changed`` names the ELF files in its folder that are not those it was written for."""
 
     compiler: str
     flags: str
@@ -52,14 +52,14 @@ def read_record(kernels: KernelSet) -> BuildRecord | None:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     compiler, flags, sums = raw.get("compiler"), raw.get("flags"), raw.get("sha256")
     if not isinstance(compiler, str) or not isinstance(flags, str) or not isinstance(sums, dict):
-        raise InputError(f"{path}: needs the texts compiler and flags and the table sha256; build the set anew")
+        raise InputError(f"{path}: needs the texts compiler and flags and the table sha256; build the set again")
     files = [path.parent / f"{kernels.name}-{isa}.elf" for isa in CORES]
     return BuildRecord(compiler, flags, tuple(f.name for f in files if f.is_file() and sums.get(f.name) != digest(f)))
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """What builds: a GCC for Arm, ``flags`` behind the manifest's own. ``step`` is called behind each ELF file, ``say``
+    """What builds: a GCC for Arm, ``flags`` after the manifest's own. ``step`` is called after each ELF file, ``say``
     with what the compiler says."""
 
     name: str = "arm-none-eabi-gcc"
@@ -109,8 +109,8 @@ def build_sets(sets: Sequence[KernelSet], out: Path, compiler: Compiler, force: 
     """Build each set into ``out/<name>``: its ELF files, a manifest and BUILD.toml; returns the sets that are there.
 
     All of them or none: what fails leaves ``out`` as it was. The manifest is one that builds the same again from there:
-    whole paths of the sources, the compiler's flags behind its own. In the set's own folder it stays as it is. Raises
-    UsageError for an unusable compiler, and for a folder that holds files without ``force``; InputError for sources
+    whole paths of the sources, the compiler's flags after its own. In the set's own folder it stays as it is. Raises
+    UsageError for an unusable compiler, and for a folder that contains files without ``force``; InputError for sources
     that are missing or do not compile, and for a result that is no kernel set.
     """
     compiler = compiler.checked()
@@ -160,7 +160,7 @@ def _check_target(out: Path, target: Path, force: bool) -> None:
 
 @contextmanager
 def _staging(out: Path) -> Iterator[Path]:
-    """A folder for the build inside ``out``, gone afterwards; of what it had to create only a whole build stays."""
+    """A folder for the build inside ``out``, removed afterwards; of what it had to create only a whole build stays."""
     created = [path for path in (out, *out.parents) if not path.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def _pass_on(messages: IO[str], compiler: Compiler) -> None:
 
 def _failure(error: Exception, compiler: str) -> str:
     if isinstance(error, subprocess.CalledProcessError):
-        return f"{Path(error.cmd[0]).name} exits with status {error.returncode}; what it says stands above"
+        return f"{Path(error.cmd[0]).name} exits with status {error.returncode}; its messages are above"
     return (
         f"{Path(compiler).name}: {getattr(error, 'filename', None) or ''} {getattr(error, 'strerror', None) or error}"
     )
@@ -221,7 +221,7 @@ def _manifest(kernels: KernelSet, flags: str) -> str:
         return "[\n" + "".join(f"    {quoted(place)},\n" for place in places) + "]"
 
     lines = [
-        "# a copy for the ELF files beside it",
+        "# a copy for the ELF files in this folder",
         f"name = {quoted(kernels.name)}",
         f"title = {quoted(kernels.title)}",
     ]

@@ -44,7 +44,7 @@ def compile_set(
 ) -> str:
     """Build ``<name>-<core>.elf`` for each core into ``folder``; returns the text of its BUILD.toml.
 
-    ``extra`` are further compiler flags, after the manifest's. ``step`` is called behind each core; ``messages`` gets
+    ``extra`` are further compiler flags, after the manifest's. ``step`` is called after each core; ``messages`` gets
     what the compiler says, instead of standard error. Raises OSError, KeyError, IndexError, ValueError,
     subprocess.CalledProcessError.
     """

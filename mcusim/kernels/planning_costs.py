@@ -1,12 +1,11 @@
-"""What an interpreter costs around each kernel call: a number of cycles per operator, stated and overridable.
-
-TensorFlow Lite Micro finds the node, its registration and tensors, and fills the kernel's parameter structures. Left
-out: what that code does to the caches, and that operators with more tensors take longer.
-
-What planning needs to know of kernels: their scratch, and what an interpreter keeps in memory for each operator.
+"""What planning needs to know of kernels (scratch, the interpreter's data), and the interpreter's cycles per operator.
 
 A cost profile that names a kernel set, and the set itself, give the same figures, so that both fidelities have the same
-plan. Not modelled: the interpreter's own objects and its temporary allocations while it starts.
+plan. The cycles are a number per operator, stated and overridable: TensorFlow Lite Micro finds the node, its
+registration and tensors, and fills the kernel's parameter structures.
+
+Not modelled: the interpreter's own objects and its temporary allocations while it starts; what its code does to the
+caches, and that operators with more tensors take longer.
 """
 
 from __future__ import annotations

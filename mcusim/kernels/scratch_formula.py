@@ -74,7 +74,7 @@ def _value(node: ast.expr, values: Mapping[str, int], depth: int = 0, dry: bool 
 
 def _apply(sign: Any, left: int, right: int, dry: bool) -> int:
     if isinstance(sign, ast.FloorDiv) and right == 0:
-        if dry:  # the names stand for 1 here
+        if dry:  # the names have the value 1 here
             return 0
         raise InputError("divides by zero")
     found = _OPERATORS[type(sign)](left, right)

@@ -1,4 +1,4 @@
-"""The address ranges of a running program: where each leads, how it is cached, what is allowed there."""
+"""The address ranges of a running program: the region of each, how it is cached, what is allowed there."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def install(
 ) -> None:
     """Make ``ranges`` the ones that the native functions of ``state`` use; ``blocks``: (region, alias) -> block.
 
-    Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches hold stays there.
+    Raises UsageError when they overlap or there are more than ``MAX_RANGES``. What caches contain stays there.
     """
     ordered = sorted(ranges, key=lambda one: one.low)
     if not 0 < len(ordered) <= L.MAX_RANGES:
-        raise UsageError(f"{len(ordered)} address ranges: at least one and at most {L.MAX_RANGES} can be told apart")
+        raise UsageError(f"{len(ordered)} address ranges: at least one and at most {L.MAX_RANGES} are supported")
     for below, above in pairwise(ordered):
         if above.low < below.high:
             raise UsageError(f"address ranges overlap at 0x{above.low:08X} ({below.region} and {above.region})")

@@ -7,7 +7,7 @@ lines are unified: data reads through the same port look them up too (ST RM0385,
 
 A loop of several lines is therefore slower with the prefetch than without it where its code is dense: without it every
 line is held after the first turn, with it those that follow in sequence are read again in every turn. A line that the
-core asks for before its prefetch is through counts as prefetched, not as a miss that is copied: this module's reading.
+core asks for before its prefetch has ended counts as prefetched, not as a miss that is copied: this module's reading.
 It gives the stalls that the F469's published run has beyond the instruction table.
 
 Not modelled: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
@@ -78,7 +78,7 @@ def read_flash(s: State, r: int, line: int) -> int:
 
 @native
 def prefetch(s: State, r: int, line: int, now: int) -> None:
-    """Start to read ``line`` behind the one that the core gets at ``now``, unless it is at hand."""
+    """Start to read ``line`` after the one that the core gets at ``now``, unless it is present."""
     if s[r + L.PREFETCHES] == 0 or line == s[r + L.PREFETCH] or held(s, r, line) >= 0:
         return
     access = s[r + L.WAIT] + s[r + L.BEAT]

@@ -16,7 +16,7 @@ from mcusim.native.compile import State, native
 
 @native
 def charge(s: State, address: int, stall: int) -> None:
-    """Count ``stall`` ticks for the range that holds ``address``, if one does."""
+    """Count ``stall`` ticks for the range that contains ``address``, if one does."""
     at = L.OPERANDS
     for _ in range(s[L.OPERAND_COUNT]):
         if s[at + L.O_LOW] <= address < s[at + L.O_HIGH]:

@@ -8,7 +8,7 @@ from mcusim.native.compile import State, native
 
 @native
 def search(s: State, address: int) -> int:
-    """Offset of the range record that holds ``address`` by bisection of the sorted ranges, or -1; remembers it."""
+    """Offset of the range record that contains ``address`` by bisection of the sorted ranges, or -1; remembers it."""
     low, high = 0, s[L.RANGES]
     while low < high:
         middle = (low + high) >> 1
@@ -25,7 +25,7 @@ def search(s: State, address: int) -> int:
 
 @native
 def find(s: State, address: int) -> int:
-    """Offset of the range record that holds ``address``, or -1 where nothing is. Unsigned 32-bit addresses."""
+    """Offset of the range record that contains ``address``, or -1 where there is none. Unsigned 32-bit addresses."""
     q = s[L.FOUND + (((address >> 12) ^ (address >> 25)) & (L.FOUNDS - 1))]
     if s[q + L.LOW] <= address < s[q + L.HIGH]:
         return q

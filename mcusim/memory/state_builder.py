@@ -1,4 +1,4 @@
-"""The state array of a machine's memory system, laid out and filled from its description."""
+"""The state array of a machine's memory system, allocated and filled from its description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything lives in the one int64 state array that the native memory functions share.
+"""The layout of the one int64 state array that the native memory functions share.
 
 The array is: a header (with the DMA controllers and the transfers in flight), one block per region (parameters,
 counters, dynamic state; a second one where the aliases are a port of their own), the address ranges that map to the

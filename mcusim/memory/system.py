@@ -70,8 +70,8 @@ class MemorySystem:
     """Caches, devices and their counters for one machine.
 
     ``state`` is the int64 array that native code shares; :meth:`measure` runs something on it and returns what it asked
-    of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what each device says it leaves
-    out.
+    of every region; it raises UsageError when time runs out of 64 bits. Not modelled: what each device does not
+    model.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -192,7 +192,7 @@ class MemorySystem:
     def finished(self, handle: int) -> int | None:
         """The cycle, rounded up, at which a transfer's last beat was done, or None up to the last :meth:`advance`.
 
-        Once it was told the handle may be given to another transfer.
+        Once it was returned, the handle may be given to another transfer.
         """
         return self._transfers.finished(handle)
 
@@ -217,7 +217,7 @@ class MemorySystem:
     def by_region(self) -> dict[str, dict[str, int]]:
         """Every counter of every region since the start, an alias's port included; ``occupied`` and stalls in ticks.
 
-        ``stall`` holds ``fetch_stall``; ``reads`` holds the reads of code that went to the memory.
+        ``stall`` includes ``fetch_stall``; ``reads`` includes the reads of code that went to the memory.
         """
         rows = zip(self.regions, self._counters(), strict=True)
         return {region.name: dict(zip(COUNTERS, map(int, row), strict=True)) for region, row in rows}
@@ -230,7 +230,7 @@ class MemorySystem:
             self._transfers.mark_shared(shared)
 
     def enable_caches(self, data: bool, instruction: bool) -> None:
-        """Switch the caches that the machine has on or off, as a program does; what they hold stays."""
+        """Switch the caches that the machine has on or off, as a program does; their contents stay."""
         s = self.state
         s[L.DCACHE], s[L.ICACHE] = int(data) * s[L.DATA_AT], int(instruction) * s[L.CODE_AT]
         s[L.CODE_LOW] = s[L.CODE_HIGH] = 0

@@ -1,1 +1,1 @@
-"""The numba toolkit (compile decorator, word arrays, host memory), used by memory, cpu and kernels alike."""
+"""The numba toolkit of memory, cpu and kernels: compile decorator, word arrays, records, host memory."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
-    from mcusim.cpu.profile import Profile
+    from mcusim.cpu.profile import CycleProfile
     from mcusim.cpu.stop_reason import Stop
     from mcusim.machine.description import Machine
 
@@ -47,7 +47,7 @@ class EmulationResult:
     pc: int
     caches: bool
     stop: Stop
-    profile: Profile = field(repr=False)
+    profile: CycleProfile = field(repr=False)
     stack: StackUse
     registers: dict[str, int]
     arguments: tuple[int, ...] = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
-    from mcusim.cpu.profile import InstructionCost, Profile
+    from mcusim.cpu.profile import CycleProfile, InstructionCost
 
 __all__ = ["Cost", "FunctionCost", "causes", "function_of", "functions", "lines", "whole"]
 
@@ -52,7 +52,7 @@ def function_of(image: Image, address: int) -> tuple[str, int]:
     return (found[0], address - found[1]) if found else (f"{address & ~0xFF:#010x}..", address & ~0xFF)
 
 
-def functions(profile: Profile, image: Image) -> list[FunctionCost]:
+def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
     """The functions that ran, the dearest first.
 
     Inclusive cycles are the larger of two figures, at most all cycles: the time between calls from elsewhere and their
@@ -81,7 +81,7 @@ def functions(profile: Profile, image: Image) -> list[FunctionCost]:
     return sorted(found.values(), key=lambda row: (-row.cycles, row.address))
 
 
-def lines(profile: Profile, image: Image) -> list[tuple[Line, Cost]]:
+def lines(profile: CycleProfile, image: Image) -> list[tuple[Line, Cost]]:
     """The source lines that ran, the dearest first; instructions without one are left out."""
     found: dict[Line, Cost] = defaultdict(Cost)
     for address, cost in profile.instructions.items():
@@ -91,7 +91,7 @@ def lines(profile: Profile, image: Image) -> list[tuple[Line, Cost]]:
     return sorted(found.items(), key=lambda row: (-row[1].cycles, row[0]))
 
 
-def causes(profile: Profile) -> dict[str, int]:
+def causes(profile: CycleProfile) -> dict[str, int]:
     """Cycles by cause as whole numbers that sum to all cycles, rounded down; the largest first."""
     items = sorted(profile.causes.items(), key=lambda item: (-item[1], item[0]))
     numbers = whole((cycles for _, cycles in items), int(profile.cycles))

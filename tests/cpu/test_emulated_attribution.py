@@ -8,7 +8,7 @@ import pytest
 
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import load_image
-from mcusim.cpu.profile import Profile, profile
+from mcusim.cpu.profile import CycleProfile, profile
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
 
@@ -60,7 +60,7 @@ FAULTS = {
 ENDS |= {name: (("faults", name, argument), lambda e: e.run().kind) for name, argument in FAULTS.items()}
 
 
-def check(found: Profile) -> None:
+def check(found: CycleProfile) -> None:
     assert sum(found.causes.values()) == pytest.approx(found.cycles, abs=1e-6)
     assert sum(cost.cycles for cost in found.instructions.values()) == pytest.approx(found.cycles, abs=1e-6)
     assert sum(cost.issued for cost in found.instructions.values()) == found.issued

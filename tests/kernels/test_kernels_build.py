@@ -108,7 +108,7 @@ def changed_manifest(old: str, new: str) -> Callable[[Path], None]:
 
 
 WRONG: dict[str, tuple[Callable[[Path], None] | None, list[str], str, str]] = {
-    "syntax": (changed_source("return 0;", "return 0"), [], "tiny.c:10:", "exits with status 1; what it says"),
+    "syntax": (changed_source("return 0;", "return 0"), [], "tiny.c:10:", "exits with status 1; its messages"),
     "undefined": (changed_source("choose(call, 1)", "chose(call, 1)"), [], "chose", "'tiny' is not built"),
     "variable": (changed_source("int32_t tiny_max", "int32_t n; int32_t tiny_max"), [], "no variables of its own", ""),
     "header": (changed_source("kernels.h", "kernelz.h"), [], "kernelz.h: No such file", ""),

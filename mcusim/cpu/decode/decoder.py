@@ -1,4 +1,4 @@
-"""Decoding of basic blocks: bytes to ``Instruction``s, with capstone's text behind it.
+"""Decoding of basic blocks: bytes to ``Instruction``s, from capstone's text.
 
 Conditions come from the bytes: an IT instruction's low byte is the state the architecture keeps while its block runs,
 so a block that starts inside one is decoded with that byte (``it_state``), which ``remaining_it`` gives for the block
@@ -36,7 +36,7 @@ def _is_it(first: int) -> bool:
 
 
 def _next_state(state: int, first: int) -> int:
-    """IT state behind the instruction that starts with ``first``."""
+    """IT state after the instruction that starts with ``first``."""
     if _is_it(first):
         return first & 0xFF
     return (state & 0xE0) | (state << 1 & 0x1F) if state & 7 else 0
@@ -53,7 +53,7 @@ def remaining_it(code: bytes, it_state: int = 0) -> int:
 
 
 def _condition(first: int, second: int, state: int) -> int | None:
-    """Condition 0 to 13 that the instruction stands under, None if it always executes."""
+    """Condition 0 to 13 of the instruction, None if it always executes."""
     if state & 0xF:
         if _is_it(first) or first & 0xFF00 == _BREAKPOINT:
             return None

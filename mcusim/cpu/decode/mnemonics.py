@@ -79,8 +79,8 @@ ACCESSES: dict[str, Access] = {
 def base_name(mnemonic: str, condition: int | None) -> tuple[str, str, bool]:
     """Name without condition, width and flag suffix, the type suffixes, and whether it sets the flags.
 
-    ``condition`` is the one the instruction stands under (0 to 13), None when it is not conditional: only then can the
-    letters be told from the name (``bls``, ``mls``, ``teq``).
+    ``condition`` is the instruction's (0 to 13), None when it is not conditional: only then can the letters be
+    separated from the name (``bls``, ``mls``, ``teq``).
     """
     name, _, suffix = mnemonic.partition(".")
     if condition is not None:

@@ -1,4 +1,4 @@
-"""What stands behind the mnemonic of a disassembled Thumb-2 instruction.
+"""The operands of a disassembled Thumb-2 instruction: what follows its mnemonic.
 
 The text is read, not the disassembler's operand records: those miss accesses of several M-profile instructions, the
 text does not. Not modelled: constants in floating point, the values of offsets.
@@ -30,7 +30,7 @@ _SHIFTS = ("lsl", "lsr", "asr", "ror", "rrx")
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Masks of the registers in the order written, outside brackets and braces; then what brackets and braces hold.
+    """Masks of the registers in the order written, outside brackets and braces; then those inside.
 
     ``plain`` counts registers and constants outside brackets; ``names`` are words that are neither (special registers,
     barrier options, registers that an M-profile core lacks). ``writeback``: a base register gets a new value.
@@ -63,7 +63,7 @@ def _constant(word: str) -> int | None:
         return None
 
 
-class _Reader:
+class _OperandReader:
     """Collects the parts of one operand text."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ def parse(text: str) -> Operands:
     """The operands written in ``text``, as the disassembler prints them."""
     if "[" in text:
         text = _LANE.sub(lambda lane: f"s{2 * int(lane[1]) + int(lane[2])}", text)
-    reader = _Reader()
+    reader = _OperandReader()
     for part in _PARTS.finditer(text):
         inside, memory_bang, listing, word, bang = part.groups()
         if inside is not None:

@@ -35,7 +35,7 @@ def fault(c: State, code: int, address: int, size: int, write: int, pc: int) -> 
 
 @native
 def seek(c: State, a: State, pc: int) -> None:
-    """Move the cursor to the first access of the instruction at ``pc``, unless it stands in it already."""
+    """Move the cursor to the first access of the instruction at ``pc``, unless it is in it already."""
     e = c[C.CURSOR]
     while e < c[C.CURSOR_END] and a[e * C.ACCESS + C.PC] != pc:
         e += 1
@@ -69,7 +69,7 @@ def reach(c: State, s: State, a: State, size: int, write: int) -> int:
 def peripheral(c: State, a: State, listed: State, r: int, address: int, size: int, write: int) -> None:
     """An access outside every memory: one to a peripheral block that the machine file does not list is a fault.
 
-    ``listed`` holds first address and end of each block.
+    ``listed`` has first address and end of each block.
     """
     for i in range(c[C.LISTED]):
         if listed[2 * i] <= address and address + size <= listed[2 * i + 1]:
@@ -164,7 +164,7 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 @native
 def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
-    """The sanitizer looks at the access; where it shall stop the core it does so as for a fault."""
+    """The sanitizer checks the access; where it is to stop the core it does so as for a fault."""
     first, left = address, size
     while left > 0 and q >= 0:
         part = min(left, s[q + L.HIGH] - first)

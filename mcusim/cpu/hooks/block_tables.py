@@ -1,4 +1,4 @@
-"""The native tables: one record per basic block and per access, filled when a block is first met.
+"""The native tables: one record per basic block and per access, filled when a block is first executed.
 
 Not modelled: what changes code; see :mod:`mcusim.cpu.code_cache`.
 """
@@ -18,14 +18,14 @@ from mcusim.cpu.pipeline.cortex_m4 import entry_penalty
 from mcusim.cpu.pipeline.timing import Timing
 from mcusim.memory.state_layout import TICK
 
-__all__ = ["Block", "Tables"]
+__all__ = ["CodeBlock", "Tables"]
 
 _DOUBLE = {Kind.LOAD_DOUBLE, Kind.STORE_DOUBLE}
 _FP = {kind for kind in Kind if kind.name.startswith("FP_")}
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CodeBlock:
     """A decoded basic block; ``first`` is the number of its first access record."""
 
     index: int
@@ -40,7 +40,7 @@ class Block:
 
     @property
     def end(self) -> int:
-        """First address behind the block."""
+        """First address after the block."""
         return self.instructions[-1].end
 
 
@@ -52,12 +52,12 @@ class Tables:
         self.table = _empty_hash(1 << 12)
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
-        self.known: list[Block] = []
-        self.broken: list[tuple[Block, int]] = []  # blocks that broke off, after so many instructions
+        self.known: list[CodeBlock] = []
+        self.broken: list[tuple[CodeBlock, int]] = []  # blocks that broke off, after so many instructions
         self.moved = True
         self.records = 1  # the first is for accesses that decoding did not foresee
 
-    def add(self, instructions: Sequence[Instruction], timing: Timing) -> Block:
+    def add(self, instructions: Sequence[Instruction], timing: Timing) -> CodeBlock:
         """Enter a block, replacing one at the same address."""
         index = len(self.known)
         if (index + 1) * C.BLOCK > self.blocks.size:
@@ -67,7 +67,7 @@ class Tables:
         end = self._accesses(instructions, timing)
         divides = tuple((i, self._divide(i, n)) for n, i in enumerate(instructions) if i.kind is Kind.DIVIDE)
         self._block(index, instructions, timing, (first, end))
-        block = Block(index, tuple(instructions), timing, first, divides)
+        block = CodeBlock(index, tuple(instructions), timing, first, divides)
         self.known.append(block)
         self.enter(block.address, index)
         return block

@@ -2,7 +2,7 @@
 
 A block's static cycles come from the pipeline model; what only running shows is added here: branch refill or
 misprediction, fetch stalls, results still in flight at the border of two blocks. Stops happen between leaving one block
-and entering the next, so a run cut anywhere goes on as if it had not been cut.
+and entering the next, so a run cut anywhere continues as if it had not been cut.
 
 Not modelled: flags in flight over the border of two blocks; pairs of instructions, and a Cortex-M4's hidden second
 cycles, across the end of a KiB of code or of some hundred instructions without a branch, where the emulator ends a
@@ -23,7 +23,7 @@ MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hashing: 2**32 over the golden
 
 @native
 def slot_of(h: State, address: int) -> int:
-    """Where block ``address`` stands, or would stand, in the hash table: ``[mask, (address, index) ...]``."""
+    """Where block ``address`` is, or would be, in the hash table: ``[mask, (address, index) ...]``."""
     mask = h[0]
     i = (((address >> 1) * MULTIPLIER) >> 12) & mask
     while h[1 + 2 * i] >= 0 and h[1 + 2 * i] != address:

@@ -1,1 +1,1 @@
-"""ELF, symbols, DWARF."""
+"""Program images: ELF files, their symbols and the source lines of DWARF."""

@@ -1,9 +1,7 @@
-"""The line number programs of DWARF 2 to 5 (section ``.debug_line``).
+"""Source lines of a program's addresses, from the line number programs of DWARF 2 to 5 (section ``.debug_line``).
 
-A reader of its own: pyelftools builds an object for every row and believes the counts in the headers, so that a damaged
-table costs minutes or gigabytes. Here every step takes at least one byte of the section, and steps are limited.
-
-Addresses of a program to source lines.
+The reader is not pyelftools', which builds an object for every row and trusts the counts in the headers, so that a
+damaged table costs minutes or gigabytes. Here every step takes at least one byte of the section, and steps are limited.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ class _Cursor:
 
 
 @dataclass
-class _Header:
+class _LineHeader:
     """Of one line number program, as DWARF calls the fields."""
 
     minimum_instruction_length: int
@@ -91,7 +89,7 @@ class _State:
         self.rows.append((self.address, files[self.file], self.line) if known else (self.address, 0, 0))
 
 
-def _standard(opcode: int, unit: _Cursor, state: _State, header: _Header) -> None:
+def _standard(opcode: int, unit: _Cursor, state: _State, header: _LineHeader) -> None:
     """One standard opcode, by its number in DWARF; unknown ones have only LEB128 operands."""
     if opcode == 1:
         state.row(header.files)
@@ -117,7 +115,7 @@ class _TooMany(ValueError):
 
 @dataclass
 class LineReader:
-    """Reads ``.debug_line`` into ``sequences`` of rows. Omitted: 64-bit DWARF, operations per instruction (VLIW)."""
+    """Reads ``.debug_line`` into ``sequences``. Not modelled: 64-bit DWARF, operations per instruction (VLIW)."""
 
     strings: dict[int, bytes] = field(default_factory=dict)  # by form: .debug_line_str, .debug_str
     paths: list[str] = field(default_factory=list)
@@ -153,7 +151,7 @@ class LineReader:
             self.paths.append(name)
         return self._known[name]
 
-    def _header(self, unit: _Cursor, version: int) -> _Header:
+    def _header(self, unit: _Cursor, version: int) -> _LineHeader:
         if version >= 5 and unit.fixed(2) != 4:
             raise ValueError("addresses of other than 4 B")
         length = unit.fixed(4)
@@ -169,7 +167,7 @@ class LineReader:
         head = _Cursor(unit.data, unit.at, min(program, unit.end))
         files = self._tables(head) if version >= 5 else self._old_tables(head)
         unit.at = program
-        return _Header(minimum, base - 256 if base > 127 else base, span, opcodes, lengths, files)
+        return _LineHeader(minimum, base - 256 if base > 127 else base, span, opcodes, lengths, files)
 
     def _old_tables(self, head: _Cursor) -> list[int]:
         directories = [""]
@@ -221,7 +219,7 @@ class LineReader:
             return readable_name(strings[at : found if found >= 0 else at + _LONGEST_PATH])
         raise ValueError(f"file names of form {form:#x}")
 
-    def _program(self, unit: _Cursor, header: _Header) -> None:
+    def _program(self, unit: _Cursor, header: _LineHeader) -> None:
         """The state machine of DWARF 5 section 6.2; columns, flags and discriminators are read over."""
         state = _State()
         data, base, span, scale = unit.data, header.opcode_base, header.line_range, header.minimum_instruction_length
@@ -268,7 +266,9 @@ def _join(directories: list[str], index: int, name: str) -> str:
 
 
 class LineTable:
-    """Rows in order of address; a row holds up to the next one. Omitted: columns, inlined calls, discriminators."""
+    """Rows in order of address; a row is valid up to the next one. Not included: columns, inlined calls,
+    discriminators.
+    """
 
     def __init__(self, rows: list[Row], paths: list[str]) -> None:
         self._rows, self._paths = rows, paths

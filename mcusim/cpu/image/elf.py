@@ -1,4 +1,4 @@
-"""The headers of an ELF file for Cortex-M: what is checked before anything in the file is believed.
+"""The headers of an ELF file for Cortex-M: what is checked before anything in the file is used.
 
 The structures are pyelftools'; the walk over them is not, because sizes and counts of a damaged file are to be checked
 against the file's length first. Every error is an ImageError that begins with the path.
@@ -54,7 +54,7 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """First address behind the segment as the running program sees it."""
+        """First address after the segment as the running program sees it."""
         return self.address + self.memory_size
 
     @property

@@ -18,10 +18,10 @@ from mcusim.machine.document import show_address
 if TYPE_CHECKING:
     from mcusim.cpu.image.dwarf_lines import LineTable
 
-__all__ = ["Image", "Placement", "Segment", "Symbol", "check_placements", "load_image"]
+__all__ = ["Image", "ImagePlacement", "Segment", "Symbol", "check_placements", "load_image"]
 
 
-class Placement(NamedTuple):
+class ImagePlacement(NamedTuple):
     """``data`` goes to ``address``; of ``memory_size`` bytes (at least ``len(data)``) the rest is zero."""
 
     address: int
@@ -78,34 +78,34 @@ class Image:
                 return int.from_bytes(segment.data[offset : offset + 4], "little")
         return None
 
-    def placements(self, as_started: bool) -> list[Placement]:
+    def placements(self, as_started: bool) -> list[ImagePlacement]:
         """What goes to memory before the first instruction.
 
         By default the segments at their load addresses: the program's own start-up copies and clears. ``as_started``
-        adds what start-up code would have done: data at the addresses the program uses, zeroes behind it (``.bss``).
+        adds what start-up code would have done: data at the addresses the program uses, zeroes after it (``.bss``).
         """
         found = []
         for segment in self.segments:
             moves = segment.load_address != segment.address
             if segment.data and (moves or not as_started):
                 size = len(segment.data) if moves else segment.memory_size
-                found.append(Placement(segment.load_address, segment.data, size))
+                found.append(ImagePlacement(segment.load_address, segment.data, size))
             if as_started or not (segment.data or moves):
-                found.append(Placement(segment.address, segment.data, segment.memory_size))
+                found.append(ImagePlacement(segment.address, segment.data, segment.memory_size))
         return found
 
 
 def load_image(path: str | Path) -> Image:
-    """The ELF executable at ``path`` (32-bit little-endian Arm). Raises ImageError when its headers cannot be believed.
+    """The ELF executable at ``path`` (32-bit little-endian Arm). Raises ImageError when its headers are not valid.
 
-    Damaged symbols and debug sections cost the names and lines only, and leave a text in ``warnings``. Left out:
+    Damaged symbols and debug sections cost the names and lines only, and leave a text in ``warnings``. Not modelled:
     dynamic linking, relocation, thread-local storage.
     """
     elf = read_elf(path)
     return Image(elf.path, elf.entry, elf.segments, read_symbols(elf), elf.warnings, elf)
 
 
-def check_placements(image: Image, machine: Machine, as_started: bool) -> list[Placement]:
+def check_placements(image: Image, machine: Machine, as_started: bool) -> list[ImagePlacement]:
     """``image.placements(as_started)``, all inside the machine's memory (aliases included). Raises ImageError."""
     placements = image.placements(as_started)
     windows = _windows(machine)
@@ -127,7 +127,7 @@ def _windows(machine: Machine) -> list[tuple[int, int]]:
     return found
 
 
-def _outside(image: Image, machine: Machine, placement: Placement) -> str:
+def _outside(image: Image, machine: Machine, placement: ImagePlacement) -> str:
     def span(address: int, size: int) -> str:
         return f"{show_address(address)}..{show_address(address + size - 1)}"
 

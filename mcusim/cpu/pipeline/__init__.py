@@ -1,1 +1,1 @@
-"""Static and dynamic timing of each core."""
+"""Pipeline timing of each core: static per basic block, and what depends on the run."""

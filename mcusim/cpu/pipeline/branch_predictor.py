@@ -8,7 +8,7 @@
 | hit, taken, right target | 0 cycles: issues with the instruction at its target | [J] |
 | miss: static, direct backward taken, forward not | taken and right: 1 cycle | assumed; the cycle: [J] "0 or 1" |
 | direct and unconditional | never mispredicted | follows |
-| register, table or loaded target | right when the BTAC holds it | assumed: [T] knows no return stack |
+| register, table or loaded target | right when the BTAC has it | assumed: [T] knows no return stack |
 | mispredicted | 8 cycles | [J] |
 | the same, flags set three or more cycles ahead | 6 cycles | [J] |
 
@@ -17,8 +17,8 @@ of cores built without a BTAC, and that it also serves misses is assumed. [J] jn
 
 Not modelled: global history, a return stack, what a wrong path fetches, two branches in one fetch, alignment of targets
 (its effect depends on the compression of the code around; [J] gives no rule), a conditional branch to the next
-instruction, which looks not taken. The state array also holds the store buffer (``mcusim.cpu.pipeline.store_buffer``),
-so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
+instruction, which looks not taken. The state array also contains the store buffer
+(``mcusim.cpu.pipeline.store_buffer``), so that the hooks carry one array for what a Cortex-M7 keeps between blocks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reset(b: State) -> None:
 
 @native
 def train(b: State, entry: int, address: int, taken: int, target: int) -> None:
-    """Move the counter of ``entry`` towards what happened; a taken branch it does not hold replaces its branch."""
+    """Move the counter of ``entry`` towards what happened; a taken branch that it does not have replaces its branch."""
     if b[entry + TAG] != address:
         if taken:
             b[entry + TAG] = address

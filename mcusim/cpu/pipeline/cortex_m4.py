@@ -39,8 +39,6 @@ above (a literal load that contends with it, a branch target guessed early), the
 divide under a failed condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy
 divider when the next block starts with another floating-point instruction that does not use the quotient, a load's
 second cycle hidden across a block's end.
-
-What single instructions and neighbours cost on a Cortex-M4; ``cortex_m4`` says where each rule comes from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Cortex-M7's static timing: in-order issue of up to two instructions a cycle.
 
-Which pairs may issue together and how soon a result can be read stands in ``mcusim.cpu.pipeline.cortex_m7_rules``, with
+Which pairs may issue together and how soon a result can be read is in ``mcusim.cpu.pipeline.cortex_m7_rules``, with
 sources. Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM ``ARMScheduleM7.td``:
 
 | rule | source |
@@ -8,7 +8,7 @@ sources. Besides them, from [J] jnk0le/random, pipeline cycle test, and [L] LLVM
 | ADD, SUB, MOV in the older slot and plain shifts execute in the early ALU when their operands are there | J |
 | an early result serves the younger in the same cycle (MOVW, MOVT of one register), an address in the next | J |
 | an operand through an inline shift, a bit field or an extend-and-add is read one cycle early | J, L |
-| a branch, not taken or predicted, shares its cycle with the instruction it leads to (``Timing.leaves_slot``) | J |
+| a branch, not taken or predicted, shares its cycle with the instruction it goes to (``Timing.leaves_slot``) | J |
 | flags come from the late ALU: read from the next cycle on; a predicted branch waits for nothing | J |
 | LDM and STM hold the pipeline one cycle for two registers | J |
 | divide 7 cycles whatever the operands | L |
@@ -33,8 +33,8 @@ from collections.abc import Sequence
 from mcusim.cpu.decode.instruction import FLAGS, Instruction, Kind
 from mcusim.cpu.pipeline.cortex_m7_rules import (
     LATENCY,
+    M7Result,
     Port,
-    Result,
     bits,
     cycles_held,
     in_early_alu,
@@ -46,7 +46,7 @@ from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 
 __all__ = ["CortexM7"]
 
-_LOADED = {Result.WORD, Result.NARROW, Result.FP_LOADED}
+_LOADED = {M7Result.WORD, M7Result.NARROW, M7Result.FP_LOADED}
 _BLOCKED = 3  # cycles behind an FP multiply-accumulate
 _NOT_YOUNGER = {Kind.FP_LOAD, Kind.FP_STORE, Kind.FP_MOVE}
 _STORE_MULTIPLES = {Kind.STORE_MULTIPLE, Kind.FP_STORE_MULTIPLE}
@@ -54,9 +54,9 @@ _BEHIND_MAC = {Kind.FP_LOAD_MULTIPLE, Kind.FP_STORE_MULTIPLE}
 _FLAGS_AHEAD = 3  # cycles from the flags to a branch that is then resolved early
 # Cycles that a port reads behind address generation, by the late ALU's results; border values count from there.
 _BEHIND_ADDRESS = {
-    port: LATENCY[Result.LATE, Port.ADDRESS] - LATENCY[Result.LATE, port] for port in Port if port <= Port.FROM_CORE
+    port: LATENCY[M7Result.LATE, Port.ADDRESS] - LATENCY[M7Result.LATE, port] for port in Port if port <= Port.FROM_CORE
 } | {
-    port: 1 + LATENCY[Result.FP_RESULT, Port.FP_OPERAND] - LATENCY[Result.FP_RESULT, port]
+    port: 1 + LATENCY[M7Result.FP_RESULT, Port.FP_OPERAND] - LATENCY[M7Result.FP_RESULT, port]
     for port in Port
     if port > Port.FROM_CORE
 }
@@ -83,9 +83,9 @@ class _Schedule:
         self.at: list[int] = []
         self.slots: list[int] = []
         self.stalls: list[Stall] = []
-        self.values: dict[int, tuple[int, Result]] = {}  # register: cycle its latency counts from, and its source
+        self.values: dict[int, tuple[int, M7Result]] = {}  # register: cycle its latency counts from, and its source
         self.free = 0  # first cycle for a next older instruction
-        self.older: Instruction | None = None  # issued last, the slot beside it empty
+        self.older: Instruction | None = None  # issued last, the slot next to it empty
         self.macs: list[int] = []  # cycles of FP multiply-accumulates
         self.mla = -2  # of the last that was VMLA or one of its relatives
 
@@ -111,7 +111,7 @@ class _Schedule:
         return 0
 
     def beside(self, instruction: Instruction) -> bool:
-        """Whether the slot beside the last instruction is free and takes this one, its operands aside."""
+        """Whether the slot next to the last instruction is free and takes this one, apart from its operands."""
         if self.older is None or not pairs(self.older, instruction):
             return False
         cycle = self.at[-1]
@@ -121,7 +121,7 @@ class _Schedule:
         return self.fp_at(instruction) <= cycle
 
     def issue(self, instruction: Instruction) -> None:
-        """Place it in the first slot behind the instruction before it that the rules allow."""
+        """Place it in the first slot after the instruction before it that the rules allow."""
         ready, cause = self.operands_at(instruction)
         if self.beside(instruction) and ready <= self.at[-1]:
             self.place(instruction, self.at[-1], 1)
@@ -139,7 +139,7 @@ class _Schedule:
         if held > 1:
             self.stalls.append(Stall(len(self.at), "multi-cycle", held - 1))
         for register, result, behind in results(instruction):
-            source = Result.EARLY if early and result is Result.LATE else result
+            source = M7Result.EARLY if early and result is M7Result.LATE else result
             self.values[register] = (cycle + behind, source)
         if instruction.kind is Kind.FP_MAC:
             self.macs.append(cycle)

@@ -22,9 +22,6 @@ quinapalus cm7cycles (measured, STM32H730). Arm publishes no table.
 
 Latencies are cycles from issue to the issue of the reader; 0 is the younger slot of the same cycle. Readers differ by
 where in the pipeline they take an operand, hence a table of results against ports.
-
-Where in the Cortex-M7 pipeline each operand is read and each result appears: instructions against the tables.
-
 Not modelled: the Q and GE flags and the floating-point status (VCMP to VMRS) as operands.
 """
 
@@ -38,8 +35,8 @@ from mcusim.cpu.decode.instruction import FLAGS, PC, SINGLE, Instruction, Kind
 __all__ = [
     "LATENCY",
     "MULTIPLY",
+    "M7Result",
     "Port",
-    "Result",
     "bits",
     "cycles_held",
     "in_early_alu",
@@ -116,43 +113,43 @@ def reads(instruction: Instruction) -> list[tuple[int, Port]]:
     return found
 
 
-def _core_result(instruction: Instruction) -> Result:
+def _core_result(instruction: Instruction) -> M7Result:
     kind = instruction.kind
     if instruction.loads:
         narrow = kind is Kind.LOAD_DOUBLE or instruction.accesses[0].size < 4
-        return Result.NARROW if narrow else Result.WORD
+        return M7Result.NARROW if narrow else M7Result.WORD
     if instruction.mnemonic in _REVERSED:
-        return Result.REVERSED
+        return M7Result.REVERSED
     if kind in MULTIPLY:
-        return Result.SLOW
+        return M7Result.SLOW
     if kind in (Kind.SIMD, Kind.BITFIELD) and instruction.mnemonic.startswith(_SATURATING):
-        return Result.SLOW
-    return Result.LATE
+        return M7Result.SLOW
+    return M7Result.LATE
 
 
-def _fp_result(instruction: Instruction) -> Result:
+def _fp_result(instruction: Instruction) -> M7Result:
     kind = instruction.kind
     if kind is Kind.FP_MAC:
-        return Result.FMA if instruction.mnemonic.startswith("vf") else Result.MLA
+        return M7Result.FMA if instruction.mnemonic.startswith("vf") else M7Result.MLA
     if kind in (Kind.FP_DIVIDE, Kind.FP_SQRT):
-        return Result.FP_DIVIDED
+        return M7Result.FP_DIVIDED
     if instruction.loads:
-        return Result.FP_LOADED
-    return Result.FP_MOVED if kind in _MOVES else Result.FP_RESULT
+        return M7Result.FP_LOADED
+    return M7Result.FP_MOVED if kind in _MOVES else M7Result.FP_RESULT
 
 
-def results(instruction: Instruction) -> Iterator[tuple[int, Result, int]]:
-    """Registers it writes, what each value comes from, and cycles behind its issue that the latency counts from."""
+def results(instruction: Instruction) -> Iterator[tuple[int, M7Result, int]]:
+    """Registers it writes, what each value comes from, and cycles after its issue that the latency counts from."""
     plain = _core_result(instruction)
     floating = _fp_result(instruction)
     last = cycles_held(instruction) - 1
     values = instruction.writes & ~instruction.writeback
     for register in bits(instruction.writeback):
-        yield register, Result.BASE, 0
+        yield register, M7Result.BASE, 0
     for i, register in enumerate(bits(values & _NOT_PC)):
         behind = min(i // 2, last) if instruction.kind in _MULTIPLES else last
         if register == FLAGS:
-            yield register, Result.FLAGS, last + (instruction.kind in MULTIPLY)
+            yield register, M7Result.FLAGS, last + (instruction.kind in MULTIPLY)
         else:
             yield register, floating if register >= SINGLE else plain, behind
 
@@ -178,7 +175,7 @@ class Port(IntEnum):
     FP_COPY = auto()
 
 
-class Result(IntEnum):
+class M7Result(IntEnum):
     """What a value comes from."""
 
     EARLY = auto()  # ADD, SUB, MOV or a shift that found its operands ready in time for the early ALU
@@ -202,31 +199,31 @@ _FP_PORTS = list(Port)[9:]
 # EARLY, REVERSED, BASE, LATE, multiplies, loads: J. WORD to ADDRESS: Q's data to address. SLOW for saturation: L.
 # LDRD as NARROW: L and others give 2 to 3. NARROW to ADDRESS: a cycle more than WORD, as everywhere else.
 _CORE = {  # address, shifter, ALU, beside, factor, accumulator, store, early, from core
-    Result.EARLY: (1, 1, 0, 0, 0, 0, 0, 1, 1),
-    Result.REVERSED: (2, 2, 0, 0, 0, 0, 0, 1, 1),
-    Result.BASE: (1, 1, 0, 0, 0, 0, 0, 2, 1),
-    Result.LATE: (2, 2, 1, 1, 1, 0, 0, 2, 1),
-    Result.SLOW: (3, 3, 2, 2, 2, 1, 0, 3, 1),
-    Result.WORD: (3, 2, 1, 2, 2, 0, 0, 2, 1),
-    Result.NARROW: (4, 3, 2, 2, 2, 1, 0, 3, 2),
-    Result.FLAGS: (1, 1, 1, 1, 1, 1, 1, 1, 1),
+    M7Result.EARLY: (1, 1, 0, 0, 0, 0, 0, 1, 1),
+    M7Result.REVERSED: (2, 2, 0, 0, 0, 0, 0, 1, 1),
+    M7Result.BASE: (1, 1, 0, 0, 0, 0, 0, 2, 1),
+    M7Result.LATE: (2, 2, 1, 1, 1, 0, 0, 2, 1),
+    M7Result.SLOW: (3, 3, 2, 2, 2, 1, 0, 3, 1),
+    M7Result.WORD: (3, 2, 1, 2, 2, 0, 0, 2, 1),
+    M7Result.NARROW: (4, 3, 2, 2, 2, 1, 0, 3, 2),
+    M7Result.FLAGS: (1, 1, 1, 1, 1, 1, 1, 1, 1),
 }
 # J's table; FMA and MLA to VADD, and MLA to an FMA addend, are not measurable there: as to VMUL, one more than MLA
 _FP = {  # operand, FMA addend, MLA addend, factor, store, to core, copy
-    Result.FP_RESULT: (3, 3, 2, 3, 1, 3, 3),
-    Result.FMA: (5, 3, 2, 5, 3, 5, 5),
-    Result.MLA: (6, 4, 3, 6, 4, 6, 6),
-    Result.FP_LOADED: (1, 3, 2, 1, 1, 2, 1),
-    Result.FP_MOVED: (3, 3, 3, 3, 1, 3, 3),
-    Result.FP_DIVIDED: (1, 1, 1, 1, 1, 1, 1),  # behind the cycles it holds the pipeline
+    M7Result.FP_RESULT: (3, 3, 2, 3, 1, 3, 3),
+    M7Result.FMA: (5, 3, 2, 5, 3, 5, 5),
+    M7Result.MLA: (6, 4, 3, 6, 4, 6, 6),
+    M7Result.FP_LOADED: (1, 3, 2, 1, 1, 2, 1),
+    M7Result.FP_MOVED: (3, 3, 3, 3, 1, 3, 3),
+    M7Result.FP_DIVIDED: (1, 1, 1, 1, 1, 1, 1),  # behind the cycles it holds the pipeline
 }
-LATENCY: dict[tuple[Result, Port], int] = {
+LATENCY: dict[tuple[M7Result, Port], int] = {
     (result, port): cycles
     for table, ports in ((_CORE, _CORE_PORTS), (_FP, _FP_PORTS))
     for result, row in table.items()
     for port, cycles in zip(ports, row, strict=True)
 }
-LATENCY |= {(Result.FLAGS, port): 1 for port in _FP_PORTS}
+LATENCY |= {(M7Result.FLAGS, port): 1 for port in _FP_PORTS}
 
 MULTIPLY = {Kind.MULTIPLY, Kind.MAC, Kind.MULTIPLY_LONG, Kind.MAC_LONG}
 _SINGLE_STORES = {Kind.STORE, Kind.FP_STORE}

@@ -19,7 +19,7 @@ Four entries of 64 bits: assumed, not published; merging in four cycles and per 
 cycles are fitted to the 2.4. ``python -m pytest tests/cpu/pipeline/test_store_buffer.py`` measures the column.
 
 Not modelled: forwarding to loads, loads that wait for a bank a store occupies, merging of stores (jnk0le saw none), the
-one cycle less of an unaligned load beside an aligned one of its first bank, memory behind the cache (the access
+one cycle less of an unaligned load paired with an aligned one of its first bank, memory behind the cache (the access
 path's).
 """
 

@@ -1,4 +1,4 @@
-"""What a pipeline model says of one basic block; the native hooks add what is known only when it runs.
+"""The static timing of one basic block; the native hooks add what is known only when it runs.
 
 Static here: issue cycles, hazards inside the block, what goes over to the next block. Dynamic (added by the hooks):
 memory stalls, fetch stalls, branch refill or misprediction, the operand-dependent part of a divide, unaligned accesses,
@@ -48,8 +48,8 @@ class Timing:
     ``needs``: register bit -> cycle of the block at which it is first read (only where a late result could delay it);
     a model may count both from one cycle earlier, for readers that come before the ALU: only differences matter.
     ``flags_early``: the flags of the closing conditional branch were set three or more cycles before it.
-    ``leaves_slot``: M7: the closing branch left the slot beside it free, and a next block entered without loss begins
-    there; first for this block begun in a cycle of its own, then for this block begun beside a branch. ``shares``:
+    ``leaves_slot``: M7: the closing branch left the slot next to it free, and a next block entered without loss begins
+    there; first for this block begun in its own cycle, then for this block begun next to a branch. ``shares``:
     cycles that this block saves by beginning there (less than 0 when its pairs then fall worse).
     """
 

@@ -1,1 +1,1 @@
-"""PPB registers, MPU, register names; NVIC and DMA registers will live here."""
+"""System registers of the core: the private peripheral bus, the MPU, memory attributes, register names."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Attributes", "Mpu", "Region"]
+__all__ = ["Attributes", "Mpu", "MpuRegion"]
 
 Access = Literal["none", "ro", "rw"]
 
@@ -36,8 +36,8 @@ class Attributes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """One region as MPU_RBAR and MPU_RASR hold it."""
+class MpuRegion:
+    """One region as MPU_RBAR and MPU_RASR define it."""
 
     rbar: int
     rasr: int
@@ -110,5 +110,5 @@ class Mpu:
 
     def windows(self) -> list[tuple[int, int, Attributes]]:
         """(first address, end, attributes) of all regions that are on; later ones win where they overlap."""
-        on = (region for region in (Region(*pair) for pair in self.regions) if region.enabled)
+        on = (region for region in (MpuRegion(*pair) for pair in self.regions) if region.enabled)
         return [(low, high, region.attributes()) for region in on for low, high in region.parts()]

@@ -1,4 +1,4 @@
-"""The private peripheral bus, natively: cycle counter, SysTick, ITM, CPACR, CCR, cache maintenance, MPU.
+"""The private peripheral bus: cycle counter, SysTick, ITM, CPACR, CCR, cache maintenance, MPU; its reset values.
 
 The registers are words of one array that the emulated core maps at 0xE000_0000, so what is not listed here reads back
 what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
@@ -7,10 +7,8 @@ Arm DDI0403 (ARMv7-M), appendix of system control space.
 Not modelled: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB,
 ETM.
 
-The private peripheral bus as a reset leaves it, and the MPU's registers read back.
-
-Values: Arm DDI0439 and DDI0489 (CPUID, CTR, CLIDR, MVFR), DDI0403 (the rest). ITM port 0 is on from the start, as a
-debugger would have it. Not modelled: as above.
+Reset values: Arm DDI0439 and DDI0489 (CPUID, CTR, CLIDR, MVFR), DDI0403 (the rest). ITM port 0 is on from the start, as
+a debugger would set it.
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ def systick(c: State, s: State, ppb: State) -> int:
 
 @native
 def read(c: State, s: State, ppb: State, offset: int) -> None:
-    """Before a load from the private peripheral bus: bring the register up to date."""
+    """Before a load from the private peripheral bus: update the register."""
     at = offset & ~3
     if at == DWT_CYCCNT:
         if counting(ppb):
@@ -158,7 +156,7 @@ def mpu(c: State, ppb: State, at: int, value: int) -> None:
 
 @native
 def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
-    """Start or stop CYCCNT: it keeps its count while it stands."""
+    """Start or stop CYCCNT: it keeps its count while it is stopped."""
     now = s[L.NOW] // L.TICK
     was = counting(ppb)
     count = now - c[C.CYCLE_BASE] if was else word(ppb, DWT_CYCCNT)
@@ -180,7 +178,7 @@ def systick_write(c: State, s: State, ppb: State, at: int, value: int) -> None:
 
 @native
 def write(c: State, s: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
-    """Before a store to the private peripheral bus: what it sets off."""
+    """Before a store to the private peripheral bus: its effects."""
     at = offset & ~3
     if offset < ITM_END:
         enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (at >> 2)) & 1

@@ -54,7 +54,7 @@ def _registers() -> dict[int, str]:
 
 
 def register_at(address: int) -> str | None:
-    """The register of the private peripheral bus whose word holds ``address``, else its part and offset, or None."""
+    """The register of the private peripheral bus whose word contains ``address``, else its part and offset, or None."""
     name = _registers().get(address & ~3)
     if name:
         return name if not address & 3 else f"{name} + {address & 3}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["BLOCKS", "PARTS", "REGISTERS", "SERIES"]
 
-# Pairs of a name and its first address in hexadecimal; a block has 1 KiB, or the size in KiB behind a slash.
+# Pairs of a name and its first address in hexadecimal; a block has 1 KiB, or the size in KiB after a slash.
 _GPIO = """
     GPIOA {0}0000  GPIOB {0}0400  GPIOC {0}0800  GPIOD {0}0C00  GPIOE {0}1000  GPIOF {0}1400  GPIOG {0}1800
     GPIOH {0}1C00  GPIOI {0}2000

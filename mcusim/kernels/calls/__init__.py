@@ -1,1 +1,1 @@
-"""An operator as the bytes its compiled function takes."""
+"""Kernel calls: an operator as the structure in memory that its compiled function takes."""

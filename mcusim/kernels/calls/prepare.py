@@ -1,6 +1,6 @@
 """The call structures of every operator, member by member, as TFLite's Prepare functions compute them.
 
-Not modelled: what ``parameters.py`` leaves out, which is where to begin.
+Not modelled: what :mod:`mcusim.kernels.calls.call_bytes` does not model.
 """
 
 from __future__ import annotations

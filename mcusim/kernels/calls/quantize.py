@@ -70,7 +70,7 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def activation_range(activation: str, output: Tensor) -> tuple[int, int]:
-    """Least and most of the output behind a fused activation (``CalculateActivationRangeQuantized``).
+    """Least and most of the output after a fused activation (``CalculateActivationRangeQuantized``).
 
     Raises ModelError for an activation that TFLite's integer kernels do not fuse.
     """

@@ -1,1 +1,1 @@
-"""Cost profiles that replay plays."""
+"""Cost profiles of kernels: the cycles and accesses that fidelity ``replay`` uses."""

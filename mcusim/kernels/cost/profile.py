@@ -1,6 +1,6 @@
 """Kernel cost profiles: the cycles of each loop level of a kernel set, as data under the set's name.
 
-A profile is ``profiles/<name>.toml`` beside this file, or a user's own file by path. Cycles are those of an ideal
+A profile is ``profiles/<name>.toml`` in this folder, or a user's own file by path. Cycles are those of an ideal
 memory (no wait states); what loads and stores cost is decided by the machine. Not modelled: data-dependent time
 (early-terminating divisions, saturation branches).
 """
@@ -63,7 +63,7 @@ class FittedCosts:
 class CoreCosts:
     """Milli-cycles per loop level and variant for one core; ``operator`` cycles of interpreter per invocation.
 
-    ``fitted``, by kind, stands in their place in a profile that was measured on a compiled set.
+    ``fitted``, by kind, replaces them in a profile that was measured on a compiled set.
     """
 
     operator: int

@@ -1,1 +1,1 @@
-"""Put a set, or part of it, at an address."""
+"""Linking: put a kernel set, or the part of it that some functions need, at an address."""

@@ -1,8 +1,8 @@
 """Put a linked kernel set at another address.
 
-A set is linked at one address with ``--emit-relocs``, which leaves in the ELF where addresses stand. All of the set
+A set is linked at one address with ``--emit-relocs``, which leaves in the ELF where addresses are. All of the set
 moves by the same distance, so that only absolute addresses change. Without relocations a set is moved when nothing in
-it looks like an address into it. Not modelled: what ``relocations.py`` leaves out.
+it looks like an address into it. Not modelled: what ``relocations.py`` does not model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def move(image: Image, address: int) -> Image:
 
     Raises ImageError, which begins with the file's path, for an address that is no multiple of 64 B or leaves no room
     below 4 GiB, for relocations that are damaged or of a type that is not known, and for a set that has none but
-    holds what looks like addresses.
+    contains what looks like addresses.
     """
     check_address(image, address, span(image))
     distance = address - linked_at(image)
@@ -60,7 +60,7 @@ def check_address(image: Image, address: int, size: int) -> None:
 
 
 def _require_no_addresses(image: Image, cells: Cells) -> None:
-    """Raise ImageError for an aligned word, or a MOVT, that could hold an address of the set."""
+    """Raise ImageError for an aligned word, or a MOVT, that could be an address of the set."""
     low, high = linked_at(image), linked_at(image) + span(image)
     for start, data in cells.parts:
         skip = -start % 4

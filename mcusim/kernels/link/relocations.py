@@ -1,15 +1,13 @@
 """The relocations that a linker leaves in a kernel set (``--emit-relocs``), read and applied to its bytes.
 
-ELF for the Arm Architecture, IHI 0044, "Relocation": where in the file addresses and distances stand, and of which
-symbol. Absolute addresses are words (R_ARM_ABS32) and MOVW/MOVT pairs; distances are encoded anew for branches and
-words. Not modelled: RELA tables; position-independent code with a global offset table; the words in long-branch
-veneers, for which a linker leaves no relocation (no branch in a set of less than 4 MiB needs one).
+ELF for the Arm Architecture, IHI 0044, "Relocation": where in the file addresses and distances are, and of which
+symbol. Absolute addresses are words (R_ARM_ABS32) and MOVW/MOVT pairs; distances are encoded again for branches and
+words. Armv7-M Architecture Reference Manual, B and BL: B.W (encoding T4), BL (T1) and conditional B.W (T3) contain the
+distance from 4 bytes after them.
 
-Distances in code: Thumb branches and words that hold how far a symbol is away, read and written.
-
-Armv7-M Architecture Reference Manual, B and BL: B.W (encoding T4), BL (T1) and conditional B.W (T3) hold the distance
-from 4 bytes behind them. Not modelled: branches of 16 bits and loads by pc, which a linker gives no place in another
-section; BLX to Arm code.
+Not modelled: RELA tables; position-independent code with a global offset table; the words in long-branch veneers, for
+which a linker leaves no relocation (no branch in a set of less than 4 MiB needs one); branches of 16 bits and loads by
+pc, which a linker gives no place in another section; BLX to Arm code.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ def set_distance(where: str, kind: int, data: bytearray, at: int, distance: int,
 
 
 def _held(first: int, second: int, conditional: bool) -> int:
-    """The distance that a branch of 32 bits holds, signed."""
+    """The distance in a branch of 32 bits, signed."""
     sign, one, two = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
     low = (second & 0x7FF) << 1
     if conditional:
@@ -90,7 +88,7 @@ _UNDEFINED, _RESERVED, _ABSOLUTE = 0, 0xFF00, 0xFFF1
 
 
 class Relocation(NamedTuple):
-    """What is at ``place``, in section ``owner``, holds an address of, or the distance to, a symbol of the set."""
+    """What is at ``place``, in section ``owner``, is an address of, or the distance to, a symbol of the set."""
 
     place: int
     kind: int
@@ -181,7 +179,7 @@ def _name(kind: int) -> str:
 def apply(path: str, relocations: Iterable[Relocation], cells: Cells, distance: Callable[[int], int]) -> None:
     """Apply ``relocations``, in order of their places, to ``cells``; section ``i`` moves by ``distance(i)`` bytes.
 
-    Raises ImageError for a field that does not hold what its relocation says.
+    Raises ImageError for a field that does not contain what its relocation says.
     """
     lows: dict[tuple[int, int], int] = {}  # symbol and register -> the low half that the last MOVW gave it
     reached = 0

@@ -3,8 +3,8 @@
 What can be left out is a section: a set built with ``-ffunction-sections -fdata-sections`` and ``sets/common/set.ld``
 keeps one for each function (its literal pool in it) and each constant, with its alignment; and every reference from one
 to another has a relocation, because the assembler cannot know distances between sections. Sections that stay are packed
-in the order of the file. Not modelled: sets whose functions share a section (all of it stays), references that somebody
-removed the relocations of, merging equal strings again.
+in the order of the file. Not modelled: sets whose functions share a section (all of it stays), references whose
+relocations were removed, merging equal strings again.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What cache lines hold: tags, bytes, shadow (who wrote what)."""
+"""Caches: tags, the bytes of the lines, and the sanitizer's shadow of who wrote each byte."""

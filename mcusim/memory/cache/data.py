@@ -1,9 +1,9 @@
-"""What the data cache holds: the core sees its lines, the DMA sees memory.
+"""The bytes of the data cache: the core sees its lines, the DMA sees memory.
 
-The emulated core reads and writes a *view* of each region, *memory* beside it is what everybody else sees. While a line
-is not held both are the same. A line that is written back is copied from the view to memory, one that is given up
-without that is copied back from memory: what it held is lost, and what the DMA wrote meanwhile shows. Stores past the
-cache go to both. Nothing is done where a line is hit.
+The emulated core reads and writes a *view* of each region; *memory*, apart from it, is what all others see. While a
+line is not in the cache both are the same. A line that is written back is copied from the view to memory, one that is
+given up without that is copied back from memory: its contents are lost, and what the DMA wrote meanwhile shows. Stores
+past the cache go to both. Nothing is done where a line is hit.
 
 Where a region has no cache in front of it view and memory are the same bytes.
 

@@ -5,7 +5,7 @@ say who wrote what the core *sees* and what is *stored* in memory; a third pair 
 one after the other. What is read and was written by another is a violation, one for each pair of tasks; its bytes
 widen.
 
-Not modelled: bytes of the stack; reads of what nobody has written.
+Not modelled: bytes of the stack; reads of what was never written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CORE_READ, DMA_READ, DIRTY_TARGET = range(3)
 
 @native
 def held(s: State, address: int) -> int:
-    """Whether the data cache holds the byte: 0 no, 1 in a clean line, 2 in a dirty one."""
+    """Whether the data cache contains the byte: 0 no, 1 in a clean line, 2 in a dirty one."""
     c = s[L.DATA_AT]
     if c == 0:
         return 0
@@ -138,7 +138,7 @@ def dirty_target(s: State, f: int, n: int, record: int) -> None:
 
 @native
 def beat(s: State, f: int, n: int, record: int) -> None:
-    """``n`` bytes of transfer ``f`` arrive; ``record`` is the cache line that holds their target, or -1."""
+    """``n`` bytes of transfer ``f`` arrive; ``record`` is the cache line of their target, or -1."""
     code, meant, memory = s[f + L.D_CODE], s[f + L.D_MEANT], s[f + L.D_STORED_FROM]
     for i in range(n if memory else 0):
         wanted, found = host.get16(meant + 2 * i), host.get16(memory + 2 * i)

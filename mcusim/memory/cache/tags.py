@@ -1,6 +1,6 @@
 """The level-1 caches as tags: hit, fill and write-back.
 
-A read miss stalls until the critical word is there; the rest of the line streams in behind it, so the core's own work
+A read miss stalls until the critical word is there; the rest of the line streams in after it, so the core's own work
 between its next accesses (``gap``) hides part of it (Cortex-M7 TRM 5.9: critical word first, streaming from the
 linefill buffer). A write miss of a write-back region allocates; its fill runs behind the store buffer, and the core
 waits only for one of two linefill buffers, that is for the fill before the last to end (taken to be as long as the new

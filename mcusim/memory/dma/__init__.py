@@ -1,1 +1,1 @@
-"""Transfers under way beside the core."""
+"""DMA transfers in flight: their beats, and arbitration with the core's accesses."""

@@ -48,7 +48,7 @@ def at_hand(s: State, r: int, address: int) -> int:
 
 @native
 def begin_chunk(s: State, f: int) -> int:
-    """Cut the next chunk of transfer ``f``; returns 0 where its addresses lead nowhere."""
+    """Cut the next chunk of transfer ``f``; returns 0 where there is no memory at its addresses."""
     source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
     qs, qt = find(s, source), find(s, target)
     if qs < 0 or qt < 0:

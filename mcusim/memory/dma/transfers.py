@@ -1,6 +1,6 @@
-"""The engine's calls for DMA transfers in flight: begin one, play what is due, ask whether it has ended.
+"""The engine's calls for DMA transfers in flight: begin one, advance all, ask whether one has ended.
 
-The beats are made by :mod:`mcusim.memory.dma.arbitration`. Not modelled: what that leaves out.
+The beats are made by :mod:`mcusim.memory.dma.arbitration`. Not modelled: what that does not model.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DmaTransfers:
         return -(-end // L.TICK)
 
     def advance(self, cycle: int) -> None:
-        """Play all beats that begin before ``cycle``."""
+        """Make all beats that begin before ``cycle``."""
         s = self.state
         s[L.ASKED] = max(s[L.ASKED], cycle * L.TICK)
         arbitration.advance(s, cycle * L.TICK)

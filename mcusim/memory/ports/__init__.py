@@ -1,1 +1,1 @@
-"""Who accesses: replay streams, the emulated core's data and code, their line fills and maintenance."""
+"""Ports into the memory system: replay streams, the emulated core's data and code, cache maintenance."""

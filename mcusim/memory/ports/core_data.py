@@ -1,4 +1,4 @@
-"""What the emulated core asks of the memory system: one load, one store, the code of one basic block.
+"""The emulated core's data accesses: one load or store at a time.
 
 The caller has set ``s[NOW]`` to the moment of the access; each function adds its stall to ``s[NOW]`` and to the
 region's counters and returns it, in ticks beyond an ideal load, store or fetch. ``find`` gives the range record of an
@@ -8,7 +8,7 @@ Data cache: a read miss waits for the word it asks for, a write miss of write-ba
 and waits only for a linefill buffer, other writes are posted to the memory. A dirty line that is displaced is written
 when the fill is done. An access across two lines, uncached across two bus words, is two.
 
-What the lines hold is kept by :mod:`mcusim.memory.cache.data`.
+The bytes of the lines are kept by :mod:`mcusim.memory.cache.data`.
 
 Not modelled: merging in the store buffer, the Cortex-M7's switch to no allocation on long runs of stores, several fills
 of different memories at once, speculative loads, bus errors.
@@ -166,7 +166,7 @@ def reach(s: State, q: int, address: int, size: int, write: int) -> int:
 
 @native
 def on_the_bus(s: State, r: int, size: int, write: int) -> int:
-    """An access to memory where nobody waits but for a beat on the bus; returns the stall in ticks."""
+    """An access to memory that waits only for a beat on the bus; returns the stall in ticks."""
     if write:
         s[r + L.WRITES] += 1
         s[r + L.WRITE_BYTES] += size

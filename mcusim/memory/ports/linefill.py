@@ -52,7 +52,7 @@ def arrival(s: State, f: int, c: int, address: int) -> int:
 
 @native
 def wait(s: State, c: int, address: int) -> int:
-    """Ticks until the word at ``address``, of a line the data cache holds, has arrived; 0 if it is there."""
+    """Ticks until the word at ``address``, of a line in the data cache, has arrived; 0 if it is there."""
     tag = address >> s[c + L.C_SHIFT]
     ready = s[L.NOW]
     for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL):

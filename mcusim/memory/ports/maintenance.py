@@ -1,7 +1,7 @@
 """Cache maintenance as a program does it: a line by address, a line by set and way, all of the instruction cache.
 
 Each returns the ticks that the write-backs take and leaves the clock alone; the registers' own cost is the caller's.
-They work on what the caches hold, whether they are switched on or not.
+They work on what the caches contain, whether they are switched on or not.
 
 Not modelled: the difference between the points of unification and coherency, which are one here.
 """
@@ -43,7 +43,7 @@ def treat(s: State, c: int, record: int, clean: int, invalidate: int) -> int:
 
 @native
 def maintain_line(s: State, address: int, clean: int, invalidate: int) -> int:
-    """The data-cache line that holds ``address``; returns the ticks of its write-back."""
+    """The data-cache line that contains ``address``; returns the ticks of its write-back."""
     c = s[L.DATA_AT]
     if c == 0:
         return 0
@@ -105,7 +105,7 @@ def maintain_all(s: State, clean: int, invalidate: int) -> int:
 
 @native
 def forget_code(s: State) -> None:
-    """No code is known to be at hand any more."""
+    """No code is known to be present any more."""
     s[L.CODE_LOW] = s[L.CODE_HIGH] = 0
     s[L.AGAIN] = -1
     s[L.CODE_FILL + L.F_LINE] = -1

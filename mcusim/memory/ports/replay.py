@@ -213,9 +213,9 @@ def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, 
 
 @native
 def sync(s: State, now: int, first: int, count: int) -> None:
-    """Set the clock to ``now``; what a task simulated ahead of others left in the future is brought back to now.
+    """Set the clock to ``now``; what a task simulated ahead of others left in the future is set back to now.
 
-    Not so in memories that a DMA transfer in flight touches: it plays at its own time, and what it left is under way.
+    Not so in memories that a DMA transfer in flight touches: it runs at its own time, and what it left is in progress.
     """
     s[L.NOW] = now
     for i in range(count):

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from mcusim.cpu.system.memory_attributes import default_attributes, memory_ranges, unaligned_device_faults
-from mcusim.cpu.system.mpu import Mpu, Region
+from mcusim.cpu.system.mpu import Mpu, MpuRegion
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -94,9 +94,9 @@ def test_every_byte_of_every_region_is_in_one_range() -> None:
     ],
 )
 def test_tex_c_b(bits: int, cache: int, allocate: bool, device: bool) -> None:
-    found = Region(0x6000_0000, rasr(1 << 20, bits)).attributes()
+    found = MpuRegion(0x6000_0000, rasr(1 << 20, bits)).attributes()
     assert (found.cache, found.allocate, found.device) == (cache, allocate, device)
-    shared = Region(0x6000_0000, rasr(1 << 20, bits | 1 << 18)).attributes()
+    shared = MpuRegion(0x6000_0000, rasr(1 << 20, bits | 1 << 18)).attributes()
     assert (shared.cache, shared.device) == (0, device)
 
 
@@ -118,11 +118,11 @@ def test_subregions_are_eighths_and_small_regions_have_none() -> None:
 
 
 def test_base_is_aligned_to_the_size_and_tiny_regions_are_off() -> None:
-    region = Region(0x6000_1234, rasr(0x1000, WBWA))
+    region = MpuRegion(0x6000_1234, rasr(0x1000, WBWA))
     assert (region.base, region.size, region.enabled) == (0x6000_1000, 0x1000, True)
-    assert not Region(0x6000_0000, rasr(16, WBWA)).enabled
-    assert not Region(0x6000_0000, rasr(4096, WBWA) & ~1).enabled
-    assert Region(0, rasr(1 << 32, WBWA)).size == 1 << 32
+    assert not MpuRegion(0x6000_0000, rasr(16, WBWA)).enabled
+    assert not MpuRegion(0x6000_0000, rasr(4096, WBWA) & ~1).enabled
+    assert MpuRegion(0, rasr(1 << 32, WBWA)).size == 1 << 32
 
 
 def test_access_rights_and_what_lies_outside_all_regions() -> None:

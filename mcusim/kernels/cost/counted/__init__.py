@@ -1,1 +1,1 @@
-"""Profiles counted from a binary (cmsis-2021-gcc9)."""
+"""Cost profiles counted from the instructions of a binary (``cmsis-2021-gcc9``)."""

@@ -1,8 +1,9 @@
 """The access streams of each kernel's loop nest, native: what the loops load and store, in their order.
 
-Every function takes the memory state ``s`` and a parameter array ``p`` (slots below) and plays one kernel call on
-:func:`mcusim.memory.ports.replay.walk`. Streams that alternate inside an inner loop are played in turns of 32 bytes and
-marked as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's pace.
+Every function takes the memory state ``s`` and a parameter array ``p`` (slots below) and replays one kernel call on
+:func:`mcusim.memory.ports.replay.walk`. Streams that alternate inside an inner loop are replayed in turns of 32 bytes
+and marked as interleaved. ``G_*`` are ticks of core work per access in a loop level, so that memories see the core's
+pace.
 
 Sources: CMSIS-NN 5.8.0 (``arm_nn_mat_mult_nt_t_s8``, ``arm_convolve_s8``, ``arm_depthwise_conv_s8_opt``,
 ``arm_depthwise_conv_3x3_s8``, ``arm_nn_vec_mat_mult_t_s8``, ``arm_elementwise_add_s8``, ``arm_avgpool_s8``) and TFLM of
@@ -192,7 +193,8 @@ def pool(s: State, p: State) -> None:
 def pad(s: State, p: State) -> None:
     """Byte by byte: an input's row read and written, padding written.
 
-    Not modelled: how many of the padded channels are in front; the geometry does not have it, all are written behind.
+    Not modelled: how many of the padded channels are in front; the geometry does not have it, all are written at the
+    end.
     """
     channels, source, target = p[OUT_C], p[IN], p[OUT]
     depth = min(p[IN_C], channels)

@@ -63,7 +63,7 @@ def play(
     images = g.batch
     if kind == "pointwise":  # one matrix over the pixels of all images
         p[S.ROWS], images = rows.out_rows * images, 1
-    for _ in range(images):  # images lie behind each other
+    for _ in range(images):  # images are contiguous
         _STREAM[kind](state, p)
         p[S.IN] += rows.in_rows * g.in_w * g.in_c
         p[S.OUT] += rows.out_rows * g.out_w * g.out_c

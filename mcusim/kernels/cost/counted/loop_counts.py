@@ -10,8 +10,8 @@ the operator exactly. Levels (counts are per operator, rows ``0..r``):
 * pad: ``element`` bytes copied one by one, ``zero`` bytes of padding, ``pixel``
 * pool: ``tap`` window elements read, ``output``; the others: ``element`` output elements (``copy``: bytes)
 
-What a kernel call does again for every tile (pointwise's ``sum`` over its weights) is in :func:`per_call`. Left out:
-a call's prologue.
+What a kernel call does again for every tile (pointwise's ``sum`` over its weights) is in :func:`per_call`. Not
+modelled: a call's prologue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A kernel call of a profile that was fitted to a compiled set: its loop nest on the memory system, its code.
 
-Not modelled: what DMA transfers beside the call take from it (the engine adds that), instructions fetched again because
+Not modelled: what simultaneous DMA transfers take from it (the engine adds that), instructions fetched again because
 data pushed them out of a memory that both share, and the wait for code of a flash whose accelerator works in another
 way than that of the board the costs were measured on (its wait is scaled by the wait states).
 """

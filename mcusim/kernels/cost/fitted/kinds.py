@@ -1,4 +1,4 @@
-"""Which loop nest plays which compiled function, and the names of its levels.
+"""The loop nest of each compiled function, and the names of its levels.
 
 A *kind* is a function of a kernel set, ``reference_conv_u8``, or one of the cases that a function chooses from,
 ``cmsis_conv-pointwise``. Not modelled: sets with functions of other names.
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["KINDS", "Kind", "kind_of"]
+__all__ = ["KINDS", "NestKind", "kind_of"]
 
 
-class Kind(NamedTuple):
+class NestKind(NamedTuple):
     """``nest`` is a function of a ``nests`` module; ``levels`` names its levels from the second on."""
 
     nest: str
@@ -102,8 +102,8 @@ _ALL = {
     "reference_requantize_u8_to_s8": "unary",
     "reference_requantize_s8_to_u8": "unary",
 }
-KINDS: Mapping[str, Kind] = {
-    name: Kind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
+KINDS: Mapping[str, NestKind] = {
+    name: NestKind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
 }
 
 
@@ -161,7 +161,7 @@ def _pieces(g: Geometry) -> int:
 
 
 def nest(kind: str) -> Any:
-    """The native function that plays ``kind``."""
+    """The native function that replays ``kind``."""
     from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain
 
     name = KINDS[kind].nest

@@ -1,10 +1,10 @@
 """What loop nests are written in: slots of their parameter array, and the loads, stores and steps they are made of.
 
-A *nest* mirrors one kernel function of a compiled set: it walks the function's loops, plays every load and store of an
-operand on the memory system, one by one in the function's order, and counts how often each *level* of its loops runs. A
-level has a cost that was fitted to the emulated function (:mod:`mcusim.kernels.cost.fitted.kinds`); the memory's clock
-goes on by it, so that the accesses come at the core's pace. Level 0 of every nest is what words off a word boundary
-take more.
+A *nest* mirrors one kernel function of a compiled set: it walks the function's loops, replays every load and store of
+an operand on the memory system, one by one in the function's order, and counts how often each *level* of its loops
+runs. A level has a cost that was fitted to the emulated function (:mod:`mcusim.kernels.cost.fitted.kinds`); the
+memory's clock goes on by it, so that the accesses come at the core's pace. Level 0 of every nest is what words off a
+word boundary take more.
 
 Not modelled: the order of loads inside a loop body, loads and stores of the stack (they hit zero-wait or cached memory
 and are in the cycles), the members of the call structure one by one: a level reads as many words of it as were counted.

@@ -1,7 +1,7 @@
 """Loop nests of the ``cmsis`` set's convolutions: ``sets/cmsis/*.c``, function by function.
 
-Each function's levels, in the order of their numbers, are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Left out:
-what :mod:`mcusim.kernels.cost.fitted.nest` leaves out.
+Each function's levels, in the order of their numbers, are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not
+modelled: what :mod:`mcusim.kernels.cost.fitted.nest` does not model.
 """
 
 from __future__ import annotations

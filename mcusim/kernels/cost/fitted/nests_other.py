@@ -1,9 +1,9 @@
 """Loop nests of the operators without products of weights: pools, element-wise ones, softmax, moves, resizes.
 
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not modelled: what
-:mod:`mcusim.kernels.cost.fitted.nest` leaves out; which elements a SLICE, STRIDED_SLICE, SPLIT or TRANSPOSE takes (as
-many as the output has, from the input's first); rows of broadcast operands (their elements are read in order, again and
-again).
+:mod:`mcusim.kernels.cost.fitted.nest` does not model; which elements a SLICE, STRIDED_SLICE, SPLIT or TRANSPOSE takes
+(as many as the output has, from the input's first); rows of broadcast operands (their elements are read in order, again
+and again).
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def softmax(s: State, p: State) -> None:
 
 @native
 def move(s: State, p: State) -> None:
-    """``reference_move`` of bytes that lie behind each other: call, (copy, word, byte, shifted)."""
+    """``reference_move`` of contiguous bytes: call, (copy, word, byte, shifted)."""
     step(s, p, 1, 1)
     pieces = max(1, p[N.PIECES])
     size, source = p[N.OUT_SIZE] // pieces, p[N.SIZE] // pieces

@@ -2,7 +2,7 @@
 FULLY_CONNECTED.
 
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not modelled: what
-:mod:`mcusim.kernels.cost.fitted.nest` leaves out.
+:mod:`mcusim.kernels.cost.fitted.nest` does not model.
 """
 
 from __future__ import annotations
