@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from mcusim._version import __version__
 
 if TYPE_CHECKING:
-    from mcusim.api.compare import compare
     from mcusim.api.emulate import emulate
-    from mcusim.api.simulate import simulate
+    from mcusim.evidence.annotate import compare, simulate
     from mcusim.evidence.calibrate.calibrate import calibrate
     from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
@@ -45,12 +44,12 @@ __all__ = [
 _HOME = {
     "Execution": "mcusim.api",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
-    "compare": "mcusim.api",
+    "compare": "mcusim.evidence.annotate",
     "emulate": "mcusim.api",
     "figure": "mcusim.show",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
-    "simulate": "mcusim.api",
+    "simulate": "mcusim.evidence.annotate",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.show",
     "validate": "mcusim.evidence.validate.validate",

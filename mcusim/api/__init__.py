@@ -1,9 +1,8 @@
 """The public functions: simulate, replay, compare, emulate, plan memory, reorder and defragment."""
 
-from mcusim.api.compare import Comparison, compare, compare_cases
+from mcusim.api.compare import Comparison, compare_cases
 from mcusim.api.emulate import emulate
 from mcusim.api.simulate import replay, simulate
-from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.request.settings import Execution
 
-__all__ = ["Comparison", "Execution", "compare", "compare_cases", "emulate", "replay", "simulate", "tinyops_cases"]
+__all__ = ["Comparison", "Execution", "compare_cases", "emulate", "replay", "simulate"]

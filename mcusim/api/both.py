@@ -10,7 +10,6 @@ from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.report.text.both import both_table, differences, summary
-from mcusim.request.kernel_choice import profile_for, set_for
 from mcusim.request.settings import Settings
 from mcusim.results import Result, to_json
 
@@ -41,14 +40,16 @@ class Both:
 
 
 def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> Both:
-    """Replay the profile that was fitted to the kernel set of ``chosen`` (fidelity ``emulate``), and emulate the set.
+    """Replay the profile that was fitted to the kernel set of ``chosen`` (kernels resolved for ``both``), and emulate
+    the set.
 
     Raises UsageError for a set without a profile. Not modelled: what :func:`~mcusim.api.simulate.simulate` does not.
     """
-    profile, kernels = profile_for(chosen.kernels), set_for(chosen.kernels)
+    kernels = chosen.kernels
+    profile, compiled = kernels.cost_profile(), kernels.compiled()
     asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)
-    first = replace(chosen, kernels=profile.name, fidelity="replay", execution=asked)
+    first = replace(chosen, kernels=replace(kernels, name=profile.name), fidelity="replay", execution=asked)
     replayed = simulate_row(graph, machine, first)
     if isinstance(replayed.negative, DoesNotFit):
-        return Both(replayed, replace(replayed, kernels=kernels.name, fidelity="emulate"))
+        return Both(replayed, replace(replayed, kernels=compiled.name, fidelity="emulate"))
     return Both(replayed, simulate_row(graph, machine, replace(chosen, fidelity="emulate")))

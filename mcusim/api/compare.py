@@ -1,9 +1,9 @@
-"""Many runs in one table, simulated and measured."""
+"""Many runs in one table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -11,19 +11,18 @@ from typing import Any
 
 from mcusim.api.simulate import changed, simulate_row
 from mcusim.errors import InputError
-from mcusim.evidence.published.same_experiment import measured_row
-from mcusim.evidence.published.table_cases import Case, product_cases, tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import require_effect
+from mcusim.plan import policy_names, require_effect
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
-from mcusim.request.kernel_choice import profile_for, set_for
-from mcusim.request.settings import base_settings, expect_overrides
+from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
 from mcusim.results import Result, to_json
 from mcusim.results.measured import error_percent
 
-__all__ = ["Comparison", "compare", "compare_cases"]
+__all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "product_cases"]
+
+BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 
 @dataclass(frozen=True)
@@ -59,37 +58,29 @@ def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] |
     return line
 
 
-def compare(
-    models: str | Path | Graph | Iterable[str | Path | Graph] | None = None,
-    machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
-    policies: str | Iterable[str] | None = None,
-    kernels: str | None = None,
-    *,
-    overrides: Mapping[str, str] | None = None,
-    sram_budget: int | str | None = None,
-    weights: str | None = None,
-    overlay: Iterable[str] | None = None,
-    buffering: str | None = None,
-    allow_unknown: bool = False,
-    fidelity: str = "replay",
-) -> Comparison:
-    """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row to simulate."""
 
-    Options are those of :func:`~mcusim.api.simulate.simulate`; machines and policies default to the paper's, and one
-    of them need not be in a list. A row that does not fit, or that a policy cannot plan on a machine, is a row with its
-    reason. Raises :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
-    option that none of the policies takes.
+    model: str | Path | Graph
+    machine: str | Path | Machine
+    settings: Settings
 
-    Not modelled: what :func:`~mcusim.api.simulate.simulate` does not model.
+
+def product_cases(
+    models: str | Path | Graph | Iterable[str | Path | Graph],
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
+    policies: str | Iterable[str] | None,
+    base: Settings,
+) -> list[Case]:
+    """Every model on every machine (default: the two Discovery boards) under every policy (default: all there are).
+
+    One model, machine or policy need not be in a list. Raises UsageError for an argument of another type.
     """
-    expect_overrides(overrides)
-    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering)
-    if models is None:
-        cases = tinyops_cases(3, machines, policies, base)
-    else:
-        cases = product_cases(models, machines, policies, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlay, buffering)
-    return compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown)
+    networks = as_list("models", models, ModelArg)
+    targets = as_list("machines", machines if machines is not None else BOARDS, MachineArg)
+    names = as_list("policies", policies if policies is not None else policy_names(), NameArg)
+    return [Case(m, t, replace(base, policy=p)) for m in networks for t in targets for p in names]
 
 
 def compare_cases(
@@ -106,8 +97,6 @@ def compare_cases(
     """
     from mcusim.model import load_model
 
-    for kernels, fidelity in dict.fromkeys((case.settings.kernels, case.settings.fidelity) for case in cases):
-        _ = profile_for(kernels) if fidelity == "replay" else set_for(kernels)
     require_effect([case.settings.policy for case in cases])
     graph = cache(lambda model: load_model(model, allow_unknown))
     machine = cache(lambda name: changed(name, overrides))
@@ -135,10 +124,10 @@ def _row(case: Case, model: Graph, machine: Machine) -> Result:
             model=model.name,
             machine=machine,
             policy=case.settings.policy,
-            kernels=case.settings.kernels,
+            kernels=case.settings.kernels.name,
             fidelity=case.settings.fidelity,
             macs=None,
             unusable=str(error),
             sram_budget=case.settings.options.sram_budget,
-            measured=measured_row(model, machine, case.settings),
+            request=RunRequest(case.settings, model),
         )

@@ -12,7 +12,7 @@ from mcusim.api.guest_arguments import address_of, dump_range, load_file, word_o
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MACHINE, expect, expect_overrides
+from mcusim.request.settings import MachineArg, require_overrides, require_type
 from mcusim.results.assumptions import machine_assumptions
 from mcusim.results.emulation import Dump, EmulationResult, StackUse
 from mcusim.units import parse_size, quoted
@@ -64,7 +64,7 @@ def emulate(
     A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
     option that cannot be used. Not modelled: what its parts do not model, interrupts above all.
     """
-    expect("caches", caches, ((bool, type(None)), "True, False or None"))
+    require_type("caches", caches, ((bool, type(None)), "True, False or None"))
     limit = _instructions(max_instructions)
     target, image = _inputs(path, machine, overrides)
     begin = _start(image, target, call, arguments, stack)
@@ -101,9 +101,9 @@ def _inputs(
 ) -> tuple[Machine, Image]:
     from mcusim.cpu.image.image import load_image
 
-    expect("path", path, ((str, Path), "a path"))
-    expect("machine", machine, MACHINE)
-    expect_overrides(overrides)
+    require_type("path", path, ((str, Path), "a path"))
+    require_type("machine", machine, MachineArg)
+    require_overrides(overrides)
     return changed(machine, overrides), load_image(path)
 
 
@@ -120,7 +120,7 @@ def _texts(argument: str, values: Iterable[str]) -> list[str]:
         return [values]
     found = list(values)
     for value in found:
-        expect(argument, value, ((str,), "texts"))
+        require_type(argument, value, ((str,), "texts"))
     return found
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.program.program import Program
-from mcusim.request.kernel_choice import profile_for, set_for
 from mcusim.request.settings import Settings
 from mcusim.request.tensors import SEED, model_inputs
 from mcusim.results import KernelOutput, Result, assumptions, energy
@@ -16,10 +15,10 @@ from mcusim.verification.emulation import MacProgress
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["play"]
+__all__ = ["simulate_program"]
 
 
-def play(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> Result:
+def simulate_program(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> Result:
     """The result of ``program`` with the kernels, fidelity and execution of ``chosen``; ``emulate`` needs the graph.
 
     Raises ProgramError, UsageError, UnsupportedError; DoesNotFit when code or stack find no room; KernelFault.
@@ -29,7 +28,7 @@ def play(program: Program, machine: Machine, chosen: Settings, graph: Graph | No
         from mcusim.engine import execute
 
         asked = chosen.execution
-        run = execute(program, machine, profile_for(chosen.kernels), asked.code, asked.overhead)
+        run = execute(program, machine, chosen.kernels.cost_profile(), asked.code, asked.overhead)
     else:
         assert graph is not None
         run, outputs = _emulate(program, machine, chosen, graph)
@@ -57,15 +56,15 @@ def _emulate(
     program: Program, machine: Machine, chosen: Settings, graph: Graph
 ) -> tuple[Run, tuple[KernelOutput, ...]]:
     from mcusim.engine.emulated_core import EmulatedCore, Options
-    from mcusim.engine.execute import play as play_core
+    from mcusim.engine.execute import run_program
     from mcusim.program import check_program
 
-    asked, kernels = chosen.execution, set_for(chosen.kernels)
+    asked, kernels = chosen.execution, chosen.kernels.compiled()
     inputs = model_inputs(graph, asked.inputs)
     check_program(program, machine)
     options = Options(asked.code, asked.overhead, asked.most_instructions, observe=asked.observe)
     core = EmulatedCore(program, machine, graph, kernels, inputs, options)
     progress = None if asked.progress is None else MacProgress(program, asked.progress)
-    run = play_core(program, machine, core, kernels.name, "emulate", progress)
+    run = run_program(program, machine, core, kernels.name, "emulate", progress)
     tensors = [(graph.tensors[t], core.tensor(t)) for t in graph.outputs]
     return run, tuple(KernelOutput(tensor.name, values) for tensor, values in tensors)

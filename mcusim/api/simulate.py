@@ -7,24 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcusim.api.play import play
+from mcusim.api.play import simulate_program
 from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
-from mcusim.evidence.published.confidence import confidence, unmeasured
-from mcusim.evidence.published.same_experiment import measured_program, measured_row
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
-from mcusim.request.kernel_choice import planned_for, profile_for, set_for, shipped_name
+from mcusim.request.kernels import shipped_kernels
 from mcusim.request.settings import (
-    MACHINE,
-    MODEL,
     Execution,
+    MachineArg,
+    ModelArg,
+    RunRequest,
     Settings,
     base_settings,
-    expect,
-    expect_overrides,
+    require_overrides,
+    require_type,
     settings,
 )
 from mcusim.results import Result
@@ -32,7 +31,7 @@ from mcusim.results import Result
 if TYPE_CHECKING:
     from mcusim.program.program import Program
 
-__all__ = ["changed", "plan_program", "program_machine", "replay", "shipped_kernels", "simulate", "simulate_row"]
+__all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
 
 
 def simulate(
@@ -65,40 +64,39 @@ def simulate(
     A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
     :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
 
-    Not modelled: what its parts do not model; ``Result.assumptions`` lists the figures it depends on.
+    Published figures are not looked up here: :func:`mcusim.evidence.annotate.simulate`, which is ``mcusim.simulate``,
+    adds them. Not modelled: what its parts do not model; ``Result.assumptions`` lists the figures it depends on.
     """
-    expect("model", model, MODEL)
-    expect("machine", machine, MACHINE)
-    expect_overrides(overrides)
+    require_type("model", model, ModelArg)
+    require_type("machine", machine, MachineArg)
+    require_overrides(overrides)
     chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
     return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
 
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
-    """:func:`simulate` for a loaded graph and machine, with the published figures of that combination."""
+    """:func:`simulate` for a loaded graph and machine."""
     from mcusim.model import graph_macs
 
     try:
-        kernels = profile_for(chosen.kernels) if chosen.fidelity == "replay" else set_for(chosen.kernels)
+        kernels = chosen.kernels.planned(chosen.fidelity)
         program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
-        result = play(program, machine, chosen, graph)
+        result = simulate_program(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         return Result(
             model=graph.name,
             machine=machine,
             policy=chosen.policy,
-            kernels=chosen.kernels,
+            kernels=chosen.kernels.name,
             fidelity=chosen.fidelity,
             macs=graph_macs(graph),
             does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
             fault=reason if isinstance(reason, KernelFault) else None,
             sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
-            measured=measured_row(graph, machine, chosen),
+            request=RunRequest(chosen, graph),
         )
-    known = measured_row(graph, machine, chosen, program)
-    believed = _believed(program, machine, chosen, result)
-    return replace(result, sram_budget=chosen.options.sram_budget, measured=known, confidence=believed)
+    return replace(result, sram_budget=chosen.options.sram_budget, request=RunRequest(chosen, graph, program))
 
 
 def plan_program(
@@ -108,7 +106,7 @@ def plan_program(
 
     ``overrides`` are the keys that were changed in ``machine``; the header keeps them for a replay.
     """
-    program = plan(graph, machine, chosen.policy, kernels=planned_for(chosen.kernels), options=chosen.options)
+    program = plan(graph, machine, chosen.policy, kernels=chosen.kernels.planned(), options=chosen.options)
     if not overrides:
         return program
     options = {**program.header.options, "set": dict(sorted(overrides.items()))}
@@ -157,16 +155,10 @@ def replay(
             else "fidelity emulate runs the kernels on the model's data: name the model with --model"
         )
     try:
-        result = play(program, machine, chosen, None if model is None else _graph(model, False))
+        result = simulate_program(program, machine, chosen, None if model is None else _graph(model, False))
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
-    believed = _believed(program, machine, chosen, result)
-    return replace(result, measured=measured_program(program, machine, chosen), confidence=believed)
-
-
-def _believed(program: Program, machine: Machine, chosen: Settings, result: Result) -> str:
-    kernels = shipped_name(chosen.kernels, result.kernels)
-    return confidence(machine, kernels, chosen.policy, unmeasured(program.header, machine, chosen.execution))
+    return replace(result, request=RunRequest(chosen, program=program))
 
 
 def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:
@@ -175,27 +167,13 @@ def _negative(program: Program, machine: Machine, chosen: Settings, reason: Does
         model=header.model,
         machine=machine,
         policy=header.policy,
-        kernels=chosen.kernels,
+        kernels=chosen.kernels.name,
         fidelity=chosen.fidelity,
         macs=sum(operator.macs for operator in header.operators),
         does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
         fault=reason if isinstance(reason, KernelFault) else None,
         warnings=header.warnings,
     )
-
-
-def shipped_kernels(name: str) -> str:
-    """``name``, the kernels of a program, if they are shipped. Raises ProgramError."""
-    from mcusim.kernels import profile_names
-    from mcusim.kernels.kernel_set import set_names
-
-    known = [*profile_names(), *set_names()]
-    if name not in known:
-        raise ProgramError(
-            f"the program was written for kernels {name[:80]!r}, which are none of {', '.join(known)}; "
-            "name their file with --kernels"
-        )
-    return name
 
 
 def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from mcusim.commands.firmware import emulate, kernels
 from mcusim.commands.models import export, inspect, memory, reorder
 from mcusim.commands.shared.output import fail
+from mcusim.commands.shared.policy_help import PolicyHelp
 from mcusim.commands.simulation import compare, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
@@ -69,24 +70,24 @@ def _options(
     """
 
 
-app.command("run")(simulate.run)
-app.command("compare")(compare.compare)
-app.command("sweep")(sweep.sweep)
-app.command("machines")(inspect.machines)
-app.command("models")(inspect.models)
-app.command("inspect")(inspect.inspect)
-app.command("export")(export.export)
-app.command("reorder")(reorder.reorder)
-app.command("memory")(memory.memory)
-app.command("plan")(simulate.plan)
-app.command("replay")(simulate.replay)
-app.command("verify")(verify.verify)
-app.command("validate")(validate.validate)
-app.command("calibrate")(calibrate.calibrate)
-app.command("emulate")(emulate.emulate)
-app.command("kernels")(kernels.kernels)
-app.command("kernels build")(kernels.build)
-app.command("lab")(lab.lab)
+app.command("run", cls=PolicyHelp)(simulate.run)
+app.command("compare", cls=PolicyHelp)(compare.compare)
+app.command("sweep", cls=PolicyHelp)(sweep.sweep)
+app.command("machines", cls=PolicyHelp)(inspect.machines)
+app.command("models", cls=PolicyHelp)(inspect.models)
+app.command("inspect", cls=PolicyHelp)(inspect.inspect)
+app.command("export", cls=PolicyHelp)(export.export)
+app.command("reorder", cls=PolicyHelp)(reorder.reorder)
+app.command("memory", cls=PolicyHelp)(memory.memory)
+app.command("plan", cls=PolicyHelp)(simulate.plan)
+app.command("replay", cls=PolicyHelp)(simulate.replay)
+app.command("verify", cls=PolicyHelp)(verify.verify)
+app.command("validate", cls=PolicyHelp)(validate.validate)
+app.command("calibrate", cls=PolicyHelp)(calibrate.calibrate)
+app.command("emulate", cls=PolicyHelp)(emulate.emulate)
+app.command("kernels", cls=PolicyHelp)(kernels.kernels)
+app.command("kernels build", cls=PolicyHelp)(kernels.build)
+app.command("lab", cls=PolicyHelp)(lab.lab)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from mcusim.machine.description import Machine
 from mcusim.program import check_program
 from mcusim.program.program import Compute, Program, Task
 
-__all__ = ["code_address", "execute", "play"]
+__all__ = ["code_address", "execute", "run_program"]
 
 Progress = Callable[[Task], object]
 
@@ -31,10 +31,10 @@ def execute(
     """
     check_program(program, machine)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead)
-    return play(program, machine, core, profile.name, "replay")
+    return run_program(program, machine, core, profile.name, "replay")
 
 
-def play(
+def run_program(
     program: Program,
     machine: Machine,
     core: CoreModel,

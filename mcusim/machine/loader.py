@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from mcusim.errors import MachineError
+from mcusim.machine.catalog import machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
 
-__all__ = ["load_machine", "replace", "replace_all", "require_value"]
+__all__ = ["load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
 _TEXTS = ("name", "title")
@@ -27,9 +29,22 @@ def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | Non
     Not modelled: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
     and an alias has the attribute of its region.
     """
-    tree, path = read_document(name_or_path)
-    machine = _build(tree, str(path))
+    if isinstance(name_or_path, str) and name_or_path in machine_names():
+        machine = load_shipped(name_or_path)
+    else:
+        machine = _read(name_or_path)
     return replace_all(machine, overrides) if overrides else machine
+
+
+@cache
+def load_shipped(name: str) -> Machine:
+    """The machine that ships under that name, read once. Raises MachineError as :func:`load_machine` does."""
+    return _read(name)
+
+
+def _read(name_or_path: str | Path) -> Machine:
+    tree, path = read_document(name_or_path)
+    return _build(tree, str(path))
 
 
 def replace(machine: Machine, key: str, value: object) -> Machine:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mcusim.plan.liveness.lifetimes import lifetimes, peak_bytes, usage_bytes
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
-from mcusim.plan.planner import TAKEN_BY, plan, policy_names, require_effect
+from mcusim.plan.planner import plan, require_effect
 from mcusim.plan.pytorch_arena import exported_arena_bytes
+from mcusim.plan.registry import policy_names, takers
 
 __all__ = [
     "BUFFERING",
     "OVERLAYS",
-    "TAKEN_BY",
     "PlanOptions",
     "exported_arena_bytes",
     "lifetimes",
@@ -18,5 +18,6 @@ __all__ = [
     "plan",
     "policy_names",
     "require_effect",
+    "takers",
     "usage_bytes",
 ]

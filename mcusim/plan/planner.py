@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
-from mcusim.kernels.planning_costs import Costs, costs_of
+from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
-from mcusim.plan.policies import external, internal, tinyops
+from mcusim.plan.registry import POLICY_OPTIONS, find_policy, takers
 from mcusim.program.program import Program
 
-__all__ = ["TAKEN_BY", "plan", "policy_names", "require_effect"]
-
-Policy = Callable[[Graph, Machine, Costs, PlanOptions], Program]
-_POLICIES: dict[str, Policy] = {"internal": internal.plan, "external": external.plan, "tinyops": tinyops.plan}
-TAKEN_BY = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",), "buffering": ("tinyops",)}
-
-
-def policy_names() -> tuple[str, ...]:
-    """Names :func:`plan` takes as ``policy``."""
-    return tuple(_POLICIES)
+__all__ = ["plan", "require_effect"]
 
 
 def plan(
@@ -39,10 +30,10 @@ def plan(
     Raises UsageError for an unknown policy and for options the machine cannot meet, DoesNotFit when a region is too
     small. Not modelled: choosing the order of the operators; they run as stored.
     """
-    _require_known(policy)
+    chosen = find_policy(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    return _POLICIES[policy](graph, machine, costs_of(kernels), options or PlanOptions())
+    return chosen.plan(graph, machine, costs_of(kernels), options or PlanOptions())
 
 
 def require_effect(
@@ -50,14 +41,8 @@ def require_effect(
 ) -> None:
     """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
     for policy in policies:
-        _require_known(policy)
-    given = {"sram_budget": sram_budget, "overlay": overlay, "buffering": buffering}
-    for name, takers in TAKEN_BY.items():
-        if given[name] is not None and not set(policies) & set(takers):
+        find_policy(policy)
+    for name, given in zip(POLICY_OPTIONS, (sram_budget, overlay, buffering), strict=True):
+        if given is not None and not set(policies) & set(takers(name)):
             option, chosen = name.replace("_", "-"), " or ".join(dict.fromkeys(policies))
-            raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers)}")
-
-
-def _require_known(policy: str) -> None:
-    if policy not in _POLICIES:
-        raise UsageError(f"no policy '{policy}'; there are {', '.join(_POLICIES)}")
+            raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers(name))}")

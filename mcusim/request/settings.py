@@ -12,29 +12,30 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import OVERLAYS, PlanOptions, require_effect
-from mcusim.request.kernel_choice import DEFAULT_KERNELS, FIDELITIES, default_kernels
+from mcusim.program.program import Program
+from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.tensors import Input
 from mcusim.units import parse_size
 
 __all__ = [
-    "DEFAULT_KERNELS",
-    "MACHINE",
-    "MODEL",
-    "NAME",
     "Execution",
     "Kinds",
+    "MachineArg",
+    "ModelArg",
+    "NameArg",
+    "RunRequest",
     "Settings",
+    "as_list",
     "base_settings",
-    "expect",
-    "expect_overrides",
-    "many",
+    "require_overrides",
+    "require_type",
     "settings",
 ]
 
 Kinds = tuple[tuple[type, ...], str]
-MODEL: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
-MACHINE: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
-NAME: Kinds = (str,), "a text"
+ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
+MachineArg: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
+NameArg: Kinds = (str,), "a text"
 MOST = 10**12  # cycles or instructions
 
 
@@ -59,41 +60,53 @@ class Settings:
     """What a row is computed with, besides model and machine."""
 
     policy: str = "internal"
-    kernels: str = DEFAULT_KERNELS
+    kernels: Kernels = field(default_factory=lambda: resolve(DEFAULT_KERNELS, "replay"))
     options: PlanOptions = field(default_factory=PlanOptions)
     fidelity: str = "replay"
     execution: Execution = field(default_factory=Execution)
 
 
-def expect(argument: str, value: object, kinds: Kinds) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRequest:
+    """What a result is the answer to: ``graph`` was planned with ``settings``, to ``program`` if it fits.
+
+    Without ``graph`` the program was given, read from a file.
+    """
+
+    settings: Settings
+    graph: Graph | None = None
+    program: Program | None = None
+
+
+def require_type(argument: str, value: object, kinds: Kinds) -> None:
     """Raise UsageError naming ``argument`` when ``value`` is none of ``kinds``."""
     types, wanted = kinds
     if not isinstance(value, types):
         raise UsageError(f"{argument} = {repr(value)[:80]}: must be {wanted}, not {type(value).__name__}")
 
 
-def many(argument: str, value: Any, kinds: Kinds) -> list[Any]:
+def as_list(argument: str, value: Any, kinds: Kinds) -> list[Any]:
     """``value`` as a list: one item of ``kinds`` alone, or an iterable of such. Raises UsageError."""
     if isinstance(value, kinds[0]):
         return [value]
     if not isinstance(value, Iterable):
-        expect(argument, value, (kinds[0], f"{kinds[1]}, or several"))
+        require_type(argument, value, (kinds[0], f"{kinds[1]}, or several"))
     items = list(value)
     for item in items:
-        expect(argument, item, kinds)
+        require_type(argument, item, kinds)
     return items
 
 
-def expect_overrides(overrides: object) -> None:
+def require_overrides(overrides: object) -> None:
     """Raise UsageError unless ``overrides`` is None or a mapping from machine keys."""
     if overrides is not None:
-        expect("overrides", overrides, ((Mapping,), "a mapping of machine keys to values"))
-        many("overrides", overrides, ((str,), "a mapping whose keys are machine keys"))
+        require_type("overrides", overrides, ((Mapping,), "a mapping of machine keys to values"))
+        as_list("overrides", overrides, ((str,), "a mapping whose keys are machine keys"))
 
 
 def settings(
     policy: str,
-    kernels: str | None,
+    kernels: str | Kernels | None,
     sram_budget: int | str | None,
     weights: str | None,
     overlay: Iterable[str] | None,
@@ -102,14 +115,14 @@ def settings(
     buffering: str | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
-    option without effect."""
+    option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
     found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering)
     require_effect([policy], sram_budget, overlay, buffering)
     return found
 
 
 def base_settings(
-    kernels: str | None,
+    kernels: str | Kernels | None,
     sram_budget: int | str | None,
     weights: str | None,
     overlay: Iterable[str] | None,
@@ -120,28 +133,30 @@ def base_settings(
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
-        expect(argument, value, NAME)
+        require_type(argument, value, NameArg)
     if fidelity not in FIDELITIES:
         raise UsageError(
             f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}; for `mcusim run` also both"
         )
-    expect("kernels", kernels, ((str, type(None)), "a text"))
+    require_type("kernels", kernels, ((str, Kernels, type(None)), "a text"))
     if weights is not None:
-        expect("weights", weights, ((str,), "the name of a region or None"))
+        require_type("weights", weights, ((str,), "the name of a region or None"))
     if isinstance(overlay, str):
         overlay = overlay.split(",")
-    copied = OVERLAYS if overlay is None else many("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
+    copied = OVERLAYS if overlay is None else as_list("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
     if buffering is not None:
-        expect("buffering", buffering, NAME)
+        require_type("buffering", buffering, NameArg)
     options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double")
-    chosen = kernels if kernels is not None else default_kernels(fidelity)
-    return Settings(policy, chosen, options, fidelity, _execution(execution or Execution(), fidelity))
+    asked = _execution(execution or Execution(), fidelity)
+    if not isinstance(kernels, Kernels):
+        kernels = resolve(kernels, fidelity)
+    return Settings(policy, kernels, options, fidelity, asked)
 
 
 def _execution(asked: Execution, fidelity: str) -> Execution:
     """``asked``, checked: whole numbers, and nothing that has no effect."""
     if asked.code is not None:
-        expect("code", asked.code, ((str,), "the name of a region or None"))
+        require_type("code", asked.code, ((str,), "the name of a region or None"))
     _whole("operator_overhead", asked.overhead, 0)
     _whole("max_instructions", asked.most_instructions, 1)
     if fidelity == "replay":
@@ -166,5 +181,5 @@ def _budget(sram_budget: object) -> int | None:
     wanted = 'whole bytes, text with a unit ("256 KiB") or None'
     if isinstance(sram_budget, bool):
         raise UsageError(f"sram_budget = {sram_budget}: must be {wanted}, not bool")
-    expect("sram_budget", sram_budget, ((Integral,), wanted))
+    require_type("sram_budget", sram_budget, ((Integral,), wanted))
     return int(sram_budget)  # type: ignore[call-overload,no-any-return]

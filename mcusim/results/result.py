@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, KernelFault
@@ -13,6 +13,7 @@ from mcusim.results.measured import KernelOutput, Measured, error_percent, outpu
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
+    from mcusim.request.settings import RunRequest
 
 __all__ = ["Result", "sram_bytes", "to_json"]
 
@@ -26,8 +27,9 @@ class Result:
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
-    asked for, in bytes; None when there was none. ``confidence`` says what the published results of this machine, these
-    kernels and this policy make of a run.
+    asked for, in bytes; None when there was none. ``measured`` are the published figures of this very experiment and
+    ``confidence`` says what the published results of this machine, these kernels and this policy make of a run; both
+    are added by :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
     """
 
     model: str
@@ -47,6 +49,7 @@ class Result:
     fault: KernelFault | None = None
     outputs: tuple[KernelOutput, ...] = ()
     confidence: str | None = None
+    request: RunRequest | None = field(default=None, repr=False, compare=False)
 
     @property
     def negative(self) -> DoesNotFit | KernelFault | None:

@@ -118,7 +118,8 @@ def _written_out(table: Mapping[str, Any]) -> list[Any]:
     values = [low + step * n for n in range(int(count))]
     if unit:
         return [f"{_decimal(value)} {unit}" for value in values]
-    return [int(value) if all(v.denominator == 1 for v in values) else float(value) for value in values]
+    number: type[int | float] = int if all(value.denominator == 1 for value in values) else float
+    return [number(value) for value in values]
 
 
 def _parts(key: str, value: object) -> tuple[Fraction, str]:

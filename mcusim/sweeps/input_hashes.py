@@ -16,10 +16,11 @@ from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.request.kernels import Kernels, resolve
 
 __all__ = [
-    "check_kernels",
     "graph_of",
+    "kernels_of",
     "kernels_sha256",
     "machine_of",
     "machine_sha256",
@@ -91,9 +92,10 @@ def machine_of(path: str, sha256: str) -> Machine:
 
 
 @lru_cache(maxsize=32)
-def check_kernels(path: str, sha256: str) -> None:
-    """Raise InputError when the kernels at ``path`` are others."""
+def kernels_of(path: str, sha256: str, fidelity: str) -> Kernels:
+    """The kernels at ``path``. Raises what resolving them for ``fidelity`` raises, InputError when they are others."""
     _require("kernels", path, kernels_sha256(path), sha256)
+    return resolve(path, fidelity)
 
 
 def _require(what: str, path: str, found: str, wanted: str) -> None:

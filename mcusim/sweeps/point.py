@@ -12,22 +12,21 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from mcusim.api.play import play
+from mcusim.api.play import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
-from mcusim.evidence.published.confidence import confidence, unmeasured
+from mcusim.evidence.published.confidence import confidence, differs_from_published
 from mcusim.machine import replace_all
 from mcusim.machine.description import Machine
-from mcusim.plan import TAKEN_BY, plan
+from mcusim.plan import plan, takers
 from mcusim.program.program import Program
-from mcusim.request.kernel_choice import profile_for, set_for, shipped_name
 from mcusim.request.settings import Execution, Settings, settings
 from mcusim.results.energy import delivered, usage
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import OPTIONS
-from mcusim.sweeps.input_hashes import check_kernels, graph_of, machine_of, mcusim_sha256
+from mcusim.sweeps.input_hashes import graph_of, kernels_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
-from mcusim.sweeps.run_cache import Memo, PlanView, Played, everything, touched
+from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
 from mcusim.sweeps.study import BASE, CAUSES
 
 __all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
@@ -37,7 +36,7 @@ Batch = tuple[tuple[str, Point], ...]  # points, each with its key
 Done = tuple[str, Row]
 Content = tuple[str, str]  # a path, and a hash of what is there
 
-_memo = Memo()
+_run_cache = RunCache()
 _one_at_a_time = Lock()  # a Dask worker may have several threads
 
 
@@ -71,7 +70,7 @@ def failed(error: str) -> Row:
 
 def forget() -> None:
     """Make this process compute again what it did before."""
-    _memo.forget()
+    _run_cache.forget()
     _planned.cache_clear()
 
 
@@ -99,7 +98,7 @@ def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
     try:
         graph_of(*work.models[inputs["model"]])
         machine_of(*work.machines[inputs["machine"]])
-        check_kernels(*work.kernels[inputs["kernels"]])
+        kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"])
     except InputError as error:
         raise UsageError(f"a process of the sweep does not have its files: {error}") from None
 
@@ -108,15 +107,15 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
     model, kernels = work.models[inputs["model"]], work.kernels[inputs["kernels"]]
     kind = (model, kernels, chosen, PlanView(machine))
-    played = _memo.find(kind, machine)
+    played = _run_cache.find(kind, machine)
     if played is None:
         names, played = _played(model, kernels, machine, chosen)
-        _memo.keep(kind, machine, names, played)
+        _run_cache.keep(kind, machine, names, played)
     if played.usage is None:
         return dict(played.row)
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
-    believed = confidence(machine, played.kernels, chosen.policy, played.otherwise)
+    believed = confidence(machine, played.kernels, chosen.policy, played.deviation)
     return {**played.row, **of_run, "confidence": believed}
 
 
@@ -126,20 +125,20 @@ def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
         program = _planned(model, kernels, chosen, PlanView(machine))
-        result = play(program, machine, chosen, graph)
+        result = simulate_program(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
-        return everything(machine), Played(row | {"status": status, "error": str(reason)})
+        return all_keys(machine), Played(row | {"status": status, "error": str(reason)})
     run = result.run
     assert run is not None
     row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
     row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
-    otherwise = unmeasured(run.header, machine, chosen.execution)
-    played = Played(row, shipped_name(chosen.kernels, result.kernels), usage(run, machine), otherwise)
+    deviation = differs_from_published(run.header, machine, chosen.execution)
+    played = Played(row, chosen.kernels.label(result.kernels), usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
-        return everything(machine), played
-    return touched(run, machine, code_address(machine, chosen.execution.code)), played
+        return all_keys(machine), played
+    return keys_run_read(run, machine, code_address(machine, chosen.execution.code)), played
 
 
 @lru_cache(maxsize=64)
@@ -151,8 +150,7 @@ def _macs(model: Content) -> int:
 
 @lru_cache(maxsize=8)
 def _planned(model: Content, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
-    path, _ = kernels
-    found = profile_for(path) if chosen.fidelity == "replay" else set_for(path)
+    found = chosen.kernels.planned(chosen.fidelity)
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
 
 
@@ -174,17 +172,15 @@ def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has_effect(option: str, policy: str) -> bool:
     """Whether the policy takes the option; rows of one that does not are the same for all its values."""
-    takers = TAKEN_BY.get(option)
-    return takers is None or policy in takers
+    return policy in takers(option)
 
 
 def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
-    path, _ = work.kernels[inputs["kernels"]]
     given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
     overlay = given.get("overlay")
     return settings(
         inputs["policy"],
-        path,
+        kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),
         given.get("sram_budget"),
         given.get("weights"),
         None if overlay is None else [] if overlay == "none" else overlay.split(","),

@@ -18,7 +18,7 @@ from mcusim.results.energy import Usage
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["Memo", "PlanView", "Played", "everything", "touched"]
+__all__ = ["PlanView", "Played", "RunCache", "all_keys", "keys_run_read"]
 
 MOST_KINDS = 16  # of models and options whose runs are kept
 MOST_RUNS = 64  # of each
@@ -28,13 +28,13 @@ MOST_RUNS = 64  # of each
 class Played:
     """What a row needs of a run, whatever the power table: outputs and their ``usage``; of a verdict ``row`` alone.
 
-    ``otherwise``: what of the run is set otherwise than in the published ones.
+    ``deviation``: what of the run is set otherwise than in the published ones.
     """
 
     row: Mapping[str, Any]
     kernels: str = ""
     usage: Usage | None = None
-    otherwise: str | None = None
+    deviation: str | None = None
 
 
 class PlanView:
@@ -60,7 +60,7 @@ class PlanView:
 Parts = dict[str, Any]
 
 
-def touched(run: Run, machine: Machine, code: int) -> Collection[str]:
+def keys_run_read(run: Run, machine: Machine, code: int) -> Collection[str]:
     """What a replayed run depends on of the machine, besides its layout: regions by name and ``dma``.
 
     A region counts when the program has a buffer there, when bytes moved there, or when kernels run from it: ``code``
@@ -72,7 +72,7 @@ def touched(run: Run, machine: Machine, code: int) -> Collection[str]:
     return regions | ({"dma"} if moved else set())
 
 
-def everything(machine: Machine) -> Collection[str]:
+def all_keys(machine: Machine) -> Collection[str]:
     """All that a run can depend on of the machine."""
     return {*machine.memory, "dma", "peripherals"}
 
@@ -87,7 +87,7 @@ def _parts(machine: Machine, names: Collection[str]) -> Parts:
     return parts | {name: getattr(machine, name) for name in ("dma", "peripherals") if name in names}
 
 
-class Memo:
+class RunCache:
     """The last runs of each kind: of a model with its options on machines of one layout."""
 
     def __init__(self) -> None:

@@ -42,8 +42,8 @@ from mcusim.machine.description import Machine
 from mcusim.machine.document import show
 from mcusim.machine.loader import require_value
 from mcusim.machine.toml_file import read_toml
-from mcusim.plan import TAKEN_BY, policy_names
-from mcusim.request.kernel_choice import FIDELITIES, default_kernels, profile_for, set_for
+from mcusim.plan import policy_names, takers
+from mcusim.request.kernels import FIDELITIES, default_kernels, resolve
 from mcusim.sweeps.axis_values import OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
@@ -174,9 +174,8 @@ class _StudyReader:
     def _kernels(self, study: Study) -> None:
         named = list(study.kernels)
         for fidelity in study.fidelities:
-            find: Callable[[str], object] = profile_for if fidelity == "replay" else set_for
             for name in named:
-                self._try("kernels", named, find, study.kernels_path(name))
+                self._try("kernels", named, resolve, study.kernels_path(name), fidelity)
 
     def _try(self, key: str, value: object, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -205,9 +204,9 @@ class _StudyReader:
         where = f"axes.{key}"
         if key in KEYS or key in ("model", "machine", "policy"):
             raise self.problem(where, f"{key} is not an axis; name several in the list at the top of the study")
-        takers = TAKEN_BY.get(key, study.policies)
-        if not set(takers) & set(study.policies):
-            raise self.problem(where, f"has no effect under {', '.join(study.policies)}; it is for {', '.join(takers)}")
+        if not set(takers(key)) & set(study.policies):
+            names = ", ".join(study.policies)
+            raise self.problem(where, f"has no effect under {names}; it is for {', '.join(takers(key))}")
         values = self._try(where, raw, axis_values, key, raw)
         if key in REGIONS:
             self._regions(where, raw, values, machines)

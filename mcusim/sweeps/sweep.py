@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
 from mcusim.processes import processes
-from mcusim.request.settings import expect
+from mcusim.request.settings import require_type
 from mcusim.sweeps.executors import Runner, local
 from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_sha256
 from mcusim.sweeps.journal import Journal, journal_path
@@ -94,13 +94,13 @@ def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:
         return study
     if isinstance(study, Mapping):
         return study_of((study, {}), "the study", Path(), "study")
-    expect("study", study, ((str, Path), "a file, a name, a Study or a mapping"))
+    require_type("study", study, ((str, Path), "a file, a name, a Study or a mapping"))
     return read_study(study)
 
 
 def _runner(jobs: int | None, dask: str | None) -> Runner:
     if dask is not None:
-        expect("dask", dask, ((str,), "the address of a Dask scheduler or None"))
+        require_type("dask", dask, ((str,), "the address of a Dask scheduler or None"))
         if jobs is not None:
             raise UsageError("--jobs has no effect with --dask; the cluster has its own workers")
         from mcusim.sweeps.executors import cluster
@@ -112,7 +112,7 @@ def _runner(jobs: int | None, dask: str | None) -> Runner:
 def _output(output: str | Path | None, force: bool) -> Path | None:
     if output is None:
         return None
-    expect("output", output, ((str, Path), "a path or None"))
+    require_type("output", output, ((str, Path), "a path or None"))
     path = Path(output)
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")

@@ -65,7 +65,7 @@ class Emulation:
         """Run it once, ``warm`` as that option. Raises ProgramError, UsageError, UnsupportedError, DoesNotFit; a fault
         or a halt is an outcome."""
         from mcusim.engine.emulated_core import EmulatedCore, Options
-        from mcusim.engine.execute import play
+        from mcusim.engine.execute import run_program
         from mcusim.program import check_program
         from mcusim.verification.sanitizer.monitor import make_monitor
 
@@ -81,7 +81,7 @@ class Emulation:
         check_program(self.program, self.machine)
         core = EmulatedCore(self.program, self.machine, self.graph, self.kernels, self.inputs, options)
         try:
-            run = play(self.program, self.machine, core, self.kernels.name, "emulate", progress, disturb)
+            run = run_program(self.program, self.machine, core, self.kernels.name, "emulate", progress, disturb)
         except KernelFault as fault:
             return Outcome(outputs, fault=fault, observed=tuple(core.observed))
         except SanitizerHalt as halt:

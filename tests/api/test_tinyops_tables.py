@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.api import Comparison, compare, compare_cases, tinyops_cases
+from mcusim.api import Comparison, compare_cases
+from mcusim.evidence.annotate import annotate_rows, compare
+from mcusim.evidence.published.table_cases import tinyops_cases
 from tests.support.table_2_errors import UNTUNED
 
 
@@ -15,7 +17,7 @@ def table_3() -> Comparison:
 
 @pytest.fixture(scope="module")
 def table_2() -> Comparison:
-    return compare_cases(tinyops_cases(2))
+    return annotate_rows(compare_cases(tinyops_cases(2)))
 
 
 def test_every_printed_arena_of_table_2_within_25_percent(table_2: Comparison) -> None:

@@ -22,7 +22,6 @@ WITHOUT_TESTS = {
     "report/html/run_figures",
     "report/html/sweep_figures",
     "report/json",
-    "request",
 }
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.engine.run import Run
 from mcusim.evidence.published.rows import rows
 from mcusim.kernels.kernel_set import load_set
@@ -67,7 +67,7 @@ def emulate(graph: Graph, board: str, kernels: str) -> tuple[Run, list[Cost]]:
     marks = [(0, 0)]
     observe = Options(observe=lambda *_: marks.append((core.emulator.instructions, loaded_bytes(core.emulator))))
     core = EmulatedCore(program, machine, graph, chosen, random_inputs(graph), observe)
-    run = play(program, machine, core, kernels, "emulate")
+    run = run_program(program, machine, core, kernels, "emulate")
     costs = []
     for op, ran, before, after in zip(graph.operators, run.operators, marks[:-1], marks[1:], strict=True):
         g, out = geometry(graph, op), graph.tensors[op.outputs[0]].shape

@@ -14,7 +14,7 @@ import pytest
 from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import BEAT_CYCLES, MICROSECONDS, Disturbance
 from mcusim.engine.emulated_core import EmulatedCore
-from mcusim.engine.execute import code_address, execute, play
+from mcusim.engine.execute import code_address, execute, run_program
 from mcusim.engine.run import Run
 from mcusim.kernels import load_profile
 from mcusim.kernels.kernel_set import load_set
@@ -40,7 +40,7 @@ def moves(machine: str = DISCOS[0]) -> list[Transfer]:
 def run(machine: str, disturb: Disturbance | None) -> tuple[Run, list[bytes]]:
     target, graph = board(machine), model("ds-cnn")
     core = EmulatedCore(program(machine), target, graph, load_set("cmsis"), random_inputs(graph))
-    done = play(program(machine), target, core, "cmsis", "emulate", disturb=disturb)
+    done = run_program(program(machine), target, core, "cmsis", "emulate", disturb=disturb)
     return done, [core.tensor(t).tobytes() for t in graph.outputs]
 
 
@@ -148,5 +148,5 @@ def test_a_replayed_run_is_disturbed_too() -> None:
     machine = board(DISCOS[0])
     plain = execute(program(DISCOS[0]), machine, profile)
     core: Any = ReplayCore(profile, machine, code_address(machine))
-    done = play(program(DISCOS[0]), machine, core, profile.name, "replay", disturb=Disturbance(2))
+    done = run_program(program(DISCOS[0]), machine, core, profile.name, "replay", disturb=Disturbance(2))
     assert sum(done.by_cause.values()) == done.cycles > plain.cycles

@@ -12,7 +12,7 @@ import pytest
 from mcusim.api import replay, simulate
 from mcusim.cpu.emulator import Emulator
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.engine.run import CAUSES, Run
 from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.kernels import load_profile
@@ -49,7 +49,7 @@ def core_of(
 
 def run(graph: Graph, machine: Machine, policy: str, options: Options | None = None) -> tuple[Run, list[Any]]:
     program, core = core_of(graph, machine, policy, options)
-    done = play(program, machine, core, "cmsis", "emulate")
+    done = run_program(program, machine, core, "cmsis", "emulate")
     return done, [core.tensor(t) for t in graph.outputs]
 
 
@@ -79,7 +79,7 @@ def test_a_run_without_dma_is_the_sum_of_its_calls_on_the_core_alone(board: str)
             alone.call(core.image.symbol(core.guest.kernel(task).symbol).address & ~1, [address])
             assert alone.run().kind == "returned"
             cycles = -(-int(alone.memory.state[0]) // 256)
-    done = play(program, machine, core, "cmsis", "emulate")
+    done = run_program(program, machine, core, "cmsis", "emulate")
     assert done.cycles == pytest.approx(cycles, rel=1e-4)  # looking for code again at each call costs a few cycles
     assert core.emulator.instructions == alone.instructions
 
@@ -166,7 +166,7 @@ def test_the_functions_that_ds_cnn_needs_run_from_a_small_itcm() -> None:
     machine, graph = load_machine(F746), network()
     assert load_set("cmsis").loaded_bytes("cortex-m7") > machine.memory["itcm"].size == 16 << 10
     program, core = core_of(graph, machine, "internal", Options(code="itcm"))
-    done = play(program, machine, core, "cmsis", "emulate")
+    done = run_program(program, machine, core, "cmsis", "emulate")
     assert core.image.segments[0].address == machine.memory["itcm"].base
     assert core.code.bytes == len(core.image.segments[0].data) < 14 << 10
     flash, itcm = (core.memory.by_region()[name] for name in ("flash", "itcm"))
@@ -209,7 +209,7 @@ def test_a_broadcast_second_input_is_read_at_the_rows_of_each_tile() -> None:
     graph = one_operator("ADD", [activation(shape), activation(narrow)], [activation(shape)], activation="NONE")
     program, core = core_of(graph, load_machine(F469), "tinyops")
     assert max(task.tiles for task in program.tasks if hasattr(task, "tiles")) > 1
-    play(program, load_machine(F469), core, "cmsis", "emulate")
+    run_program(program, load_machine(F469), core, "cmsis", "emulate")
     expected = LiteRT(write_tflite(graph)).run(*random_inputs(graph))[0]
     np.testing.assert_array_equal(core.tensor(graph.outputs[0]), expected)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.engine.run import Run
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
@@ -122,7 +122,7 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
     core = EmulatedCore(
         program, machine, graph, kernels, random_inputs(graph), Options(cut=cut, observe=seen.__setitem__)
     )
-    return play(program, machine, core, "cmsis", "emulate"), [seen[op.index] for op in graph.operators]
+    return run_program(program, machine, core, "cmsis", "emulate"), [seen[op.index] for op in graph.operators]
 
 
 @pytest.mark.parametrize("seed", range(24))

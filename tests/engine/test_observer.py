@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.engine.observer import Observer, RunSetup
 from mcusim.engine.run import Run
 from mcusim.errors import UsageError
@@ -78,7 +78,7 @@ def run(options: Options) -> tuple[EmulatedCore, Run]:
     graph = load_model(REPOSITORY / "traces" / f"{SAMPLE.header.model}.tflite")
     machine = load_machine(SAMPLE.header.machine)
     core = EmulatedCore(SAMPLE, machine, graph, load_set("cmsis"), random_inputs(graph), options)
-    return core, play(SAMPLE, machine, core, "cmsis", "emulate")
+    return core, run_program(SAMPLE, machine, core, "cmsis", "emulate")
 
 
 def test_a_tracer_sees_every_call_and_transfer_when_it_ran_and_changes_nothing() -> None:

@@ -261,8 +261,8 @@ def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> N
     """The first of a grid often does not fit."""
     study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
     runs: list[object] = []
-    play = point_module.play
-    monkeypatch.setattr(point_module, "play", lambda *all_: runs.append(1) or play(*all_))
+    simulate_program = point_module.simulate_program
+    monkeypatch.setattr(point_module, "simulate_program", lambda *all_: runs.append(1) or simulate_program(*all_))
     found = estimate(study_of(({**study, "axes": {"sram_budget": [1, 1024, "64 KiB"]}}, {}), "", None, "s"), 1)
     assert (found["timed"], found["runs"]) == (1, 3)
     assert len(runs) == 2  # it is the second one that is timed

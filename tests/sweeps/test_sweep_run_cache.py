@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import mcusim
+from mcusim.kernels import load_profile
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.plan import plan
-from mcusim.request.kernel_choice import profile_for
 from mcusim.sweeps import input_hashes as contents
 from mcusim.sweeps import point as at
 from mcusim.sweeps.points import points
@@ -29,7 +29,7 @@ POLICIES = ("internal", "external", "tinyops")
 def test_what_a_plan_depends_on(policy: str) -> None:
     """Machines that are equal as a plan sees them have the same plan; the ones that differ have another, or may."""
     base = load_machine("stm32f746g-disco")
-    kernels = profile_for("cmsis-2021-gcc9")
+    kernels = load_profile("cmsis-2021-gcc9")
     graph = mcusim.load_model("ds-cnn")
     same = {
         "memory.sdram.timing.tRCD": "4 sdclk",
@@ -112,8 +112,8 @@ def possible(machine: Machine, key: str, value: object) -> bool:
 def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = load_machine("stm32f746g-disco")
     runs: list[str] = []
-    play = at.play
-    monkeypatch.setattr(at, "play", lambda *all_: runs.append("run") or play(*all_))
+    simulate_program = at.simulate_program
+    monkeypatch.setattr(at, "simulate_program", lambda *all_: runs.append("run") or simulate_program(*all_))
     shared = set()
     found = changes(machine)
     assert len(found) > 40
@@ -133,25 +133,31 @@ def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: p
     assert ("memory.sdram.timing.refresh" in shared) is (policy == "internal")
     assert ("dma.dma2.read_cost" in shared) is (policy != "tinyops")
     assert "memory.qspi.dummy" in shared
-    assert not shared & {"core.clock", "bus.clock", "cache.data.size", "cache.data.ways", "memory.flash.wait_states"}
+    assert not shared & {
+        "core.clock",
+        "bus.clock",
+        "cache.data.size",
+        "cache.data.ways",
+        "memory.flash.wait_states",
+    }
 
 
 BASE = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"]}
 
 
 def test_what_is_kept_is_bounded() -> None:
-    memo = at.Memo()
+    kept_runs = at.RunCache()
     machine = load_machine("stm32f746g-disco")
     for n in range(200):
-        memo.keep(n % 40, machine.replace("core.clock", f"{n + 1} MHz"), [], at.Played({"n": n}))
-    kept = [played.row["n"] for runs in memo._runs.values() for _, _, played in runs]
-    assert len(memo._runs) == 16
+        kept_runs.keep(n % 40, machine.replace("core.clock", f"{n + 1} MHz"), [], at.Played({"n": n}))
+    kept = [played.row["n"] for runs in kept_runs._runs.values() for _, _, played in runs]
+    assert len(kept_runs._runs) == 16
     assert max(kept) == 199
     for n in range(300):
-        memo.keep("one", machine.replace("core.clock", f"{n + 1} MHz"), [], at.Played({"n": n}))
-    assert len(memo._runs["one"]) == 64
-    assert memo.find("one", machine.replace("core.clock", "1 MHz")) is None
-    assert memo.find("one", machine.replace("core.clock", "300 MHz")) == at.Played({"n": 299})
+        kept_runs.keep("one", machine.replace("core.clock", f"{n + 1} MHz"), [], at.Played({"n": n}))
+    assert len(kept_runs._runs["one"]) == 64
+    assert kept_runs.find("one", machine.replace("core.clock", "1 MHz")) is None
+    assert kept_runs.find("one", machine.replace("core.clock", "300 MHz")) == at.Played({"n": 299})
 
 
 def test_kernels_that_were_built_anew_are_run(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from mcusim.api.simulate import replay
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.errors import ProgramError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
@@ -62,7 +62,7 @@ def run(path: Path, warm: int | None, seed: int | None = None) -> tuple[list[Arr
     check_program(program, machine)
     options = Options(observer=make_monitor("report"), warm=warm)
     core = EmulatedCore(program, machine, graph, kernels, random_inputs(graph), options)
-    play(program, machine, core, kernels.name, "emulate", disturb=None if seed is None else Disturbance(seed))
+    run_program(program, machine, core, kernels.name, "emulate", disturb=None if seed is None else Disturbance(seed))
     return [core.tensor(t) for t in graph.outputs], core.observed
 
 

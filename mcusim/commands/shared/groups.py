@@ -12,6 +12,7 @@ from mcusim.commands.shared.output import Output
 
 if TYPE_CHECKING:
     from mcusim.plan.liveness.accounting import Accounting
+    from mcusim.request.kernels import Kernels
     from mcusim.request.settings import Execution, Settings
 
 __all__ = ["CountedBytes", "Interpreter", "Planning", "Values", "Written"]
@@ -37,7 +38,9 @@ class Planning:
         """What ``--overlay`` names. Raises UsageError."""
         return options.comma_list(self.overlay, "--overlay")
 
-    def settings(self, policy: str, kernels: str | None, fidelity: str, execution: Execution | None = None) -> Settings:
+    def settings(
+        self, policy: str, kernels: str | Kernels | None, fidelity: str, execution: Execution | None = None
+    ) -> Settings:
         """Of a run. Raises UnitError or UsageError, also for an option without effect."""
         from mcusim.request.settings import settings
 

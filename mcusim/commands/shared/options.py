@@ -83,7 +83,7 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help='Change a machine key: core.clock="200 MHz". Repeatable.'),
 ]
 SramBudget = Annotated[
-    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM (internal, tinyops): "256 KiB".')
+    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM ({sram_budget}): "256 KiB".')
 ]
 Weights = Annotated[
     str | None, typer.Option("--weights", metavar="REGION", help="The region weights are read from (sdram, qspi).")
@@ -91,13 +91,13 @@ Weights = Annotated[
 Overlay = Annotated[
     str | None,
     typer.Option(
-        "--overlay", metavar="LIST", help="What tinyops copies by DMA: some of input,filter,bias,quant. Default: all."
+        "--overlay", metavar="LIST", help="What {overlay} copies by DMA: some of input,filter,bias,quant. Default: all."
     ),
 ]
 Buffering = Annotated[
     str | None,
     typer.Option(
-        "--buffering", metavar="NAME", help="Of tinyops: double (default), or single, which DMA and core share."
+        "--buffering", metavar="NAME", help="Of {buffering}: double (default), or single, which DMA and core share."
     ),
 ]
 Kernels = Annotated[

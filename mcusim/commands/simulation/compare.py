@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcusim.evidence.published.table_cases import Case
+    from mcusim.api.compare import Case, Comparison
     from mcusim.request.settings import Settings
     from mcusim.results import Result
 
@@ -61,15 +61,21 @@ def compare(
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
-    from mcusim.api.compare import compare_cases
-
     cases = _cases(models, machine, policy, table, _base(planning, kernels, fidelity))
     _require_effect(cases, planning)
-    with bar("simulating", len(cases)) as step:
-        comparison = compare_cases(cases, overrides=planning.overrides, allow_unknown=allow_unknown, progress=step)
+    comparison = _simulated(cases, planning.overrides, allow_unknown)
     _write(html, comparison.rows, written.force)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
+
+
+def _simulated(cases: Sequence[Case], overrides: Mapping[str, str], allow_unknown: bool) -> Comparison:
+    from mcusim.api.compare import compare_cases
+    from mcusim.evidence.annotate import annotate_rows
+
+    with bar("simulating", len(cases)) as step:
+        found = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)
+    return annotate_rows(found)
 
 
 def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
@@ -97,7 +103,8 @@ def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
 def _cases(
     models: list[str] | None, machine: str | None, policy: str | None, table: int | None, base: Settings
 ) -> list[Case]:
-    from mcusim.evidence.published.table_cases import product_cases, tinyops_cases
+    from mcusim.api.compare import product_cases
+    from mcusim.evidence.published.table_cases import tinyops_cases
 
     machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
     if not models:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
 
-Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="internal, external or tinyops.")]
+Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="{policies}.")]
 Fidelity = Annotated[
     str,
     typer.Option(
@@ -57,9 +57,12 @@ class PlannedModel:
     kernels: options.Kernels = None
 
     def settings(self, fidelity: str, execution: Execution | None = None) -> Settings:
-        """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
-        named = "emulate" if fidelity == "both" else fidelity
-        return self.planning.settings(self.policy, self.kernels, named, execution)
+        """Of a run; ``both`` are those of the emulation, ``plan`` of no run. Raises UnitError or UsageError."""
+        from mcusim.request.kernels import resolve
+
+        named = {"both": "emulate", "plan": "replay"}.get(fidelity, fidelity)
+        kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity)
+        return self.planning.settings(self.policy, kernels, named, execution)
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,15 @@ def _simulate(
 ) -> Result | Both:
     from mcusim.api.both import simulate_both
     from mcusim.api.simulate import changed, simulate_row
+    from mcusim.evidence.annotate import annotate, annotate_both
     from mcusim.model import load_model
 
     overrides, chosen = planned.planning.overrides, planned.settings(fidelity, execution)
     graph, target = load_model(model, allow_unknown), changed(planned.machine, overrides)
     check_outputs(files.values.output, len(graph.outputs))
-    return (simulate_both if fidelity == "both" else simulate_row)(graph, target, chosen)
+    if fidelity == "both":
+        return annotate_both(simulate_both(graph, target, chosen))
+    return annotate(simulate_row(graph, target, chosen))
 
 
 @dataclass(frozen=True)
@@ -189,8 +195,8 @@ def replay(
 
 
 def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, execution: Execution) -> Result:
-    from mcusim.api import replay as play
     from mcusim.api.simulate import program_machine
+    from mcusim.evidence.annotate import replay as simulate_file
     from mcusim.model import load_model
     from mcusim.program import read_program
 
@@ -198,7 +204,7 @@ def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: 
     machine = program_machine(program, target.machine, overrides)
     graph = None if model is None else load_model(model)
     check_outputs(files.values.output, 0 if graph is None else len(graph.outputs))
-    return play(program, machine, fidelity, target.kernels, model=graph, execution=execution)
+    return simulate_file(program, machine, fidelity, target.kernels, model=graph, execution=execution)
 
 
 @grouped
@@ -224,7 +230,7 @@ def plan(
     from mcusim.model import load_model
     from mcusim.program import write_program
 
-    chosen, overrides = planned.settings("replay"), planned.planning.overrides
+    chosen, overrides = planned.settings("plan"), planned.planning.overrides
     target = load_machine(planned.machine, overrides)
     program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)
     if to_stdout:

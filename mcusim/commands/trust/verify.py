@@ -46,7 +46,7 @@ SomeMachine = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    typer.Option("--policy", "-p", metavar="NAME", help="For a model: internal, external or tinyops (default)."),
+    typer.Option("--policy", "-p", metavar="NAME", help="For a model: {policies} (default: tinyops)."),
 ]
 Kernels = Annotated[
     str | None,
@@ -177,9 +177,9 @@ class VerifyCase:
 
 def read(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyCase:
     """A program from a file. Raises UsageError when its model is not here and an option is of no use without."""
-    from mcusim.api.simulate import program_machine, shipped_kernels
+    from mcusim.api.simulate import program_machine
     from mcusim.program import read_program
-    from mcusim.request.kernel_choice import costs_alone, set_for
+    from mcusim.request.kernels import resolve, shipped_kernels, shipped_names
     from mcusim.verification.model_lookup import model_of
 
     program = read_program(Path(what))
@@ -187,14 +187,14 @@ def read(what: str, machine: str | None, plan: ModelPlanning, asked: Running) ->
     name, planned_for = program.header.model[:80], program.header.kernels
 
     def kernels() -> KernelSet:
-        return set_for(asked.kernels or shipped_kernels(planned_for))
+        return resolve(asked.kernels or shipped_kernels(planned_for), "emulate").compiled()
 
     if asked.static:
         return VerifyCase(program, target, None, kernels)
     graph, missing = model_of(program, Path(what), asked.model), ""
     if graph is None:
         missing = f"the program's model {name!r} is not here; --model names it"
-    elif asked.kernels is None and costs_alone(planned_for):
+    elif asked.kernels is None and planned_for in shipped_names() and resolve(planned_for, "plan").set is None:
         missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
     if missing and (option := asked.given(kernels=True)):
         raise UsageError(f"{option} is for the run, and {missing}")
@@ -206,15 +206,15 @@ def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running)
     from mcusim.api.simulate import plan_program
     from mcusim.machine import load_machine
     from mcusim.model import load_model
-    from mcusim.request.kernel_choice import set_for
+    from mcusim.request.kernels import DEFAULT_SET, resolve
 
-    chosen = plan.planning.settings(plan.policy or _POLICY, asked.kernels, "emulate")
+    # before the plan: a cost profile without code is planned for, and not run
+    kernels = resolve(DEFAULT_SET if asked.kernels is None else asked.kernels, "plan" if asked.static else "emulate")
+    chosen = plan.planning.settings(plan.policy or _POLICY, kernels, "emulate")
     target = load_machine(machine or _MACHINE, plan.planning.overrides)
     graph = load_model(what)
-    if not asked.static:
-        set_for(chosen.kernels)  # before the plan: a cost profile without code is planned for, and not run
     program = plan_program(graph, target, chosen)
-    return VerifyCase(program, target, None if asked.static else graph, lambda: set_for(chosen.kernels))
+    return VerifyCase(program, target, None if asked.static else graph, kernels.compiled)
 
 
 @grouped

@@ -35,7 +35,7 @@ from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter, candidates
 from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow, UnfittedKey
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MACHINE, expect, many
+from mcusim.request.settings import MachineArg, as_list, require_type
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -60,9 +60,9 @@ def calibrate(
     Raises :class:`~mcusim.errors.InputError` for a machine, a file or a row that cannot be used, UsageError for a key
     that cannot be fitted and for a fit that the rows do not determine.
     """
-    expect("machine", machine, MACHINE)
-    expect("measurements", measurements, ((str, Path), "the path of a CSV file"))
-    named = None if keys is None else list(dict.fromkeys(many("keys", keys, ((str,), "machine keys"))))
+    require_type("machine", machine, MachineArg)
+    require_type("measurements", measurements, ((str, Path), "the path of a CSV file"))
+    named = None if keys is None else list(dict.fromkeys(as_list("keys", keys, ((str,), "machine keys"))))
     target = machine if isinstance(machine, Machine) else load_machine(machine)
     if target.changes:
         raise UsageError(f"{target.name} was changed after loading; write {', '.join(target.changes)} into its file")

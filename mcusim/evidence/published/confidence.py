@@ -13,32 +13,33 @@ from functools import cache
 
 from mcusim.evidence.published.stored import stored_rows
 from mcusim.evidence.published.validation_result import ValidationRow
-from mcusim.machine import load_machine, machine_names
+from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
 from mcusim.plan.options import OVERLAYS
 from mcusim.plan.pools import largest_region
 from mcusim.program.program import Header
 from mcusim.request.settings import Execution
 
-__all__ = ["confidence", "row_confidence", "unmeasured"]
+__all__ = ["confidence", "confidence_of_row", "differs_from_published"]
 
 _RESULT = ("latency", "energy")
 
 
-def confidence(machine: str | Machine, kernels: str, policy: str, unmeasured: str | None = None) -> str:
+def confidence(machine: str | Machine, kernels: str, policy: str, deviation: str | None = None) -> str:
     """The confidence of a run's latency and energy: ``validated to x %``, ``calibrated`` or ``extrapolated``, and why.
 
     ``machine`` is a shipped machine's name or a machine: one that differs from the shipped one of its name was not
-    measured. ``kernels`` is the profile or set that the run used, ``unmeasured`` what :func:`unmeasured` says of it.
+    measured. ``kernels`` is the profile or set that the run used, ``deviation`` what
+    :func:`differs_from_published` says of it.
     x is the largest absolute error of a stored row.
     """
     name = machine if isinstance(machine, str) else machine.name
     if name not in machine_names():
         return f"extrapolated: no published result of {name} to compare with"
-    if not isinstance(machine, str) and machine != _shipped(name):
+    if not isinstance(machine, str) and machine != load_shipped(name):
         return f"extrapolated: this is not {name} as it ships, and was not measured"
-    if unmeasured is not None:
-        return f"extrapolated: no published result with {unmeasured} to compare with"
+    if deviation is not None:
+        return f"extrapolated: no published result with {deviation} to compare with"
     rows = [row for row in _counted() if (row.machine, row.kernels, row.policy) == (name, kernels, policy)]
     found = {quantity: [row for row in rows if row.quantity == quantity] for quantity in _RESULT}
     validated = {quantity: _worst(of_one, "validate") for quantity, of_one in found.items()}
@@ -54,7 +55,7 @@ def confidence(machine: str | Machine, kernels: str, policy: str, unmeasured: st
     return f"extrapolated: no published result of {where} to compare with"
 
 
-def unmeasured(header: Header, machine: Machine, execution: Execution) -> str | None:
+def differs_from_published(header: Header, machine: Machine, execution: Execution) -> str | None:
     """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
     said = header.options
     region = largest_region(machine, "flash" if header.policy == "internal" else "sdram")
@@ -73,7 +74,7 @@ def unmeasured(header: Header, machine: Machine, execution: Execution) -> str | 
     return None
 
 
-def row_confidence(row: ValidationRow) -> str | None:
+def confidence_of_row(row: ValidationRow) -> str | None:
     """The same of one published figure: among the stored rows of its quantity. None when it was not run."""
     if row.simulated is None:
         return None
@@ -98,8 +99,3 @@ def _counted() -> tuple[ValidationRow, ...]:
 
 def _results(count: int) -> str:
     return f"{count} published results" if count > 1 else "the published result"
-
-
-@cache
-def _shipped(name: str) -> Machine:
-    return load_machine(name)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 from mcusim.errors import McusimError
 from mcusim.evidence.published.rows import measured
-from mcusim.machine import load_machine, machine_names
+from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import OVERLAYS, PlanOptions, plan
 from mcusim.program.program import Header, Program
-from mcusim.request.kernel_choice import profile_for
-from mcusim.request.settings import DEFAULT_KERNELS, Settings
+from mcusim.request.kernels import DEFAULT_KERNELS
+from mcusim.request.settings import Settings
 from mcusim.results.measured import Measured
 from mcusim.units import parse_size
 
-__all__ = ["SRAM_BUDGETS", "measured_program", "measured_row"]
+__all__ = ["SRAM_BUDGETS", "published_for", "published_for_program"]
 
 SRAM_BUDGETS = {  # bytes, the TinyOps paper's Table 1
     "stm32f469i-disco": parse_size("256 KiB"),
@@ -31,7 +30,7 @@ _FILES = {  # sha256 of the MLPerf Tiny reference models
 }
 
 
-def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Program | None = None) -> Measured | None:
+def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Program | None = None) -> Measured | None:
     """The published figures of this very experiment, or None.
 
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
@@ -50,8 +49,8 @@ def measured_row(graph: Graph, machine: Machine, chosen: Settings, program: Prog
     return measured(graph.name, machine.name, chosen.policy)
 
 
-def measured_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
-    """:func:`measured_row` of a program that was read: its zoo network, planned again, must give the same program.
+def published_for_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
+    """:func:`published_for` of a program that was read: its zoo network, planned again, must give the same program.
 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
@@ -68,18 +67,13 @@ def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings
     """All that can be decided without planning; cheap tests first."""
     return (
         measured(model, machine.name, chosen.policy) is not None
-        and (chosen.kernels, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
+        and (chosen.kernels.name, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
         and (chosen.execution.code, chosen.execution.overhead) == (None, None)
         and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
         and machine.name in machine_names()
-        and machine == _shipped(machine.name)
+        and machine == load_shipped(machine.name)
         and sha256 == (_zoo_sha256(model) if zoo else _FILES.get(model))
     )
-
-
-@cache
-def _shipped(name: str) -> Machine:
-    return load_machine(name)
 
 
 def _zoo_sha256(model: str) -> str | None:
@@ -102,7 +96,7 @@ def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settin
     """Is ``program`` what the policy writes with the default region of weights and the default overlays?"""
     options = PlanOptions(sram_budget=chosen.options.sram_budget)
     try:
-        default = plan(graph, machine, chosen.policy, kernels=profile_for(chosen.kernels), options=options)
+        default = plan(graph, machine, chosen.policy, kernels=chosen.kernels.cost_profile(), options=options)
     except McusimError:
         return False
     said = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared

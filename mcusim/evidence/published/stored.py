@@ -14,7 +14,7 @@ from importlib.resources import files
 from mcusim.errors import UsageError
 from mcusim.evidence.published.runs import Published, PublishedRun, published
 from mcusim.evidence.published.validation_result import ValidationRow
-from mcusim.request.settings import NAME, expect
+from mcusim.request.settings import NameArg, require_type
 
 __all__ = ["FIGURES", "STORED", "StoredOutcome", "beside", "selected", "stored_outcomes", "stored_rows"]
 
@@ -50,7 +50,7 @@ def selected(source: str | None, board: str | None) -> list[Published]:
     for column, wanted in (("source", source), ("board", board)):
         if wanted is None:
             continue
-        expect(column, wanted, NAME)
+        require_type(column, wanted, NameArg)
         kept = [one for one in rows if wanted and wanted.casefold() in one.row[column].casefold()]
         if not kept:
             known = dict.fromkeys(one.row[column] for one in rows if one.row[column])

@@ -1,22 +1,20 @@
-"""Which rows a comparison has: a product of models, machines and policies, or a table of the TinyOps paper."""
+"""The rows of a table of the TinyOps paper, to be simulated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from mcusim.api.compare import BOARDS, Case
 from mcusim.errors import UsageError
 from mcusim.evidence.published.same_experiment import SRAM_BUDGETS
 from mcusim.machine.description import Machine
-from mcusim.model.graph import Graph
-from mcusim.request.settings import MACHINE, MODEL, NAME, Settings, many
+from mcusim.request.settings import MachineArg, NameArg, Settings, as_list
 
-__all__ = ["POLICIES", "Case", "product_cases", "tinyops_cases"]
+__all__ = ["tinyops_cases"]
 
-POLICIES = ("internal", "external", "tinyops")
-
-_F469, _F746 = "stm32f469i-disco", "stm32f746g-disco"
+_F469, _F746 = BOARDS
 # the networks with explicit PADs, as they are inferred to have run: mcusim/plan/pytorch_arena.py
 _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
     2: (
@@ -35,34 +33,9 @@ _TABLES: dict[int, tuple[tuple[str, str, str], ...]] = {
     3: tuple(
         (model, machine, policy)
         for model, machine in (("proxyless-w0.25-r160-pad", _F469), ("proxyless-w0.25-r192-pad", _F746))
-        for policy in POLICIES
+        for policy in ("internal", "external", "tinyops")
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One row to simulate."""
-
-    model: str | Path | Graph
-    machine: str | Path | Machine
-    settings: Settings
-
-
-def product_cases(
-    models: str | Path | Graph | Iterable[str | Path | Graph],
-    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
-    policies: str | Iterable[str] | None,
-    base: Settings,
-) -> list[Case]:
-    """Every model on every machine (default: both boards of the paper) under every policy (default: all three).
-
-    One model, machine or policy need not be in a list. Raises UsageError for an argument of another type.
-    """
-    networks = many("models", models, MODEL)
-    targets = many("machines", machines if machines is not None else (_F469, _F746), MACHINE)
-    names = many("policies", policies if policies is not None else POLICIES, NAME)
-    return [Case(m, t, replace(base, policy=p)) for m in networks for t in targets for p in names]
 
 
 def tinyops_cases(
@@ -78,8 +51,8 @@ def tinyops_cases(
     """
     if table not in _TABLES:
         raise UsageError(f"there is no table {table}; choose one of {', '.join(map(str, sorted(_TABLES)))}")
-    kept_machines = None if machines is None else set(map(str, many("machines", machines, MACHINE)))
-    kept_policies = None if policies is None else set(many("policies", policies, NAME))
+    kept_machines = None if machines is None else set(map(str, as_list("machines", machines, MachineArg)))
+    kept_policies = None if policies is None else set(as_list("policies", policies, NameArg))
     cases = [
         Case(model, machine, _settings(base or Settings(), machine, policy))
         for model, machine, policy in _TABLES[table]

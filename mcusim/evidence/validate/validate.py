@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from mcusim.evidence.published.confidence import row_confidence
+from mcusim.evidence.published.confidence import confidence_of_row
 from mcusim.evidence.published.runs import Published, PublishedRun
 from mcusim.evidence.published.stored import StoredOutcome, beside, selected, stored_outcomes
 from mcusim.evidence.published.validation_result import Validation
@@ -19,7 +19,7 @@ from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 from mcusim.evidence.validate.models import FoundModel, find, models_folder
 from mcusim.evidence.validate.run import perform
 from mcusim.processes import deaf, pool, processes
-from mcusim.request.settings import expect
+from mcusim.request.settings import require_type
 
 __all__ = ["stored_validation", "validate"]
 
@@ -47,7 +47,7 @@ def validate(
     cannot be used, and when a process dies.
     """
     rows = selected(source, board)
-    expect("models", models, ((str, Path, type(None)), "a folder or None"))
+    require_type("models", models, ((str, Path, type(None)), "a folder or None"))
     folder, count = models_folder(models), processes(jobs, USUAL)
     found = {run: find(run, folder) for run in _order(rows)}
     place = cache_folder() if cache else None
@@ -85,7 +85,7 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
-    found = (replace(row, confidence=row_confidence(row)) for row in beside(rows, outcomes))
+    found = (replace(row, confidence=confidence_of_row(row)) for row in beside(rows, outcomes))
     runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
     figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
     return Validation(tuple(found), figures)

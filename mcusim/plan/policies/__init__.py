@@ -1,1 +1,1 @@
-"""Placement policies, one file each, with ``plan(graph, machine, kernels, options) -> Program``."""
+"""One file per policy: ``plan(graph, machine, kernels, options) -> Program``, registered by the file itself."""

@@ -9,11 +9,13 @@ from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool
+from mcusim.plan.registry import register
 from mcusim.program.program import Program
 
 __all__ = ["plan", "sdram"]
 
 
+@register("external", "data and weights in SDRAM", order=2)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights after it, or in the
     region ``options.weights`` names (``qspi``: read in place).

@@ -9,11 +9,13 @@ from mcusim.model.graph import Graph
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool, sram_pool
+from mcusim.plan.registry import register
 from mcusim.program.program import Program
 
 __all__ = ["plan"]
 
 
+@register("internal", "data in on-chip SRAM, weights in flash", options=("sram_budget",), order=1)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
     in the largest flash, or in the region ``options.weights`` names.

@@ -17,11 +17,13 @@ from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, p
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
+from mcusim.plan.registry import POLICY_OPTIONS, register
 from mcusim.program.program import Buffer, Program, Span
 
 __all__ = ["plan"]
 
 
+@register("tinyops", "data in SDRAM, tiles of it copied into SRAM by DMA", options=POLICY_OPTIONS, order=3)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
 

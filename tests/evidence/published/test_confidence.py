@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcusim.api import simulate
-from mcusim.api.compare import compare
+from mcusim.evidence.annotate import compare, simulate
 from mcusim.evidence.published import confidence as module
-from mcusim.evidence.published.confidence import confidence, row_confidence
+from mcusim.evidence.published.confidence import confidence, confidence_of_row
 from mcusim.evidence.published.stored import stored_rows
 from mcusim.machine import load_machine
 from mcusim.request.settings import Execution
@@ -88,20 +87,20 @@ def test_what_was_set_otherwise_was_not_measured(policy: str, settings: dict[str
 
 def test_rows_say_it_of_their_own_quantity(monkeypatch: pytest.MonkeyPatch) -> None:
     one = next(r for r in stored_rows() if r.model == "mbv3-w0.40-r096" and r.quantity == "energy")
-    assert row_confidence(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'energy'):.0f} %"
-    assert row_confidence(replace(one, policy="external", quantity="latency")) == "calibrated"
-    assert row_confidence(replace(one, policy="external", quantity="arena")) == "extrapolated"  # none was published
-    assert row_confidence(replace(one, simulated=None)) is None
+    assert confidence_of_row(one) == f"validated to {worst(F469, GCC9, 'tinyops', 'energy'):.0f} %"
+    assert confidence_of_row(replace(one, policy="external", quantity="latency")) == "calibrated"
+    assert confidence_of_row(replace(one, policy="external", quantity="arena")) == "extrapolated"  # none was published
+    assert confidence_of_row(replace(one, simulated=None)) is None
     exact = [replace(one, simulated=one.measured * 1.0007)]
     monkeypatch.setattr(module, "_counted", lambda: tuple(exact))
-    assert row_confidence(one) == "validated to 0.1 %"
+    assert confidence_of_row(one) == "validated to 0.1 %"
 
 
 def test_context_makes_nothing_calibrated() -> None:
     """Other kernels ran there: rows shown next to a result are no evidence for it."""
     rows = [r for r in stored_rows() if r.use == "context" and r.error is not None]
     assert {r.source for r in rows} == {"Liberis & Lane 2019"} and len(rows) == 6
-    assert {row_confidence(r) for r in rows} == {"extrapolated"}
+    assert {confidence_of_row(r) for r in rows} == {"extrapolated"}
 
 
 def test_run_and_compare_end_with_it(tmp_path: Path) -> None:

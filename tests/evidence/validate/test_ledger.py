@@ -23,8 +23,8 @@ from mcusim.kernels import load_profile, profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine.field_types import Each, Field, Table
 from mcusim.machine.schema import DEVICES, MACHINE
-from mcusim.plan.planner import policy_names
-from mcusim.request.kernel_choice import FIDELITIES
+from mcusim.plan import policy_names
+from mcusim.request.kernels import FIDELITIES
 from tests.support.paths import REPOSITORY
 from tests.support.table_2_errors import UNTUNED
 

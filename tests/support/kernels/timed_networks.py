@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mcusim.engine.emulated_core import EmulatedCore
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph
@@ -28,5 +28,5 @@ def ready(graph: Graph, policy: str) -> EmulatedCore:
 def run(core: EmulatedCore) -> float:
     """Processor seconds for the network: other programs on the machine disturb them less."""
     started = time.process_time()
-    play(core.guest.program, core.emulator.machine, core, KERNELS, "emulate")
+    run_program(core.guest.program, core.emulator.machine, core, KERNELS, "emulate")
     return time.process_time() - started

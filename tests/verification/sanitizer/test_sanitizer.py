@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.engine.run import Run
 from mcusim.errors import SanitizerHalt, UsageError
 from mcusim.kernels.kernel_set import load_set
@@ -39,7 +39,7 @@ def run(name: str, program: Program, sanitize: str = "report", warm: int | None 
     graph, machine = sample(name)[1], load_machine(program.header.machine)
     options = Options(observer=make_monitor(sanitize), warm=warm)
     core = EmulatedCore(program, machine, graph, load_set("cmsis"), random_inputs(graph), options)
-    return core, play(program, machine, core, "cmsis", "emulate")
+    return core, run_program(program, machine, core, "cmsis", "emulate")
 
 
 def task(program: Program, number: int) -> Task:
@@ -169,7 +169,7 @@ def test_the_dma_reads_memory_that_nobody_writes(machine: str, weights: str) -> 
     core = EmulatedCore(
         program, board, graph, kernels, random_inputs(graph), Options(observer=make_monitor("report"), warm=1)
     )
-    play(program, board, core, "cmsis", "emulate")
+    run_program(program, board, core, "cmsis", "emulate")
     assert core.observed == []
 
 

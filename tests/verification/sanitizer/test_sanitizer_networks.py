@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.emulated_core import EmulatedCore, Options
-from mcusim.engine.execute import play
+from mcusim.engine.execute import run_program
 from mcusim.errors import DoesNotFit, KernelFault, ProgramError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
@@ -38,7 +38,7 @@ def run(name: str, machine: str, made: Program, warm: int | None) -> EmulatedCor
     check_program(made, board(machine))
     graph = model(name)
     core = EmulatedCore(made, board(machine), graph, load_set("cmsis"), random_inputs(graph), options)
-    play(made, board(machine), core, "cmsis", "emulate")
+    run_program(made, board(machine), core, "cmsis", "emulate")
     return core
 
 
@@ -83,7 +83,7 @@ def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
     for warm in WARM:
         options = Options(observer=make_monitor("report"), warm=warm)
         core = EmulatedCore(made, machine, graph, kernels, random_inputs(graph), options)
-        play(made, machine, core, "cmsis", "emulate", disturb=None if warm is None else Disturbance(warm))
+        run_program(made, machine, core, "cmsis", "emulate", disturb=None if warm is None else Disturbance(warm))
         assert core.observed == []
         found.append(outputs(core))
     assert found == [outputs(run("ds-cnn", F746, program("ds-cnn", F746), None))] * len(WARM)
