@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcusim._version import __version__
+from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine file may name these
 
 if TYPE_CHECKING:
     from mcusim.api.emulate import emulate

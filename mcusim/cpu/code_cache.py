@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
-from mcusim.cpu.pipeline.cortex_m4 import CortexM4
-from mcusim.cpu.pipeline.cortex_m7 import CortexM7
-from mcusim.cpu.pipeline.timing import Pipeline
 from mcusim.cpu.unicorn_core import UnicornCore
 
 __all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
@@ -30,11 +28,11 @@ MOST_INSTRUCTIONS = (
 class Code:
     """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
 
-    def __init__(self, isa: str, core: UnicornCore) -> None:
-        self.tables = Tables(m7=isa == "cortex-m7")
+    def __init__(self, traits: CoreTraits, core: UnicornCore) -> None:
+        self._pipeline = traits.pipeline()
+        self.tables = Tables(self._pipeline, traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
-        self._pipeline: Pipeline = CortexM7() if isa == "cortex-m7" else CortexM4()
-        self._dynamic_divide = isa == "cortex-m4"
+        self._early_divide = traits.early_divide
         self._decoder = Decoder()
         self._core = core
         self._live: dict[int, CodeBlock] = {}
@@ -67,7 +65,7 @@ class Code:
             self.tables.enter(address, block.index)
         self._live[address] = block
         self._mark(block)
-        if self._dynamic_divide:
+        if self._early_divide:
             for instruction, record in block.divides:
                 at = instruction.address
                 self._core.watch_divide(at, block.end, code[at - address :][:4], record)

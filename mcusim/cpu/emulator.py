@@ -22,6 +22,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.backing_memory import behind_the_cache
 from mcusim.cpu.code_cache import Code
+from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks.block_tables import Tables
 from mcusim.cpu.image.image import Image, check_placements
 from mcusim.cpu.peripheral_memory import PeripheralSpace
@@ -31,7 +32,7 @@ from mcusim.cpu.startup import stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
 from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, settle, stopped_at_hint
 from mcusim.cpu.system import ppb as system_registers
-from mcusim.cpu.system.memory_attributes import memory_ranges, unaligned_device_faults
+from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -56,7 +57,7 @@ class GuestCore:
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
         self.memory.contents, self.behind = behind_the_cache(machine, self.core)
-        self.code = Code(machine.core.isa, self.core)
+        self.code = Code(core_named(machine.core.isa), self.core)
         self.image: Image | None = None
         self._output = output or (lambda _: None)
         self.state = np.zeros(C.CORE, np.int64)
@@ -73,13 +74,20 @@ class GuestCore:
 
     def _reset(self, caches: bool) -> None:
         c, s, machine = self.state, self.memory.state, self.machine
-        c[C.ISA] = 4 if machine.core.isa == "cortex-m4" else 7
+        traits = core_named(machine.core.isa)
+        c[C.TRAITS] = (
+            traits.splits_unaligned * C.SPLITS_UNALIGNED
+            | traits.predicts_branches * C.PREDICTS
+            | traits.store_buffer * C.STORE_BUFFER
+            | traits.early_divide * C.EARLY_DIVIDE
+        )
+        c[C.REFILL] = traits.branch_refill or 0
         c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
         c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
         c[C.LISTED] = self._peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
         c[C.CONSOLE_SIZE] = CONSOLE
-        c[C.DEVICE_FAULTS] = unaligned_device_faults(machine.core.isa)
+        c[C.DEVICE_FAULTS] = traits.device_faults
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
         branch.reset(self._branches)

@@ -30,7 +30,8 @@ SHADOW_ENTRY = call.freeze()
 core = Record("core")
 # control
 STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT = core.fields("STOP", "STOP_ADDRESS", "STOP_SIZE", "HORIZON", "LIMIT")
-ISA, RETURN = core.fields("ISA", "RETURN")
+TRAITS, REFILL, RETURN = core.fields("TRAITS", "REFILL", "RETURN")  # REFILL: cycles of a taken branch
+SPLITS_UNALIGNED, PREDICTS, STORE_BUFFER, EARLY_DIVIDE = 1, 2, 4, 8  # in TRAITS
 # accounting: the block entered last and not left yet (-1 none), its ticks that are on the clock, its accesses to come
 INSTRUCTIONS, PREVIOUS, CONSUMED = core.fields("INSTRUCTIONS", "PREVIOUS", "CONSUMED")
 CURSOR, CURSOR_END, SLOW, TAKEN, LOST = core.fields("CURSOR", "CURSOR_END", "SLOW", "TAKEN", "LOST")

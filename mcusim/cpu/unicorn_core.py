@@ -29,6 +29,7 @@ from unicorn import (
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
+from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks import entry_points as hooks
 from mcusim.cpu.unicorn_selftest import skip_flag_offset
 from mcusim.errors import MachineError
@@ -46,7 +47,6 @@ _REGISTERS = {f"r{i}": arm.UC_ARM_REG_R0 + i for i in range(13)} | {
     "pc": arm.UC_ARM_REG_PC,
     "xpsr": arm.UC_ARM_REG_XPSR,
 }
-_MODELS = {"cortex-m4": arm.UC_CPU_ARM_CORTEX_M4, "cortex-m7": arm.UC_CPU_ARM_CORTEX_M7}
 
 
 def _check_pages(machine: Machine) -> None:
@@ -70,7 +70,7 @@ class UnicornCore:
 
     def __init__(self, machine: Machine) -> None:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
-        self.uc.ctl_set_cpu_model(_MODELS[machine.core.isa])
+        self.uc.ctl_set_cpu_model(getattr(arm, core_named(machine.core.isa).emulator))
         self._windows: list[tuple[int, int, Any]] = []
         self._divides: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
         self._kept: list[Any] = []

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, UsageError
 from mcusim.kernels.compile import compile_set, digest, quoted
-from mcusim.kernels.kernel_set import CORES, KernelSet, load_set
+from mcusim.kernels.kernel_set import KernelSet, load_set
 
 __all__ = ["BuildRecord", "Compiler", "build_sets", "read_record"]
 
@@ -181,7 +182,7 @@ def _build(kernels: KernelSet, stage: Path, target: Path, compiler: Compiler) ->
     name, text, failure = compiler.name, "", None
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as messages:
         try:
-            text = compile_set(kernels.manifest, stage, name, compiler.flags, compiler.step, messages)
+            text = compile_set(kernels.manifest, stage, compiler_flags(), name, compiler.flags, compiler.step, messages)
         except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
             failure = f"kernel set {kernels.name!r} is not built: {_failure(error, name)}"
         _pass_on(messages, compiler)

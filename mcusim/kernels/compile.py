@@ -11,14 +11,10 @@ import json
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-CORES = {
-    "cortex-m4": ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-mthumb"],
-    "cortex-m7": ["-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard", "-mthumb"],
-}
 # built-ins stay on (a 4-byte memcpy is one load), but no loop becomes a call of memset or memcpy, which sets may define
 FLAGS = "-g -gno-record-gcc-switches -std=gnu11 -Wall -Wextra -nostdlib -fno-common -fwrapv -fno-math-errno"
 FLAGS += " -ffp-contract=off -fno-tree-loop-distribute-patterns -fno-unwind-tables -fno-asynchronous-unwind-tables"
@@ -37,23 +33,24 @@ def first_line(*command: str) -> str:
 def compile_set(
     manifest: Path,
     folder: Path,
+    cores: Mapping[str, Sequence[str]],
     compiler: str = "arm-none-eabi-gcc",
     extra: str = "",
     step: Callable[[str], object] = lambda core: None,
     messages: IO[str] | None = None,
 ) -> str:
-    """Build ``<name>-<core>.elf`` for each core into ``folder``; returns the text of its BUILD.toml.
+    """Build ``<name>-<core>.elf`` for each of ``cores`` into ``folder``; returns the text of its BUILD.toml.
 
-    ``extra`` are further compiler flags, after the manifest's. ``step`` is called after each core; ``messages`` gets
-    what the compiler says, instead of standard error. Raises OSError, KeyError, IndexError, ValueError,
-    subprocess.CalledProcessError.
+    ``cores`` has the compiler flags of each; ``extra`` are further ones, after the manifest's. ``step`` is called after
+    each core; ``messages`` gets what the compiler says, instead of standard error. Raises OSError, KeyError,
+    IndexError, ValueError, subprocess.CalledProcessError.
     """
     raw: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))
     flags = shlex.split(f"{FLAGS} {raw.get('flags', '')} {extra}")
     objcopy = first_line(compiler, "-print-prog-name=objcopy")
-    targets = {core: (folder / f"{raw['name']}-{core}.elf").resolve() for core in CORES}
+    targets = {core: (folder / f"{raw['name']}-{core}.elf").resolve() for core in cores}
     for core, target in targets.items():
-        command = [compiler, *CORES[core], *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
+        command = [compiler, *cores[core], *flags, *_maps(manifest.parent, compiler), "-T", str(SCRIPT)]
         command += [f"-I{place}" for place in (*raw.get("include", []), SETS / "include")]
         # relative names and mapped folders: the same bytes wherever the sources are
         command += [*raw["sources"], "-o", str(target)]
@@ -63,7 +60,7 @@ def compile_set(
         step(core)
     lines = ["# written by the build: what it built with, and what came out"]
     lines += [f"compiler = {quoted(first_line(compiler, '--version'))}", f"flags = {quoted(shlex.join(flags))}"]
-    lines += ["[cores]", *(f"{core} = {quoted(' '.join(options))}" for core, options in CORES.items())]
+    lines += ["[cores]", *(f"{core} = {quoted(' '.join(options))}" for core, options in cores.items())]
     lines += ["[sha256]", *(f"{quoted(path.name)} = {quoted(digest(path))}" for path in targets.values())]
     return "\n".join(lines) + "\n"
 

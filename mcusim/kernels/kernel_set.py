@@ -1,8 +1,8 @@
 """Kernel sets: which compiled function runs an operator, with which structure and how much scratch.
 
 A set is a folder with a ``manifest.toml`` (the comment at the head of ``sets/reference/manifest.toml`` explains it) and
-the ELF files built from its C sources, ``<name>-cortex-m4.elf`` and ``<name>-cortex-m7.elf``. Not modelled: building,
-which ``compile.py`` does.
+the ELF files built from its C sources, ``<name>-<core>.elf`` for each core. Not modelled: building, which
+``compile.py`` does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcusim.cpu.cores import CORES
 from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
 from mcusim.files import read_guarded
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "KernelSet", "load_set", "set_names"]
 
 FOLDER = Path(__file__).parent / "sets"
-CORES = ("cortex-m4", "cortex-m7")
 LARGEST_FILE = 1 << 20
 NAMES = (
     "batch", "in_h", "in_w", "in_c", "out_h", "out_w", "out_c", "kernel_h", "kernel_w", "stride_h", "stride_w",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcusim.errors import UsageError
+from mcusim.cpu.cores import core_named
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet, load_set
@@ -21,7 +21,7 @@ from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 
-__all__ = ["NODE_BYTES", "OPERATOR_CYCLES", "PER_CHANNEL_BYTES", "Costs", "costs_of", "operator_cycles", "stated"]
+__all__ = ["NODE_BYTES", "PER_CHANNEL_BYTES", "Costs", "costs_of", "operator_cycles", "stated"]
 
 NODE_BYTES = 160  # TfLiteEvalTensor, node, registration and parameters of TensorFlow Lite Micro
 PER_CHANNEL_BYTES = 8  # one int32 multiplier, one int32 shift
@@ -79,17 +79,9 @@ def _of_set(kernels: KernelSet, name: str) -> Costs:
     return Costs(name, parametric, PER_CHANNEL_BYTES, NODE_BYTES, True, scratch, node_bytes)
 
 
-OPERATOR_CYCLES = {"cortex-m4": 2500, "cortex-m7": 1800}
-"""Basis: assumed, "a few thousand cycles to invoke a node", less with dual issue; nothing was measured."""
-
-
 def operator_cycles(isa: str, given: int | None = None) -> int:
-    """Cycles for one operator on a core; ``given`` overrides. Raises UsageError for an unknown core."""
-    if given is not None:
-        return given
-    if isa not in OPERATOR_CYCLES:
-        raise UsageError(f"no cycles of an interpreter are known for {isa}; give them with --operator-overhead")
-    return OPERATOR_CYCLES[isa]
+    """Cycles for one operator on a core; ``given`` overrides. Raises MachineError for an unknown core."""
+    return core_named(isa).interpreter_cycles if given is None else given
 
 
 def stated(isa: str, given: int | None) -> str:

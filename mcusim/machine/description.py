@@ -49,9 +49,9 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """``isa`` is ``cortex-m4`` or ``cortex-m7``; ``clock`` in Hz."""
+    """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; ``clock`` in Hz."""
 
-    isa: Literal["cortex-m4", "cortex-m7"]
+    isa: str
     clock: int
 
 

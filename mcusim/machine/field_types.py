@@ -12,6 +12,7 @@ from typing import Any, Literal
 from mcusim import units
 from mcusim.machine.description import Basis
 from mcusim.machine.document import Node, show, show_address
+from mcusim.machine.known_cores import core_names
 
 __all__ = [
     "WORD",
@@ -27,6 +28,7 @@ __all__ = [
     "bits",
     "choice",
     "clock",
+    "core_name",
     "count",
     "current",
     "duration",
@@ -194,6 +196,11 @@ def choice(*names: str, default: Default | None = None) -> Field:
         return value
 
     return Field(parse, default)
+
+
+def core_name() -> Field:
+    """The name of a core that there is a model of, when the file is read."""
+    return Field(lambda value: choice(*core_names()).parse(value))
 
 
 def text(default: Default | None = None) -> Field:

@@ -24,6 +24,7 @@ from mcusim.machine.field_types import (
     bits,
     choice,
     clock,
+    core_name,
     count,
     current,
     duration,
@@ -113,7 +114,7 @@ OBSOLETE = {
 }
 
 CORE: dict[str, Field] = {
-    "isa": choice("cortex-m4", "cortex-m7"),
+    "isa": core_name(),
     "clock": clock(),
 }
 BUS: dict[str, Field] = {

@@ -9,6 +9,7 @@ import numpy as np
 
 from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
 from mcusim.machine.schema import REPLACEMENTS
+from mcusim.machine.known_cores import data_bus
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
 
@@ -65,7 +66,7 @@ class Builder:
         s = self.state
         s[L.NEXT_BEAT] = s[L.NEXT_RELEASE] = L.NEVER
         s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0, 0), L.MAX_CONTROLLERS)
-        s[L.BUS] = 3 if self.machine.core.isa == "cortex-m7" else 2
+        s[L.BUS] = _log2(data_bus(self.machine.core.isa))
         s[L.ROOM], s[L.FOUND : L.FOUND + L.FOUNDS] = room, s[L.RANGE_BASE]
         s[L.CODE_BLOCK], s[L.CODE_COUNT], s[L.CODE_END] = L.HEADER, L.UNCOUNTED, -1
         for f in (L.DATA_FILLS, L.DATA_FILLS + L.FILL, L.CODE_FILL):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.kernels.planning_costs import OPERATOR_CYCLES
+from mcusim.kernels.planning_costs import operator_cycles
 from mcusim.model import graph_macs, load_model
 from tests.benchmarks.kernel_costs import COUNTED, IDEAL, Bench, loaded_bytes
 from tests.benchmarks.network_costs import emulate, published
@@ -29,7 +29,7 @@ def test_operators_and_the_interpreter_are_all_of_the_run() -> None:
     run, costs = emulate(graph, "nucleo-l4r5zi", "cmsis")
     assert len(costs) == len(graph.operators)
     assert sum(cost.macs for cost in costs) == graph_macs(graph)
-    assert run.cycles == sum(cost.cycles for cost in costs) + len(costs) * OPERATOR_CYCLES["cortex-m4"]
+    assert run.cycles == sum(cost.cycles for cost in costs) + len(costs) * operator_cycles("cortex-m4")
     assert sum(cost.instructions for cost in costs) == run.counters["instructions"]
 
 

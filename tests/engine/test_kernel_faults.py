@@ -11,6 +11,7 @@ import pytest
 
 from mcusim.api import simulate
 from mcusim.commands.app import main
+from mcusim.cpu.cores import compiler_flags
 from mcusim.errors import InputError, KernelFault
 from mcusim.kernels.compile import compile_set
 from mcusim.model import Graph
@@ -38,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bad")
     shutil.copy(DATA / "bad_set" / "bad.c", folder)
     (folder / "manifest.toml").write_text(MANIFEST.format(include=INCLUDE, symbol="good", scratch=""))
-    compile_set(folder / "manifest.toml", folder)
+    compile_set(folder / "manifest.toml", folder, compiler_flags())
     return folder
 
 

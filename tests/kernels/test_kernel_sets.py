@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, ProgramError, UnsupportedError, UsageError
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, pack, size_of
 from mcusim.kernels.compile import compile_set
-from mcusim.kernels.kernel_set import CORES, NAMES, load_set, set_names
+from mcusim.kernels.kernel_set import NAMES, load_set, set_names
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.model import Geometry
 from mcusim.model.operators import OPERATORS
@@ -229,7 +230,7 @@ def own_set(folder: Path, broken: str = "0") -> Any:
         f'name = "mine"\nsources = ["maximum.c"]\ninclude = ["{include}"]\nflags = "-O2"\n'
         '[kernels.MAXIMUM]\nint8 = { symbol = "my_maximum", layout = "binary_call" }\n'
     )
-    record = compile_set(manifest, folder)
+    record = compile_set(manifest, folder, compiler_flags())
     assert '"mine-cortex-m4.elf" = ' in record and " -O2" in record
     return load_set(folder)
 

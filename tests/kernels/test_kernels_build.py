@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcusim.commands.app import main
-from mcusim.kernels.kernel_set import CORES, load_set, set_names
+from mcusim.cpu.cores import CORES
+from mcusim.kernels.kernel_set import load_set, set_names
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
 from tests.support.kernels.tiny_sets import TINY, built, copied, error_of, needs_compiler

@@ -136,7 +136,7 @@ def misaligned(c: State, s: State, b: State, q: int, address: int, size: int, wr
     if s[q + L.FLAGS] & L.DEVICE and c[C.DEVICE_FAULTS]:
         fault(c, C.UNALIGNED_DEVICE, address, size, write, pc)
         return 0
-    if c[C.ISA] == 4:
+    if c[C.TRAITS] & C.SPLITS_UNALIGNED:
         return (unaligned_parts(address, size) - 1) * L.TICK
     if write:
         return 0
@@ -151,7 +151,7 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
     """The access itself: ticks that the memory makes the core wait. A Cortex-M4 makes several of an unaligned one."""
     if flags & C.SECOND:
         return int(core_data.second(s, q, address, write))
-    if c[C.ISA] == 7 or address & (size - 1) == 0 or size == 8:
+    if c[C.TRAITS] & C.SPLITS_UNALIGNED == 0 or address & (size - 1) == 0 or size == 8:
         return int(core_data.store(s, q, address, size) if write else core_data.load(s, q, address, size))
     end = address + size
     stall = 0
@@ -229,7 +229,7 @@ def ordinary(
     if write:
         stack(c, flags, address, size, pc)
         near_code(c, marks, address, size)
-        if c[C.ISA] == 7:
+        if c[C.TRAITS] & C.STORE_BUFFER:
             extra += store_stall(b, s[L.NOW], address, size)
     s[L.NOW] += extra
     stall = transfer(c, s, q, address, size, write, flags)

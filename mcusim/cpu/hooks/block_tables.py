@@ -14,8 +14,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, SP, Instruction, Kind
 from mcusim.cpu.hooks import blocks as _blocks
-from mcusim.cpu.pipeline.cortex_m4 import entry_penalty
-from mcusim.cpu.pipeline.timing import Timing
+from mcusim.cpu.pipeline.timing import Pipeline, Timing
 from mcusim.memory.state_layout import TICK
 
 __all__ = ["CodeBlock", "Tables"]
@@ -45,10 +44,13 @@ class CodeBlock:
 
 
 class Tables:
-    """Blocks and accesses as int64 arrays that grow; ``moved`` says that an array has a new address."""
+    """Blocks and accesses as int64 arrays that grow; ``moved`` says that an array has a new address.
 
-    def __init__(self, m7: bool) -> None:
-        self._m7 = m7
+    ``data_bus`` in bytes: one of 8 moves a doubleword in one access.
+    """
+
+    def __init__(self, pipeline: Pipeline, data_bus: int) -> None:
+        self._entry_penalty, self._doubles = pipeline.entry_penalty, data_bus == 8
         self.table = _empty_hash(1 << 12)
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
@@ -104,7 +106,7 @@ class Tables:
         for instruction in instructions:
             by_stack = C.BY_STACK if instruction.address_reads >> SP & 1 else 0
             for number, access in enumerate(instruction.accesses):
-                second = self._m7 and number == 1 and instruction.kind in _DOUBLE
+                second = self._doubles and number == 1 and instruction.kind in _DOUBLE
                 when = next(timings)
                 record = self._record()
                 record[C.WRITE], record[C.BYTES], record[C.PC] = access.write, access.size, instruction.address
@@ -144,7 +146,7 @@ class Tables:
             t[C.FLAGS] |= C.MOVES_STACK
         if any(i.kind in _FP for i in instructions):
             t[C.FLAGS] |= C.HAS_FP
-        if not self._m7 and entry_penalty(head):
+        if self._entry_penalty(head):
             t[C.FLAGS] |= C.WIDE_ENTRY
         latest = sorted(timing.ready.items(), key=lambda item: -item[1])[: C.READIES]
         for k, (register, cycles) in enumerate(latest):

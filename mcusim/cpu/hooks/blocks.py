@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.branch_predictor import BRANCHES, TAKEN, branch_cycles
-from mcusim.cpu.pipeline.cortex_m4 import REFILL
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import State, native
@@ -82,10 +81,10 @@ def leave_call(c: State, s: State, calls: State, address: int) -> None:
 @native
 def lost_cycles(c: State, t: State, p: int, b: State, taken: int, address: int) -> int:
     """Cycles that the branch at the end of record ``p`` costs beyond its issue."""
-    if c[C.ISA] == 4:
+    if c[C.TRAITS] & C.PREDICTS == 0:
         b[BRANCHES] += 1
         b[TAKEN] += taken
-        return taken * REFILL
+        return taken * c[C.REFILL]
     kind = t[p + C.KIND]
     target = t[p + C.TARGET] if kind == C.CONDITIONAL else address  # one not taken still has a direction
     return branch_cycles(b, t[p + C.LAST_PC], kind, taken, target, t[p + C.FALL], t[p + C.EARLY])

@@ -206,7 +206,7 @@ def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     _reg_read(uc, np.int32(info[1]), user[SCRATCH])
     divisor = scratch[0]
     extra = 0
-    if c[C.ISA] == 4:
+    if c[C.TRAITS] & C.EARLY_DIVIDE:
         extra = cortex_m4.divide_extra(dividend, divisor, info[2]) * L.TICK
     s[L.NOW] += extra
     r = info[3] * C.ACCESS

@@ -18,7 +18,7 @@ STR, register offset                  2; a NOP behind it hides the second (jnk0l
 LDREX, STREX                          as a load (TRM)
 LDRD, STRD, LDM, STM, PUSH, POP       1 + words, nothing pipelined around them (TRM)
 address from the instruction before   1 more, when that is data processing (TRM)
-B, BL, BX, CBZ, MOV pc                1; ``REFILL`` more when taken (TRM: 1 to 3)
+B, BL, BX, CBZ, MOV pc                1; ``branch_refill`` of the core more when taken (TRM: 1 to 3)
 LDR pc, POP pc                        5 and 4 + words with the refill (TRM: two for the load, three for the refill)
 TBB, TBH                              6 with the refill (TRM)
 entering at a wide odd halfword       1 more: ``entry_penalty`` (compendium)
@@ -51,7 +51,6 @@ from mcusim.native.compile import native
 
 __all__ = [
     "MEMORY",
-    "REFILL",
     "CortexM4",
     "divide_extra",
     "entry_penalty",
@@ -162,7 +161,6 @@ def stalls_alone(instruction: Instruction) -> bool:
     return odd_halfword(instruction) and instruction.kind in MEMORY | _SINGLE_CYCLE_FP
 
 
-REFILL = 2  # cycles a taken branch adds to its one
 FP_DIVIDE_CYCLES = 14
 _FP_DIVIDES = (Kind.FP_DIVIDE, Kind.FP_SQRT)
 _FP_REGISTERS = ((1 << 32) - 1) << SINGLE
@@ -201,7 +199,9 @@ def entry_penalty(first: Instruction) -> int:
 class CortexM4:
     """The pipeline; see the module's text for its rules."""
 
-    name = "cortex-m4"
+    def entry_penalty(self, first: Instruction) -> int:
+        """Cycles that a branch loses by landing at the instruction ``first``."""
+        return entry_penalty(first)
 
     def schedule(self, block: Sequence[Instruction]) -> Timing:
         """Time one block of consecutive instructions, the first entered with nothing in flight."""

@@ -67,7 +67,8 @@ class Timing:
 class Pipeline(Protocol):
     """A core's static timing."""
 
-    name: str
+    def entry_penalty(self, first: Instruction) -> int:
+        """Cycles that a branch loses by landing at the instruction ``first``."""
 
     def schedule(self, block: Sequence[Instruction]) -> Timing:
         """Time one block of consecutive instructions, the first entered with nothing in flight."""

@@ -15,7 +15,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.description import Region as Memory
 from mcusim.memory.address_ranges import Access, Range
 
-__all__ = ["default_attributes", "memory_ranges", "unaligned_device_faults"]
+__all__ = ["default_attributes", "memory_ranges"]
 
 
 def _normal(cache: int) -> Attributes:
@@ -33,17 +33,6 @@ _DEFAULT_MAP = (_WRITE_THROUGH, _WRITE_BACK, _DEVICE, _WRITE_BACK, _WRITE_THROUG
 def default_attributes(address: int) -> Attributes:
     """The default memory map of ARMv7-M (Arm DDI0403 B3.1, table B3-1) at ``address``."""
     return _DEFAULT_MAP[address >> _HALF_GIBIBYTE]
-
-
-def unaligned_device_faults(isa: str) -> bool:
-    """Does an unaligned load or store of Device memory end in a UsageFault on this core.
-
-    The architecture leaves it open (UNPREDICTABLE, Arm DDI0403 A3.2.1 and A3.5.7). A Cortex-M7 faults whatever
-    CCR.UNALIGN_TRP says (SDRAM at 0xC000_0000 of STM32F7 boards: Zephyr pull request 55079, nf-interpreter pull
-    request 2820). A Cortex-M3 splits every unaligned access into aligned ones in its bus interfaces, all but those to
-    the private peripheral bus (Arm DDI0337I 3.4.2); that a Cortex-M4, with the same interfaces, does so is assumed.
-    """
-    return isa == "cortex-m7"
 
 
 def memory_ranges(machine: Machine, mpu: Mpu | None, privileged: bool = True) -> list[Range]:

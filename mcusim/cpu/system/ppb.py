@@ -7,8 +7,8 @@ Arm DDI0403 (ARMv7-M), appendix of system control space.
 Not modelled: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB,
 ETM.
 
-Reset values: Arm DDI0439 and DDI0489 (CPUID, CTR, CLIDR, MVFR), DDI0403 (the rest). ITM port 0 is on from the start, as
-a debugger would set it.
+Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in :mod:`mcusim.cpu.cores`. ITM
+port 0 is on from the start, as a debugger would set it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.cores import core_named
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
@@ -213,22 +214,21 @@ _RESET = {
     ITM_TCR: 1,
     DWT_CTRL: 0x4000_0000,
     AIRCR: 0xFA05_0000,
-    MPU_TYPE: 8 << 8,
     MVFR0: 0x1011_0021,
     MVFR1: 0x1100_0011,
 }
-_M4 = {CPUID: 0x410F_C241, CCR: 0x200}
-_M7 = {CPUID: 0x411F_C270, CCR: 0x4_0200, CTR: 0x8303_C003, CLIDR: 0x0900_0003}
+_OF_THE_CORE = {"CPUID": CPUID, "CCR": CCR, "CTR": CTR, "CLIDR": CLIDR}
 _CACHES_ON = 3 << 16
 
 
 def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     """Write the reset values into ``ppb`` (the mapped bytes); ``caches``: CCR says that they are on."""
     registers = np.frombuffer(ppb, np.uint32)
-    m7 = machine.core.isa == "cortex-m7"
-    for offset, value in (_RESET | (_M7 if m7 else _M4)).items():
+    core = core_named(machine.core.isa)
+    own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
+    for offset, value in (_RESET | own | {MPU_TYPE: core.mpu_regions << 8}).items():
         registers[offset // 4] = value
-    if m7 and caches:
+    if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
     state[C.CCSIDR_I] = _ccsidr(machine.instruction_cache)

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded
 from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes
@@ -39,7 +40,6 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "copy": ("element",),
     "pad": ("element", "zero", "pixel"),
 }
-CORES = ("cortex-m4", "cortex-m7")
 TECHNIQUES = ("cmsis", "reference")
 
 

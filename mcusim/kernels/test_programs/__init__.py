@@ -8,12 +8,12 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
+from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 
 __all__ = ["FOLDER", "program_names", "program_path"]
 
 FOLDER = Path(__file__).parent / "elf"
-CORES = ("cortex-m4", "cortex-m7")
 
 
 def program_names(isa: str | None = None) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def program_names(isa: str | None = None) -> tuple[str, ...]:
 
 
 def program_path(name: str, isa: str) -> Path:
-    """The ELF file of program ``name`` for the core ``isa``, ``"cortex-m4"`` or ``"cortex-m7"``.
+    """The ELF file of program ``name`` for the core ``isa``.
 
     Raises UsageError for a core or a name that does not exist; the text lists those that do.
     """

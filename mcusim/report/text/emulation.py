@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from mcusim.cpu.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
@@ -63,7 +64,7 @@ def _of_region(name: str, kind: str, c: Mapping[str, int]) -> Iterator[tuple[str
 def _branches(result: EmulationResult) -> list[str]:
     b = result.profile.branches
     text = f"Branches: {b['branches']:,}, taken {b['taken']:,}"
-    if result.machine.core.isa != "cortex-m4" and b["branches"]:
+    if core_named(result.machine.core.isa).predicts_branches and b["branches"]:
         text += f", mispredicted {b['mispredicted']:,} ({100 * b['mispredicted'] / b['branches']:.2f} %)"
     return ["", text]
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from mcusim.cpu.system.memory_attributes import default_attributes, memory_ranges, unaligned_device_faults
+from mcusim.cpu.cores import core_named
+from mcusim.cpu.system.memory_attributes import default_attributes, memory_ranges
 from mcusim.cpu.system.mpu import Mpu, MpuRegion
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
@@ -152,7 +153,7 @@ def test_tcm_is_never_cached_whatever_the_mpu_says() -> None:
 
 
 def test_unaligned_access_to_device_memory() -> None:
-    assert unaligned_device_faults("cortex-m7") and not unaligned_device_faults("cortex-m4")
+    assert core_named("cortex-m7").device_faults and not core_named("cortex-m4").device_faults
 
 
 def test_installed_ranges_are_what_the_core_sees() -> None:

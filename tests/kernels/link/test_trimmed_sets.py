@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mcusim.cpu.cores import CORES
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.errors import ImageError
 from mcusim.kernels import compile as building
-from mcusim.kernels.kernel_set import CORES, KernelSet, load_set
+from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes
 from tests.support.kernels import relocated_sets
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
@@ -153,7 +154,7 @@ def collected(folder: Path, found: KernelSet, isa: str, needed: tuple[str, ...],
     """The set linked by the linker itself, for ``base``, with --gc-sections."""
     script = folder / "gc.ld"
     script.write_text((building.SETS / "common" / "set.ld").read_text().replace("0x08000000", f"{base:#x}"))
-    command = ["arm-none-eabi-gcc", *building.CORES[isa], *building.FLAGS.split(), *found.flags.split()]
+    command = ["arm-none-eabi-gcc", *CORES[isa].compiler_flags, *building.FLAGS.split(), *found.flags.split()]
     command += [f"-I{place}" for place in (*found.include, building.SETS / "include")]
     command += ["-Wl,--gc-sections", *(f"-Wl,-u,{name}" for name in needed), "-T", str(script)]
     subprocess.run([*command, *found.sources, "-o", str(folder / "gc.elf")], cwd=found.manifest.parent, check=True)

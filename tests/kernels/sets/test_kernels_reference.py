@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from mcusim.cpu.cores import CORES
 from mcusim.cpu.emulator import Emulator
-from mcusim.kernels.kernel_set import CORES, load_set
+from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
 from mcusim.model.operators import OPERATORS

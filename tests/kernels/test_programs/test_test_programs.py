@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
-from mcusim.kernels.test_programs import CORES, FOLDER, program_names, program_path
+from mcusim.kernels.test_programs import FOLDER, program_names, program_path
 from tests.support.graphs import conv_reference
 from tests.support.paths import REPOSITORY
 

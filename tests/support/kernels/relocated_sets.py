@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcusim.cpu.cores import compiler_flags
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
@@ -46,7 +47,7 @@ def linked(folder: Path, base: int, flags: str, monkeypatch: pytest.MonkeyPatch)
         f'name = "mine"\nsources = ["pointers.c"]\nflags = "-O2 {flags}"\n'
         '[kernels.MAXIMUM]\nint8 = { symbol = "my_maximum", layout = "binary_call" }\n'
     )
-    building.compile_set(manifest, folder)
+    building.compile_set(manifest, folder, compiler_flags())
     return load_set(folder)
 
 

@@ -1,0 +1,112 @@
+"""The cores: all that differs from one to another, in one table. A new core is one entry here and its pipeline file.
+
+| key | sources |
+|---|---|
+| ``reset`` | Arm DDI0439 and DDI0489: CPUID, CTR, CLIDR; CCR is STKALIGN, on the Cortex-M7 branch prediction too |
+| ``data_bus`` | 4 B of AHB-Lite (DDI0439), 8 B of AXI (DDI0489) |
+| ``interpreter_cycles`` | assumed: "a few thousand cycles to invoke a node", less with dual issue |
+| ``device_faults`` | an unaligned access to Device memory, left open by DDI0403 A3.2.1 and A3.5.7 |
+
+A Cortex-M7 faults on an unaligned access to Device memory whatever CCR.UNALIGN_TRP says (SDRAM at 0xC000_0000 of
+STM32F7 boards: Zephyr pull request 55079, nf-interpreter pull request 2820). A Cortex-M3 splits every unaligned access
+into aligned ones in its bus interfaces, all but those to the private peripheral bus (Arm DDI0337I 3.4.2); that a
+Cortex-M4, with the same interfaces, does so is assumed.
+
+Not modelled: cores whose divider, branch predictor or store buffer is of a third kind; these are native code. Nothing
+heavy is imported here, and nothing that needs an installation: a script that builds kernels reads this table first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from mcusim.machine.known_cores import enter, unknown_core
+
+if TYPE_CHECKING:
+    from mcusim.cpu.pipeline.timing import Pipeline
+
+__all__ = ["CORES", "CoreTraits", "compiler_flags", "core_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreTraits:
+    """One core. ``emulator`` is the name of Unicorn's CPU model; ``reset`` the registers of the private peripheral bus
+    by name, as a reset leaves them, where they are not the same on all cores.
+
+    ``branch_refill``: cycles of a taken branch beyond its issue, None where branches are predicted
+    (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a divide takes as long as its operands make it.
+    ``splits_unaligned``: an unaligned access is several on the bus. ``mpu_regions`` of an ARMv7-M MPU.
+    """
+
+    pipeline: Callable[[], Pipeline]
+    emulator: str
+    compiler_flags: tuple[str, ...]
+    reset: Mapping[str, int]
+    data_bus: int  # bytes
+    interpreter_cycles: int  # around each kernel call
+    branch_refill: int | None = None
+    early_divide: bool = False
+    splits_unaligned: bool = False
+    store_buffer: bool = False
+    device_faults: bool = False
+    cache_control: bool = False  # CCR switches level-1 caches
+    mpu_regions: int = 8
+
+    @property
+    def predicts_branches(self) -> bool:
+        """Whether a branch may be mispredicted."""
+        return self.branch_refill is None
+
+
+def _pipeline(module: str, name: str) -> Callable[[], Pipeline]:
+    """The pipeline class ``name``, imported when the first one is made: that is when native code is loaded."""
+
+    def make() -> Pipeline:
+        made: Pipeline = getattr(import_module(f"mcusim.cpu.pipeline.{module}"), name)()
+        return made
+
+    return make
+
+
+_THUMB = ("-mfloat-abi=hard", "-mthumb")
+
+CORES: dict[str, CoreTraits] = {
+    "cortex-m4": CoreTraits(
+        pipeline=_pipeline("cortex_m4", "CortexM4"),
+        emulator="UC_CPU_ARM_CORTEX_M4",
+        compiler_flags=("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", *_THUMB),
+        reset={"CPUID": 0x410F_C241, "CCR": 0x200},
+        data_bus=4,
+        interpreter_cycles=2500,
+        branch_refill=2,
+        early_divide=True,
+        splits_unaligned=True,
+    ),
+    "cortex-m7": CoreTraits(
+        pipeline=_pipeline("cortex_m7", "CortexM7"),
+        emulator="UC_CPU_ARM_CORTEX_M7",
+        compiler_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", *_THUMB),
+        reset={"CPUID": 0x411F_C270, "CCR": 0x4_0200, "CTR": 0x8303_C003, "CLIDR": 0x0900_0003},
+        data_bus=8,
+        interpreter_cycles=1800,
+        store_buffer=True,
+        device_faults=True,
+        cache_control=True,
+    ),
+}
+enter(CORES)
+
+
+def core_named(isa: str) -> CoreTraits:
+    """The core of that name. Raises MachineError, which lists those there are."""
+    if isa not in CORES:
+        raise unknown_core(isa)
+    return CORES[isa]
+
+
+def compiler_flags() -> dict[str, list[str]]:
+    """GCC's flags for each core, by its name."""
+    return {isa: list(core.compiler_flags) for isa, core in CORES.items()}

@@ -1,0 +1,47 @@
+"""The cores that a machine file may name, as the floor that models them (:mod:`mcusim.cpu.cores`) has entered them.
+
+Not modelled: anything of a core but its name and the width of its bus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from mcusim.errors import MachineError
+
+__all__ = ["KnownCore", "core_names", "data_bus", "enter", "unknown_core"]
+
+
+class KnownCore(Protocol):
+    """What a machine's memory system wants to know of its core."""
+
+    @property
+    def data_bus(self) -> int:
+        """Bytes that one access to memory behind the bus matrix moves at most."""
+
+
+_entered: list[Mapping[str, KnownCore]] = []
+
+
+def enter(cores: Mapping[str, KnownCore]) -> None:
+    """The table of all cores, by the name that ``core.isa`` gives them; what is added to it later is known too."""
+    _entered[:] = [cores]
+
+
+def core_names() -> tuple[str, ...]:
+    """Every name that ``core.isa`` may have."""
+    return tuple(name for cores in _entered for name in cores)
+
+
+def unknown_core(isa: str) -> MachineError:
+    """The error that names the key, the value and the cores there are."""
+    return MachineError(f'core.isa = "{isa}": unknown core; known are {", ".join(core_names())}')
+
+
+def data_bus(isa: str) -> int:
+    """Bytes of the core's data bus. Raises MachineError for an unknown core."""
+    for cores in _entered:
+        if isa in cores:
+            return cores[isa].data_bus
+    raise unknown_core(isa)
