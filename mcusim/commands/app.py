@@ -20,6 +20,7 @@ from mcusim.commands.firmware import emulate, kernels
 from mcusim.commands.models import export, inspect, memory, reorder
 from mcusim.commands.shared.output import fail
 from mcusim.commands.shared.policy_help import PolicyHelp
+from mcusim.commands.shared.progress import native_code
 from mcusim.commands.simulation import compare, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
@@ -99,7 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be text
     try:
-        status = _invoke(words or ["--help"])
+        with native_code():
+            status = _invoke(words or ["--help"])
         sys.stdout.flush()
         return status
     except McusimError as error:

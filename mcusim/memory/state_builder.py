@@ -8,8 +8,8 @@ from math import ceil
 import numpy as np
 
 from mcusim.machine.description import Accelerator, Cache, Dma, Duration, Flash, Machine, Qspi, Region, Sdram, Sram, Tcm
-from mcusim.machine.schema import REPLACEMENTS
 from mcusim.machine.known_cores import data_bus
+from mcusim.machine.schema import REPLACEMENTS
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges, set_range
 

@@ -1,28 +1,40 @@
 """How this package compiles its native functions.
 
-Each is compiled once, for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64), and
-kept on disk; left to itself numba would compile a copy for every mix of integer types it is called with.
-``_nrt=False``: no function here allocates, and without it every call counts references to the array.
+Each is compiled for the types its annotations name (``State``: a contiguous int64 array; ``int``: int64); left to
+itself numba would compile a copy for every mix of integer types it is called with. ``_nrt=False``: no function here
+allocates, and without it every call counts references to the array.
+
+Most functions are called by other native functions only. Such a part is translated to LLVM's code, but neither
+optimised nor made into machine code of its own: that happens once, in the function that Python or Unicorn calls, with
+all its parts; numba would do it for each function with everything below it. What is called is compiled at its first
+call and kept on disk.
+
+Not modelled: recursion, and calls by keyword from native code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import signature
 from typing import Any, TypeVar, cast
 
-from numba import njit, types
+from numba import config, types
+from numba.core import ccallback, codegen, compiler, runtime, typing
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 
+from mcusim.native.notice import compiling
 from mcusim.native.stale_code import forget_outdated
 from mcusim.native.words import INT64_WORDS
 
-forget_outdated()
+__all__ = ["COMPILED", "Callback", "Native", "State", "callback", "inlined", "native", "native_as"]
 
-__all__ = ["State", "inlined", "native"]
+forget_outdated()
 
 State = Any  # a contiguous int64 array, whose slots a layout of :mod:`mcusim.native.records` names
 
-_options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+_options: dict[str, Any] = {"nopython": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
@@ -32,24 +44,164 @@ _TYPES = {
     "tuple[int, int]": types.UniTuple(types.int64, 2),  # type: ignore[no-untyped-call]
 }
 
+# numba's own classes are untyped
+_Library: Any = codegen.JITCodeLibrary
+_Dispatcher: Any = CPUDispatcher
+_Compiler: Any = compiler.Compiler
+_CFunc: Any = ccallback.CFunc
+_compiling: Any = compiler
+_typing: Any = typing
+_runtime: Any = runtime
+_config: Any = config
+
+
+class _Part(_Library):  # type: ignore[misc]
+    """Code of a function for those that call it: linked with its own parts, neither optimised nor loaded."""
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            if library is not _runtime.rtsys.library:
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class _Whole(_Library):  # type: ignore[misc]
+    """Code that is called from outside. Optimised in one pass: numba has one before it, for counting references."""
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
+        passes.run(self._final_module, builder)
+
+
+class _Pipeline(_Compiler):  # type: ignore[misc]
+    """numba's compiler, with a :class:`_Whole` to put the code in."""
+
+    def __init__(self, typing_: Any, target: Any, library: Any, *rest: Any) -> None:
+        if library is None:
+            library = _Whole(target.codegen(), "whole")
+            library.enable_object_caching()
+        super().__init__(typing_, target, library, *rest)
+
+    def compile_extra(self, func: Any) -> Any:
+        with compiling(func.__name__.strip("_")):
+            return super().compile_extra(func)
+
+
+class Native(_Dispatcher):  # type: ignore[misc]
+    """A native function: called from Python its machine code runs; called from another it becomes a part of that.
+
+    ``described`` is its signature: None, the one of its annotations.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], described: Any = None) -> None:
+        super().__init__(function, targetoptions=options, pipeline_class=_Pipeline)
+        self.described = described or _annotated(function)
+        self._part: Any = None
+
+    def prepare(self) -> Any:
+        """Compile what Python calls, or load it from disk; returns that."""
+        entry = self.compile(self.described)
+        self.disable_compile()
+        return entry
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """numba's hook for a first call from Python."""
+        return self.prepare()
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """numba's hook in type inference: how another native function calls this one."""
+        called, args = self._compiler.fold_argument_types(args, kws)
+        self._translate()
+        name = self.py_func.__name__
+        template = _typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[self.described])
+        return template, called, args, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """numba's hook in lowering: the key that the part is registered under."""
+        return self._translate()
+
+    def _translate(self) -> Any:
+        with global_compiler_lock:
+            if self._part is None:
+                flags = _compiling.Flags()
+                self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+                flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+                library = _Part(self.targetctx.codegen(), self.py_func.__qualname__)
+                kinds = self.described.args, self.described.return_type
+                made = _compiling.compile_extra(
+                    self.typingctx, self.targetctx, self.py_func, *kinds, flags, {}, library
+                )
+                self._part = made.fndesc.unique_name
+                self.targetctx.insert_user_function(self._part, made.fndesc, [made.library])
+            return self._part
+
+
+def _annotated(function: Callable[..., Any]) -> Any:
+    described = signature(function)
+    arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
+    return _TYPES[str(described.return_annotation)](*arguments)
+
+
+class Callback:
+    """A function that C code calls, compiled (or loaded from disk) when its address is first asked for."""
+
+    def __init__(self, function: Callable[..., Any], described: Any) -> None:
+        self.py_func = function
+        kinds = described.args, described.return_type
+        self._made = _CFunc(function, kinds, {}, {**_options}, pipeline_class=_Pipeline)
+        with suppress(RuntimeError):  # no folder to keep compiled code in
+            self._made.enable_caching()
+        self._compiled = False
+
+    def prepare(self) -> Any:
+        """Compile it, or load it from disk."""
+        if not self._compiled:
+            self._made.compile()
+            self._compiled = True
+        return self._made
+
+    @property
+    def address(self) -> int:
+        """Where its machine code begins."""
+        return int(self.prepare().address)
+
+
+COMPILED: list[Native | Callback] = []
+"""Every native function of the modules that are loaded."""
+
 
 def native(function: F) -> F:
-    """``numba.njit`` with the signature from the annotations, numpy's error model and the on-disk cache."""
-    return _compiled(function, _options)
+    """Compiled with the signature from the annotations, numpy's error model and the on-disk cache."""
+    return _native(function, _options)
 
 
 def inlined(function: F) -> F:
     """:func:`native`, written out wherever it is called: for what is called for every access, from few places."""
-    return _compiled(function, {**_options, "forceinline": True})
+    return _native(function, {**_options, "forceinline": True})
 
 
-def _compiled(function: F, options: dict[str, Any]) -> F:
-    described = signature(function)
-    arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
-    result = _TYPES[str(described.return_annotation)]
-    compile_: Any = njit
-    described_as = result(*arguments)
-    try:
-        return cast(F, compile_(described_as, **options)(function))
-    except RuntimeError:  # no folder to keep compiled code in: neither the package's nor the user's can be written
-        return cast(F, compile_(described_as, **{**options, "cache": False})(function))
+def native_as(described: Any) -> Callable[[F], F]:
+    """:func:`native` for numba's signature ``described``, where annotations have no word for its types."""
+    return lambda function: _native(function, _options, described)
+
+
+def callback(described: Any) -> Callable[[Callable[..., Any]], Callback]:
+    """A decorator for a function of numba's signature ``described`` that C code calls."""
+
+    def made(function: Callable[..., Any]) -> Callback:
+        COMPILED.append(Callback(function, described))
+        return cast(Callback, COMPILED[-1])
+
+    return made
+
+
+def _native(function: F, options: dict[str, Any], described: Any = None) -> F:
+    if _config.DISABLE_JIT:
+        return function
+    made = Native(function, options, described)
+    with suppress(RuntimeError):  # no folder to keep compiled code in: neither the package's nor the user's
+        made.enable_caching()
+    COMPILED.append(made)
+    return cast(F, made)

@@ -10,9 +10,9 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["forget_outdated"]
+__all__ = ["PACKAGE", "SOURCES", "forget_outdated"]
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "memory", "cpu", "kernels")
 _STAMP = "native.stamp"
 
@@ -21,21 +21,21 @@ def fingerprint() -> str:
     """Name, time and size of every source below the folders of native code."""
     digest = hashlib.sha256()
     for folder in SOURCES:
-        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
             status = path.stat()
-            digest.update(f"{path.relative_to(_PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
+            digest.update(f"{path.relative_to(PACKAGE)} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()
 
 
 def forget_outdated() -> None:
     """Remove stored code that other sources made. Does nothing where the package's folder cannot be written."""
-    stamp = _PACKAGE / "native" / "__pycache__" / _STAMP
+    stamp = PACKAGE / "native" / "__pycache__" / _STAMP
     with suppress(OSError):
         now = fingerprint()
         if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
             return
         for folder in SOURCES:
-            for index in (_PACKAGE / folder).rglob("*.nbi"):
+            for index in (PACKAGE / folder).rglob("*.nbi"):
                 index.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now, encoding="ascii")

@@ -1,4 +1,4 @@
-"""Native code compiles where nothing can be kept on disk."""
+"""Native code is compiled once, where it is called, and where nothing can be kept on disk too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,63 @@ def double(n: int) -> int:
 print(native(double)(21))
 """
 
+PARTS = """
+from __future__ import annotations
+from mcusim.native.compile import inlined, native
+from mcusim.native.notice import hear
+
+heard = []
+hear(heard.append)
+
+@native
+def half(n: int) -> int:
+    return n // 2
+
+@inlined
+def quarter(n: int) -> int:
+    return half(half(n))
+
+@native
+def outer(n: int) -> int:
+    return quarter(n) + half(n > 3) + half(n & 6)
+
+print(outer(8), heard, half.overloads == {}, len(outer.overloads))
+print(half(7), half(True), heard[2:])
+"""
+
+WARM = """
+import mcusim
+from mcusim.native.notice import hear
+from mcusim.native.warm import entries, warm
+
+steps = []
+ready = warm(lambda done, count: steps.append((done, count)))
+assert steps == [(n, ready) for n in range(ready + 1)] and ready == len(entries())
+late = []
+hear(late.append)
+for fidelity in ("replay", "emulate"):
+    mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="tinyops", fidelity=fidelity)
+mcusim.simulate("ds-cnn", "stm32f746g-disco", policy="internal", kernels="reference")
+print(late)
+"""
+
+
+def run(code: str, timeout: int = 120) -> list[str]:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=timeout, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
+
 
 def test_without_a_folder_for_compiled_code() -> None:
-    command = [sys.executable, "-c", PROBE]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=120, check=False)
-    assert done.stdout.strip() == "42", done.stderr
+    assert run(PROBE) == ["42"]
+
+
+def test_a_part_is_compiled_into_its_caller_only() -> None:
+    first, second = run(PARTS)
+    assert first == "2 ['outer', None] True 1"
+    assert second == "3 0 ['half', None]"
+
+
+def test_nothing_is_left_to_compile_after_all_was() -> None:
+    assert run(WARM, timeout=600) == ["[]"]

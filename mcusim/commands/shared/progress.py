@@ -3,16 +3,85 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Counter", "bar", "bar_with_eta", "bar_with_rate", "counting", "counting_bar", "spinner", "spinner_with_bar"]
+from mcusim.native.notice import hear
 
+__all__ = [
+    "Counter",
+    "bar",
+    "bar_with_eta",
+    "bar_with_rate",
+    "counting",
+    "counting_bar",
+    "native_code",
+    "spinner",
+    "spinner_with_bar",
+]
+
+NATIVE = "compiling native code, once after installation"
 QUICK = 2.0  # seconds: a shorter run shows nothing
 BESIDE = 50  # columns that a bar, its numbers and the time left take
+
+
+_renames: list[Callable[[str | None], object]] = []  # of what is on the terminal, the latest last
+
+
+@contextmanager
+def _renamed(rename: Callable[[str | None], object]) -> Iterator[None]:
+    """What is on the terminal in this block: ``rename`` gives it another name, None its own."""
+    _renames.append(rename)
+    try:
+        yield
+    finally:
+        _renames.remove(rename)
+
+
+class _Native:
+    """Says that native code is being compiled: in the bar or spinner that is there, else in one of its own; where
+    standard error is no terminal in one line, once."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._status: Any = None
+
+    def __call__(self, name: str | None) -> None:
+        if name is None:
+            self._ended()
+            return
+        self._count += 1
+        if not sys.stderr.isatty():
+            if self._count == 1:
+                print(f"{NATIVE} …", file=sys.stderr, flush=True)
+            return
+        text = f"{NATIVE}: function {self._count} ({name})"
+        if _renames:
+            _renames[-1](text)
+        else:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(text)
+            self._status.start()
+
+    def _ended(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+        elif _renames:
+            _renames[-1](None)
+
+
+@contextmanager
+def native_code() -> Iterator[None]:
+    """A command that may compile native code: the user sees that it does."""
+    hear(_Native())
+    try:
+        yield
+    finally:
+        hear(None)
 
 
 def _short(what: str) -> str:
@@ -34,7 +103,8 @@ def bar(what: str, total: int) -> Iterator[Callable[[object], None] | None]:
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(_short(what), total=total)
-        yield lambda _: progress.advance(task)
+        with _renamed(lambda text: progress.update(task, description=text or _short(what))):
+            yield lambda _: progress.advance(task)
 
 
 @contextmanager
@@ -58,7 +128,8 @@ def bar_with_rate(what: str, total: int, unit: str) -> Iterator[Callable[[object
             done += 1
             progress.update(task, completed=done, rate=f"{_rate(done / (monotonic() - began))} {unit}/s")
 
-        yield step
+        with _renamed(lambda text: progress.update(task, description=text or _short(what))):
+            yield step
 
 
 @contextmanager
@@ -85,7 +156,8 @@ def bar_with_eta(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             rate = f"{_rate(new / seconds)} {unit}/s{left}" if new and seconds else ""
             progress.update(task, completed=done, total=count, pace=rate)
 
-        yield step
+        with _renamed(lambda text: progress.update(task, description=text or _short(what))):
+            yield step
 
 
 def _rate(rate: float) -> str:
@@ -99,13 +171,13 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def spinner(what: str) -> Iterator[None]:
-    """A spinner for work without steps: the first run after an installation compiles native code for some seconds."""
+    """A spinner for work without steps."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(what) as status, _renamed(lambda text: status.update(text or what)):
         yield
 
 
@@ -125,7 +197,8 @@ def counting_bar(what: str, unit: str) -> Iterator[Callable[[object], None] | No
             done += 1
             status.update(f"{what}: {done} {unit}")
 
-        yield step
+        with _renamed(lambda text: status.update(text or what)):
+            yield step
 
 
 @contextmanager
@@ -141,58 +214,25 @@ def spinner_with_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(named, total=None)
 
-        def wait() -> None:
-            progress.update(task, description=f"{named}: compiling the emulator, at its first start only")
-
         def step(done: int, total: int) -> None:
-            compiling.cancel()
-            progress.update(task, completed=done, total=total, description=named)
+            progress.update(task, completed=done, total=total)
 
-        compiling = threading.Timer(2 * QUICK, wait)
-        compiling.daemon = True
-        compiling.start()
-        try:
+        with _renamed(lambda text: progress.update(task, description=text or named)):
             yield step
-        finally:
-            compiling.cancel()
 
 
 class Counter:
     """Instructions and simulated time of a program that runs for over two seconds: a bar over ``total`` instructions,
-    without a total a spinner; before the first instruction, that native code is being compiled. Nothing when standard
-    error is no terminal. ``line_is_open``: the program's output ends within a line of the terminal, which a bar there
-    would wipe out."""
+    without a total a spinner. Nothing when standard error is no terminal. ``line_is_open``: the program's output ends
+    within a line of the terminal, which a bar there would wipe out."""
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what, self._total, self._began = what, total, monotonic()
         self._bars: Any = None
-        self._status: Any = None
-        self._lock = threading.Lock()
-        self._compiling = threading.Timer(QUICK, self._wait)
-        self._compiling.daemon = True
         self.line_is_open = False
-        if sys.stderr.isatty():
-            self._compiling.start()
-
-    def _wait(self) -> None:
-        """Nothing has run yet: the first start after an installation or an upgrade compiles for some time."""
-        from rich.console import Console
-
-        with self._lock:
-            if not self._compiling.finished.is_set():
-                self._status = Console(stderr=True).status("compiling the emulator, at its first start only")
-                self._status.start()
-
-    def _running(self) -> None:
-        self._compiling.cancel()
-        with self._lock:
-            if self._status is not None:
-                self._status.stop()
-                self._status = None
 
     def step(self, instructions: int, seconds: float) -> None:
         """Show how far the program has come."""
-        self._running()
         if self.line_is_open or not sys.stderr.isatty() or monotonic() - self._began < QUICK:
             return
         self._bars = self._bars or self._build()
@@ -201,7 +241,6 @@ class Counter:
 
     def clear(self) -> None:
         """Remove it from the terminal; the next step shows it again."""
-        self._running()
         if self._bars is not None:
             self._bars.stop()
 

@@ -8,12 +8,12 @@ and the registers it found, and the next block hook stops.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, cast
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import types
 from numba.extending import intrinsic
 from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_PC, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_XPSR
 from unicorn.unicorn_py3.unicorn import uclib
@@ -24,6 +24,7 @@ from mcusim.cpu.pipeline import cortex_m4
 from mcusim.cpu.system import ppb
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
+from mcusim.native.compile import callback, native_as
 from mcusim.native.words import INT64_WORDS
 
 __all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_unmapped"]
@@ -71,15 +72,6 @@ def _make_put_byte(typing: Any, pointer: Any, value: Any) -> Any:
 
 _words: Any = intrinsic(_make_words)
 _put_byte: Any = intrinsic(_make_put_byte)
-_inner: Any = cast(Any, njit)(error_model="numpy", _nrt=False)
-
-
-def _compile(signature: Any, function: Any) -> Any:
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-    try:
-        return cfunc(signature, **options)(function)
-    except RuntimeError:  # no folder to keep compiled code in
-        return cfunc(signature, **{**options, "cache": False})(function)
 
 
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
@@ -121,7 +113,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     _put_byte(user[SKIP], 1 - c[C.SLOW])
 
 
-@_inner  # inlined into its caller; of itself it has nothing to keep on disk
+@native_as(types.void(types.voidptr, USER, INT64_WORDS, INT64_WORDS))
 def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
     """In a block with conditional accesses: find which one this is, and undo what Unicorn's state restore does to IT.
 
@@ -138,7 +130,7 @@ def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
         _reg_write(uc, UC_ARM_REG_XPSR, user[SCRATCH])
 
 
-@_inner
+@native_as(types.void(types.voidptr, USER, INT64_WORDS))
 def _snapshot(uc: Any, user: Any, c: Any) -> None:
     """The registers as the faulting access found them; the block itself runs on to its end."""
     scratch = _words(user[SCRATCH])
@@ -220,7 +212,7 @@ def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: 
     return False
 
 
-on_block = _compile(_BLOCK, _on_block)
-on_access = _compile(_ACCESS, _on_access)
-on_divide = _compile(_BLOCK, _on_divide)
-on_unmapped = _compile(_UNMAPPED, _on_unmapped)
+on_block = callback(_BLOCK)(_on_block)
+on_access = callback(_ACCESS)(_on_access)
+on_divide = callback(_BLOCK)(_on_divide)
+on_unmapped = callback(_UNMAPPED)(_on_unmapped)

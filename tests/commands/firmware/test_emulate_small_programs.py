@@ -120,7 +120,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_path: Path) -> None:
+def test_on_a_terminal_an_open_line_is_left_alone(tmp_path: Path) -> None:
     """A bar drawn on the line that the program has begun would wipe it out."""
     # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: nop; b 1b; nop; byte
     path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 02a1 abbe 00bf fde7 00bf 2e000000"), 0x0800_0100)
@@ -139,6 +139,5 @@ def test_on_a_terminal_compiling_is_named_and_an_open_line_is_left_alone(tmp_pat
             seen += chunk
     os.close(terminal)
     before, error, _ = seen.decode().partition("error: open.elf: runaway")
-    assert "compiling the emulator" in before
     assert error
     assert before.endswith("."), "nothing was drawn over what the program had printed"
