@@ -55,7 +55,7 @@ _runtime: Any = runtime
 _config: Any = config
 
 
-class _Part(_Library):  # type: ignore[misc]
+class _PartLibrary(_Library):  # type: ignore[misc]
     """Code of a function for those that call it: linked with its own parts, neither optimised nor loaded."""
 
     def finalize(self) -> None:
@@ -67,7 +67,7 @@ class _Part(_Library):  # type: ignore[misc]
         self._finalized = True
 
 
-class _Whole(_Library):  # type: ignore[misc]
+class _EntryLibrary(_Library):  # type: ignore[misc]
     """Code that is called from outside. Optimised in one pass: numba has one before it, for counting references."""
 
     def _optimize_final_module(self) -> None:
@@ -75,12 +75,12 @@ class _Whole(_Library):  # type: ignore[misc]
         passes.run(self._final_module, builder)
 
 
-class _Pipeline(_Compiler):  # type: ignore[misc]
-    """numba's compiler, with a :class:`_Whole` to put the code in."""
+class _NativeCompiler(_Compiler):  # type: ignore[misc]
+    """numba's compiler, with a :class:`_EntryLibrary` to put the code in."""
 
     def __init__(self, typing_: Any, target: Any, library: Any, *rest: Any) -> None:
         if library is None:
-            library = _Whole(target.codegen(), "whole")
+            library = _EntryLibrary(target.codegen(), "whole")
             library.enable_object_caching()
         super().__init__(typing_, target, library, *rest)
 
@@ -96,7 +96,7 @@ class Native(_Dispatcher):  # type: ignore[misc]
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], described: Any = None) -> None:
-        super().__init__(function, targetoptions=options, pipeline_class=_Pipeline)
+        super().__init__(function, targetoptions=options, pipeline_class=_NativeCompiler)
         self.described = described or _annotated(function)
         self._part: Any = None
 
@@ -128,7 +128,7 @@ class Native(_Dispatcher):  # type: ignore[misc]
                 flags = _compiling.Flags()
                 self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
                 flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-                library = _Part(self.targetctx.codegen(), self.py_func.__qualname__)
+                library = _PartLibrary(self.targetctx.codegen(), self.py_func.__qualname__)
                 kinds = self.described.args, self.described.return_type
                 made = _compiling.compile_extra(
                     self.typingctx, self.targetctx, self.py_func, *kinds, flags, {}, library
@@ -150,7 +150,7 @@ class Callback:
     def __init__(self, function: Callable[..., Any], described: Any) -> None:
         self.py_func = function
         kinds = described.args, described.return_type
-        self._made = _CFunc(function, kinds, {}, {**_options}, pipeline_class=_Pipeline)
+        self._made = _CFunc(function, kinds, {}, {**_options}, pipeline_class=_NativeCompiler)
         with suppress(RuntimeError):  # no folder to keep compiled code in
             self._made.enable_caching()
         self._compiled = False

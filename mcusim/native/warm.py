@@ -16,7 +16,13 @@ from mcusim.native.stale_code import PACKAGE, SOURCES
 __all__ = ["entries", "warm"]
 
 # called from Python, and by other native functions too; what no native function calls needs no mention
-ALSO = ("mcusim.memory.range_lookup.find", "mcusim.cpu.hooks.blocks.slot_of", "mcusim.memory.ports.core_code.fetch")
+ALSO = (
+    "mcusim.cpu.hooks.blocks.slot_of",
+    "mcusim.memory.dma.arbitration.advance",
+    "mcusim.memory.dma.arbitration.hide_free",
+    "mcusim.memory.ports.core_code.fetch",
+    "mcusim.memory.range_lookup.find",
+)
 
 
 def _load() -> None:

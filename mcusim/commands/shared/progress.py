@@ -40,7 +40,7 @@ def _renamed(rename: Callable[[str | None], object]) -> Iterator[None]:
         _renames.remove(rename)
 
 
-class _Native:
+class _CompilingNotice:
     """Says that native code is being compiled: in the bar or spinner that is there, else in one of its own; where
     standard error is no terminal in one line, once."""
 
@@ -77,7 +77,7 @@ class _Native:
 @contextmanager
 def native_code() -> Iterator[None]:
     """A command that may compile native code: the user sees that it does."""
-    hear(_Native())
+    hear(_CompilingNotice())
     try:
         yield
     finally:
