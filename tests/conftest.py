@@ -21,7 +21,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.load_profile("repeatable")
 
-COMPILED = "import mcusim.cpu.emulator, mcusim.engine.execute, mcusim.engine.emulated_core"
 _START = pytest.StashKey[float]()
 
 
@@ -34,7 +33,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_configure(config: pytest.Config) -> None:
     """Native code is compiled once, before workers would each do it; a test that is named by its id runs."""
     if config.getoption("numprocesses", None) and not config.option.collectonly:
-        subprocess.run([sys.executable, "-c", COMPILED], cwd=config.rootpath, check=False)
+        subprocess.run([sys.executable, "-m", "mcusim.native"], cwd=config.rootpath, check=False)
     if any("::" in argument for argument in config.args) and config.option.markexpr == "not exhaustive":
         config.option.markexpr = ""
 

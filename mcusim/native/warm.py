@@ -30,7 +30,8 @@ def _load() -> None:
     for folder in SOURCES:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             if "import" in (text := path.read_text(encoding="utf-8")) and "mcusim.native.compile" in text:
-                import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
+                parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+                import_module(".".join(parts).removesuffix(".__init__"))
 
 
 def _names(code: CodeType) -> Iterator[str]:
