@@ -44,10 +44,15 @@ remains: a program does not say which tensor an operator should read.
 |---|---|---|---|---|---|---|
 {rows}
 
-The starved tile of `broken-{starved:02d}.jsonl` costs {cost:.0%}: {slow:,} cycles, its repaired twin {fast:,}
-(`mcusim replay traces/broken-{starved:02d}.jsonl --fidelity emulate --model traces/sample-large-filter.tflite`, and the
+The starved tile of `{starved}` costs {cost:.0%}: {slow:,} cycles, its repaired twin {fast:,}
+(`mcusim replay traces/{starved} --fidelity emulate --model traces/sample-large-filter.tflite`, and the
 same with `traces/next-filter.jsonl`).
 """
+
+
+def file_name(number: int) -> str:
+    """``broken-03-early-buffer-reuse.jsonl``, of broken program ``number`` (from 1)."""
+    return f"broken-{number:02d}-{BROKEN[number - 1].name}.jsonl"
 
 
 def program(number: int) -> Program:
@@ -69,7 +74,7 @@ def row(number: int, case: Any) -> str:
     if case.seed is not None:
         seen, output = f"– ({named(case.static)} with seed {case.seed})", f"{output} (differs with seed {case.seed})"
     cells = (
-        f"`broken-{number:02d}.jsonl`",
+        f"`{file_name(number)}`",
         case.title,
         f"`{case.sample}.jsonl`",
         named(case.static),
@@ -83,7 +88,7 @@ def row(number: int, case: Any) -> str:
 def page() -> str:
     """The page of the documentation, with its table."""
     slow, fast = CATALOGUE.STARVED_CYCLES
-    starved = next(n for n, case in enumerate(BROKEN, 1) if case.static and case.static[0] == "priority")
+    starved = next(file_name(n) for n, case in enumerate(BROKEN, 1) if case.static and case.static[0] == "priority")
     return PAGE.format(
         rows="\n".join(row(n, case) for n, case in enumerate(BROKEN, 1)),
         starved=starved,
@@ -96,7 +101,7 @@ def page() -> str:
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, len(BROKEN) + 1):
-        write_program(program(number), folder / f"broken-{number:02d}.jsonl")
+        write_program(program(number), folder / file_name(number))
 
 
 if __name__ == "__main__":

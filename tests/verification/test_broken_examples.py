@@ -87,7 +87,7 @@ def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "case"), CASES, ids=named)
 def test_the_proof_names_the_fault(number: int, case: Any) -> None:
-    found = findings(read_program(FOLDER / f"broken-{number:02d}.jsonl"))
+    found = findings(read_program(FOLDER / SCRIPT["file_name"](number)))
     if case.static is None:
         assert found == []
     else:
@@ -97,7 +97,7 @@ def test_the_proof_names_the_fault(number: int, case: Any) -> None:
 
 @pytest.mark.parametrize(("number", "case"), EXECUTABLE, ids=named)
 def test_a_run_shows_what_the_table_says(number: int, case: Any) -> None:
-    outputs, observed = run(FOLDER / f"broken-{number:02d}.jsonl", warm=1)
+    outputs, observed = run(FOLDER / SCRIPT["file_name"](number), warm=1)
     assert same(outputs, right(case.sample)) is not case.differs
     if case.observed is None:
         assert observed == []
@@ -108,7 +108,7 @@ def test_a_run_shows_what_the_table_says(number: int, case: Any) -> None:
 
 @pytest.mark.parametrize(("number", "case"), [one for one in EXECUTABLE if one[1].seed is not None], ids=named)
 def test_disturbed_timing_shows_what_the_timing_hides(number: int, case: Any) -> None:
-    outputs, observed = run(FOLDER / f"broken-{number:02d}.jsonl", case.seed, case.seed)
+    outputs, observed = run(FOLDER / SCRIPT["file_name"](number), case.seed, case.seed)
     assert not same(outputs, right(case.sample))
     assert case.static in {(o.finding.rule, o.finding.tasks) for o in observed}
     outputs, observed = run(FOLDER / f"{case.sample}.jsonl", case.seed, case.seed)
@@ -124,7 +124,7 @@ def test_what_is_not_run_is_refused(number: int, case: Any) -> None:
         "no DMA reaches it": "does not reach region",
     }
     with pytest.raises(ProgramError, match=reasons[case.refused]):
-        run(FOLDER / f"broken-{number:02d}.jsonl", warm=1)
+        run(FOLDER / SCRIPT["file_name"](number), warm=1)
 
 
 @pytest.mark.parametrize("sample", TWINS)
@@ -143,10 +143,10 @@ def test_twins_are_right_from_any_start(sample: str, warm: int | None) -> None:
 def test_what_the_starved_tile_costs() -> None:
     """The figures of the documentation, by the command that is next to them."""
     text = SCRIPT["page"]()
-    found = re.search(r"broken-(\d\d)\.jsonl` costs (\d+)%: ([\d,]+) cycles, its repaired twin ([\d,]+)", text)
+    found = re.search(r"`(broken-15[\w-]+)\.jsonl` costs (\d+)%: ([\d,]+) cycles, its repaired twin ([\d,]+)", text)
     assert found is not None
     cycles = []
-    for name in (f"broken-{found[1]}", "next-filter"):
+    for name in (found[1], "next-filter"):
         path = FOLDER / f"{name}.jsonl"
         program = read_program(path)
         result = replay(program, load_machine(program.header.machine), "emulate", model=graph_of(path))

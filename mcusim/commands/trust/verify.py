@@ -228,10 +228,10 @@ def verify(what: What, *, machine: SomeMachine = None, plan: ModelPlanning, aske
     \b
     Examples:
       mcusim verify ds-cnn --machine stm32f746g-disco --policy tinyops
-      mcusim verify traces/broken-03.jsonl --json findings.json
+      mcusim verify traces/broken-03-early-buffer-reuse.jsonl --json findings.json
       mcusim verify program.jsonl --model vww_96_int8.tflite --sanitize halt
       mcusim verify ds-cnn --fuzz 200 --seed 1
-      mcusim verify traces/broken-03.jsonl --static
+      mcusim verify traces/broken-03-early-buffer-reuse.jsonl --static
     """
     return _verified(what, machine, plan, asked, written.to(what, machine, asked.model, *(asked.input or ())))
 

@@ -57,7 +57,7 @@ def broken(by_proof: bool) -> list[Path]:
     """The broken programs that the static proof refutes, or those that it does not."""
     cases = runpy.run_path(str(REPOSITORY / "scripts" / "traces" / "catalogue.py"))["BROKEN"]
     chosen = [number for number, case in enumerate(cases, 1) if bool(case.static) is by_proof]
-    return [TRACES / f"broken-{number:02d}.jsonl" for number in chosen]
+    return [TRACES / f"broken-{number:02d}-{cases[number - 1].name}.jsonl" for number in chosen]
 
 
 @pytest.mark.parametrize("path", broken(by_proof=True), ids=lambda path: path.stem)
@@ -91,18 +91,18 @@ def test_sample_programs_are_clean(path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_table_says_what_and_how_to_fix_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", str(TRACES / "broken-01.jsonl"), "--static"]) == 1
+    assert main(["verify", str(TRACES / "broken-01-missing-wait.jsonl"), "--static"]) == 1
     shown = capsys.readouterr()
     assert "1. unordered" in shown.out
     assert "tasks 0, 2; 0x20000000 to 0x20001dff (7.5 KiB) in tile0" in shown.out
     assert "fix: add 0 to `after` of task 2" in shown.out
     assert "\nrun " not in shown.out
-    assert shown.err.strip().endswith("broken-01.jsonl: 1 finding")
+    assert shown.err.strip().endswith("broken-01-missing-wait.jsonl: 1 finding")
 
 
 def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) -> None:
     """A buffer that is reused while a call reads it: the outputs differ, in the tile that the call computes."""
-    trace = str(TRACES / "broken-03.jsonl")
+    trace = str(TRACES / "broken-03-early-buffer-reuse.jsonl")
     assert main(["verify", trace]) == 1
     shown = capsys.readouterr()
     assert all(len(line) <= 80 for line in shown.out.splitlines())
@@ -112,7 +112,7 @@ def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) 
     assert (
         "differs from the untiled run (internal on stm32f469i-disco), first at operator 0 CONV_2D, tile 1 of 4" in text
     )
-    assert shown.err.strip().endswith("broken-03.jsonl: 2 findings, the outputs differ")
+    assert shown.err.strip().endswith("broken-03-early-buffer-reuse.jsonl: 2 findings, the outputs differ")
     status, data = verified([trace], capsys)
     seen = data["findings"][1]
     assert (status, seen["found_by"], seen["rule"], seen["tasks"]) == (1, "sanitizer", "unordered", [6, 7])
@@ -123,7 +123,7 @@ def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_halt_stops_at_the_first_finding_and_off_looks_at_outputs_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    trace = str(TRACES / "broken-03.jsonl")
+    trace = str(TRACES / "broken-03-early-buffer-reuse.jsonl")
     status, data = verified([trace, "--sanitize", "halt"], capsys)
     assert (status, [f["found_by"] for f in data["findings"]]) == (1, ["proof", "sanitizer"])
     assert data["run"]["cycles"] is None
@@ -146,8 +146,8 @@ def test_a_program_may_be_verified_on_another_machine(capsys: pytest.CaptureFixt
     [
         (["nowhere.jsonl"], "cannot be read"),
         (["no-such-model"], "no-such-model"),
-        ([str(TRACES / "broken-01.jsonl"), "--policy", "tinyops"], "--policy is for a model"),
-        ([str(TRACES / "broken-01.jsonl"), "--machine", "moon"], "moon"),
+        ([str(TRACES / "broken-01-missing-wait.jsonl"), "--policy", "tinyops"], "--policy is for a model"),
+        ([str(TRACES / "broken-01-missing-wait.jsonl"), "--machine", "moon"], "moon"),
         ([str(TRACES)], "traces"),
         (["ds-cnn", "--policy", "moon"], "moon"),
         (["ds-cnn", "--kernels", "moon"], "moon"),
@@ -160,8 +160,8 @@ def test_a_program_may_be_verified_on_another_machine(capsys: pytest.CaptureFixt
         (["ds-cnn", "--fuzz", "-1"], "'--fuzz'"),
         (["ds-cnn", "--fuzz", "2", "--seed", "-1"], "'--seed'"),
         (["ds-cnn", "--input", "nowhere.npy"], "nowhere.npy"),
-        ([str(TRACES / "broken-01.jsonl"), "--model", "ds-cnn"], "written for another model"),
-        ([str(TRACES / "broken-01.jsonl"), "--input", "nowhere.npy"], "nowhere.npy"),
+        ([str(TRACES / "broken-01-missing-wait.jsonl"), "--model", "ds-cnn"], "written for another model"),
+        ([str(TRACES / "broken-01-missing-wait.jsonl"), "--input", "nowhere.npy"], "nowhere.npy"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +172,7 @@ def test_bad_input_is_one_line(arguments: list[str], reason: str, capsys: pytest
 
 def test_damaged_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, statuses = tmp_path / "bad.jsonl", set()
-    for sample in ("cache-maintenance", "broken-10"):
+    for sample in ("cache-maintenance", "broken-10-producer-not-done"):
         for data in variants((TRACES / f"{sample}.jsonl").read_bytes(), TEXT, sample):
             path.write_bytes(data)
             statuses.add(check(["verify", str(path)], capsys))
@@ -182,7 +182,7 @@ def test_damaged_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_help_says_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "static proof" in shown and "mcusim verify traces/broken-03.jsonl" in shown
+    assert "static proof" in shown and "mcusim verify traces/broken-03-early-buffer-reuse.jsonl" in shown
     assert "--fuzz 200 --seed 1" in shown
 
 
@@ -224,7 +224,7 @@ def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Unknown kernels: the good program is refused, the findings of the broken one are listed."""
-    for sample, status in (("ping-pong-four-tiles", 2), ("broken-03", 1)):
+    for sample, status in (("ping-pong-four-tiles", 2), ("broken-03-early-buffer-reuse", 1)):
         path = tmp_path / f"{sample}.jsonl"
         text = (TRACES / f"{sample}.jsonl").read_text(encoding="utf-8")
         path.write_text(text.replace('"cmsis-gcc12"', '"moon"', 1), encoding="utf-8")
@@ -235,7 +235,7 @@ def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
 
 
 def test_seeds_that_fail_are_named_and_replay(capsys: pytest.CaptureFixture[str]) -> None:
-    trace = str(TRACES / "broken-03.jsonl")
+    trace = str(TRACES / "broken-03-early-buffer-reuse.jsonl")
     status, data = verified([trace, "--fuzz", "3", "--seed", "6"], capsys)
     assert (status, data["fuzz"]["seeds"]) == (1, [6, 7, 8])
     failed = {outcome["seed"]: outcome for outcome in data["fuzz"]["failed"]}

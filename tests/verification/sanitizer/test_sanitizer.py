@@ -175,7 +175,7 @@ def test_the_dma_reads_memory_that_nobody_writes(machine: str, weights: str) -> 
 
 def test_halt_inside_a_transfer_is_the_same_error() -> None:
     """What a process of the simulation raises is made again on its way out."""
-    program = read_program(TRACES / "broken-16.jsonl")
+    program = read_program(TRACES / "broken-16-missing-input-clean.jsonl")
     with pytest.raises(SanitizerHalt, match=r"^missing-clean, operator 0 ") as halt:
         run("cached-filters", program, "halt", warm=1)
     assert halt.value.observed.pc is None
