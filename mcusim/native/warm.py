@@ -19,7 +19,7 @@ __all__ = ["entries", "warm"]
 ALSO = (
     "mcusim.cpu.hooks.blocks.slot_of",
     "mcusim.memory.dma.arbitration.advance",
-    "mcusim.memory.dma.arbitration.hide_free",
+    "mcusim.memory.dma.arbitration.mark_shared",
     "mcusim.memory.ports.core_code.fetch",
     "mcusim.memory.range_lookup.find",
 )

@@ -20,10 +20,10 @@ STARVED_CYCLES = 1_273_495, 1_168_507  # of the program with the wrong prioritie
 
 @dataclass(frozen=True)
 class Broken:
-    """``name`` is that of its file, after its number. ``static`` is the finding that names the fault, ``observed`` that of
-    the sanitizer in a run from a warm start, None when there is none; ``differs``: is the output of that run another than
-    that of the twin? ``refused``: why no run is possible. ``seed``: one of ``--fuzz`` under which the sanitizer sees what
-    ``static`` says, and the output differs, where ``observed`` does not."""
+    """``name`` is that of its file, after its number. ``static`` is the finding that names the fault, ``observed`` that
+    of the sanitizer in a run from a warm start, None when there is none; ``differs``: is the output of that run another
+    than that of the twin? ``refused``: why no run is possible. ``seed``: one of ``--fuzz`` under which the sanitizer
+    sees what ``static`` says, and the output differs, where ``observed`` does not."""
 
     name: str
     title: str

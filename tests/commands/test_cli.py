@@ -289,8 +289,10 @@ def test_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_notebook_names() -> None:
     import mcusim
 
-    names = ["Execution", "__version__", "calibrate", "compare", "emulate", "load_machine", "load_model", "simulate"]
-    assert sorted(mcusim.__all__) == [*names, "sweep", "validate"]
+    names = (
+        "Execution __version__ calibrate compare emulate figure load_machine load_model simulate sweep table validate"
+    )
+    assert sorted(mcusim.__all__) == names.split()
     result = mcusim.simulate("ds-cnn", mcusim.load_machine("stm32f746g-disco"), overrides={"core.clock": "100 MHz"})
     assert result.run is not None
     assert result.run.clock == 100_000_000

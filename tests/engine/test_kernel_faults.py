@@ -145,7 +145,7 @@ def test_scratch_that_the_formula_makes_too_small(built: Path) -> None:
     )
     result = simulate(mean, "stm32f746g-disco", "internal", str(folder), fidelity="emulate")
     assert result.fault is not None
-    assert "behind scratch" in result.fault.text
+    assert "after scratch" in result.fault.text
     assert result.fault.line is not None
 
 

@@ -156,7 +156,7 @@ def test_export_refuses(
 def test_export_does_not_fill_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(["export", "ds-cnn", "-o", "-"]) == 2
-    assert "no text for a terminal" in capsys.readouterr().err
+    assert "not text for a terminal" in capsys.readouterr().err
 
 
 def test_export_names_operators_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from time import sleep
 
 import pytest
 
+import mcusim
 from mcusim.commands.app import main
 from mcusim.evidence.validate.ledger import ledger_json, ledger_table
 from mcusim.evidence.validate.validate import stored_validation
@@ -31,7 +32,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_stored_figures_are_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     files = tmp_path / "v.json", tmp_path / "v.html"
     assert main(["validate", "--stored", "--json", str(files[0]), "--html", str(files[1])]) == 0
-    assert capsys.readouterr().out == str(stored_validation()) + "\n"
+    assert capsys.readouterr().out == mcusim.table(stored_validation()) + "\n"
     assert len(json.loads(files[0].read_text())["rows"]) == 120
     assert files[1].read_text().startswith("<!DOCTYPE html>")
     assert not (tmp_path / "cache").exists()

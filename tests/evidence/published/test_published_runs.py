@@ -91,7 +91,10 @@ def test_tinyops_rows_are_run_as_compare_does() -> None:
     runs = {(run.model, run.machine, run.policy): run for run in (one.run for one in published())}
     for case in (*tinyops_cases(2), *tinyops_cases(3)):
         run = runs[str(case.model), str(case.machine), case.settings.policy]
-        assert (run.kernels, run.fidelity) == (case.settings.kernels, case.settings.fidelity) and run.order == "default"
+        assert (run.kernels, run.fidelity) == (
+            case.settings.kernels.name,
+            case.settings.fidelity,
+        ) and run.order == "default"
         expected = None if run.policy == "external" else case.settings.options.sram_budget  # it uses none of it
         assert run.sram_budget == expected
 

@@ -263,7 +263,7 @@ def test_the_table_is_80_columns_wide_and_says_every_row() -> None:
 def test_the_documentation_has_the_table_of_the_stored_figures() -> None:
     text = (REPOSITORY / "docs" / "pages" / "evidence" / "published.md").read_text(encoding="utf-8")
     block = text.partition("```sh\nmcusim validate --stored\n```\n\n```text\n")[2].partition("```\n")[0]
-    assert block == str(stored_validation()) + "\n", "run scripts/evidence/validation"
+    assert block == mcusim.table(stored_validation()) + "\n", "run scripts/evidence/validation"
 
 
 def test_every_run_has_stored_figures_and_no_other_has() -> None:

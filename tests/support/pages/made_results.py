@@ -38,7 +38,7 @@ def make_machine() -> Machine:
         name="bench",
         title="hand-made",
         core=Core("cortex-m4", CLOCK),
-        bus=Bus(CLOCK, "round-robin"),
+        bus=Bus(CLOCK),
         instruction_cache=None,
         data_cache=None,
         memory={
