@@ -247,7 +247,7 @@ def test_a_path_that_no_machine_file_can_name_is_refused_before_the_fit(tmp_path
 
 
 def test_the_table_fits_a_terminal(tmp_path: Path) -> None:
-    text = str(fitted(tmp_path, F469, {READ: "9 cycles"}, [*ONE, *F469_LOOPS]))
+    text = mcusim.table(fitted(tmp_path, F469, {READ: "9 cycles"}, [*ONE, *F469_LOOPS]))
     assert max(map(len, text.splitlines())) <= 80
     assert "memory: read_u32(0xc000000..." in text
 
