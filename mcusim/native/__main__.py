@@ -1,10 +1,12 @@
-"""``python -m mcusim.native`` compiles all native code, as after an installation or before tests run side by side."""
+"""``python -m mcusim.native`` compiles all native code on all cores: after an installation, before tests run side by
+side."""
 
 from __future__ import annotations
 
 import sys
 
 from mcusim.native.warm import warm
+from mcusim.processes import cores
 
 
 def _show(done: int, count: int) -> None:
@@ -13,5 +15,5 @@ def _show(done: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    ready = warm(_show)
+    ready = warm(_show, cores())
     print(f"\r{ready} native functions are compiled".ljust(60), file=sys.stderr)

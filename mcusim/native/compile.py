@@ -7,7 +7,8 @@ allocates, and without it every call counts references to the array.
 Most functions are called by other native functions only. Such a part is translated to LLVM's code, but neither
 optimised nor made into machine code of its own: that happens once, in the function that Python or Unicorn calls, with
 all its parts; numba would do it for each function with everything below it. What is called is compiled at its first
-call and kept on disk.
+call and kept on disk. A part that many functions have, and that takes long to optimise, is :func:`shared`: compiled
+once, and called by its address.
 
 Not modelled: recursion, and calls by keyword from native code.
 """
@@ -19,16 +20,18 @@ from contextlib import suppress
 from inspect import signature
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding as llvm
 from numba import config, types
-from numba.core import ccallback, codegen, compiler, runtime, typing
+from numba.core import ccallback, codegen, compiler, funcdesc, runtime, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from mcusim.native.called import called
 from mcusim.native.notice import compiling
 from mcusim.native.stale_code import forget_outdated
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["COMPILED", "Callback", "Native", "State", "callback", "inlined", "native", "native_as"]
+__all__ = ["COMPILED", "Callback", "Native", "Shared", "State", "callback", "inlined", "native", "native_as", "shared"]
 
 forget_outdated()
 
@@ -50,6 +53,8 @@ _Dispatcher: Any = CPUDispatcher
 _Compiler: Any = compiler.Compiler
 _CFunc: Any = ccallback.CFunc
 _compiling: Any = compiler
+_Description: Any = funcdesc.FunctionDescriptor
+_llvm: Any = llvm
 _typing: Any = typing
 _runtime: Any = runtime
 _config: Any = config
@@ -102,6 +107,7 @@ class Native(_Dispatcher):  # type: ignore[misc]
 
     def prepare(self) -> Any:
         """Compile what Python calls, or load it from disk; returns that."""
+        _prepare_shared(self.py_func)
         entry = self.compile(self.described)
         self.disable_compile()
         return entry
@@ -138,6 +144,49 @@ class Native(_Dispatcher):  # type: ignore[misc]
             return self._part
 
 
+class Shared(Native):
+    """A native function that is compiled once for all native functions that call it, by a symbol with its address."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], described: Any = None) -> None:
+        super().__init__(function, options, described)
+        self.symbol = f"{function.__module__}.{function.__qualname__}"
+        self._entry: Any = None
+
+    def prepare(self) -> Any:
+        """Compile it, or load it from disk; from then on its symbol is known to whatever is loaded."""
+        if self._entry is None:
+            self._entry = super().prepare()
+            made = self.overloads[self.described.args]
+            _llvm.add_symbol(self.symbol, made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+        return self._entry
+
+    def _translate(self) -> Any:
+        """Only declared for callers."""
+        if self._part is None:
+            self._part = self.symbol
+            names = tuple(signature(self.py_func).parameters)
+            module, name = self.py_func.__module__, self.py_func.__qualname__
+            types_ = None, self.described.return_type, None
+            mangler = lambda *_, **__: self.symbol  # noqa: E731
+            description = _Description(
+                True, module, name, self.symbol, None, *types_, names, (), mangler, self.described.args
+            )
+            self.targetctx.insert_user_function(self._part, description)
+        return self._part
+
+
+def _prepare_shared(function: Callable[..., Any]) -> None:
+    """The symbols of all shared functions that are called, at whatever depth, before code with them is loaded."""
+    seen, found = set[Any](), [function]
+    while found:
+        for one in called(found.pop(), Native):
+            if isinstance(one, Shared):
+                one.prepare()
+            elif one not in seen:
+                seen.add(one)
+                found.append(one.py_func)
+
+
 def _annotated(function: Callable[..., Any]) -> Any:
     described = signature(function)
     arguments = (_TYPES[str(parameter.annotation)] for parameter in described.parameters.values())
@@ -158,6 +207,7 @@ class Callback:
     def prepare(self) -> Any:
         """Compile it, or load it from disk."""
         if not self._compiled:
+            _prepare_shared(self.py_func)
             self._made.compile()
             self._compiled = True
         return self._made
@@ -182,6 +232,11 @@ def inlined(function: F) -> F:
     return _native(function, {**_options, "forceinline": True})
 
 
+def shared(function: F) -> F:
+    """:func:`native`, compiled once and called by its address from the native functions that name it."""
+    return function if _config.DISABLE_JIT else _kept(Shared(function, _options))
+
+
 def native_as(described: Any) -> Callable[[F], F]:
     """:func:`native` for numba's signature ``described``, where annotations have no word for its types."""
     return lambda function: _native(function, _options, described)
@@ -198,10 +253,12 @@ def callback(described: Any) -> Callable[[Callable[..., Any]], Callback]:
 
 
 def _native(function: F, options: dict[str, Any], described: Any = None) -> F:
-    if _config.DISABLE_JIT:
-        return function
-    made = Native(function, options, described)
+    return function if _config.DISABLE_JIT else cast(F, _kept(Native(function, options, described)))
+
+
+def _kept(made: Native) -> Any:
+    """``made``, with its place on disk."""
     with suppress(RuntimeError):  # no folder to keep compiled code in: neither the package's nor the user's
         made.enable_caching()
     COMPILED.append(made)
-    return cast(F, made)
+    return made

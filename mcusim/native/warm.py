@@ -5,20 +5,21 @@ Not modelled: what only a test calls directly; that is compiled at its first cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
-from types import CodeType, ModuleType
 from typing import Any
 
-from mcusim.native.compile import COMPILED, Callback, Native
+from mcusim.native.called import called
+from mcusim.native.compile import COMPILED, Callback, Native, Shared
 from mcusim.native.stale_code import PACKAGE, SOURCES
+from mcusim.processes import deaf, pool
 
 __all__ = ["entries", "warm"]
 
 # called from Python, and by other native functions too; what no native function calls needs no mention
 ALSO = (
     "mcusim.cpu.hooks.blocks.slot_of",
-    "mcusim.memory.dma.arbitration.advance",
     "mcusim.memory.dma.arbitration.mark_shared",
     "mcusim.memory.ports.core_code.fetch",
     "mcusim.memory.range_lookup.find",
@@ -34,39 +35,35 @@ def _load() -> None:
                 import_module(".".join(parts).removesuffix(".__init__"))
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-def _called(function: Any) -> Iterator[Native]:
-    """The native functions that ``function`` names, in its module or in modules that it names."""
-    known = function.__globals__
-    names = set(_names(function.__code__))
-    modules = [known[name] for name in names if isinstance(known.get(name), ModuleType)]
-    for name in names:
-        found = [known.get(name), *(getattr(module, name, None) for module in modules)]
-        yield from (one for one in found if isinstance(one, Native))
-
-
 def entries() -> list[Native | Callback]:
-    """The native functions that are called from outside, of the whole package."""
+    """The native functions that are called from outside, of the whole package; what others share comes first."""
     _load()
-    inner = {id(other) for one in COMPILED for other in _called(one.py_func) if other is not one}
-    return [one for one in COMPILED if id(one) not in inner or _name(one) in ALSO]
+    inner = {id(other) for one in COMPILED for other in called(one.py_func, Native) if other is not one}
+    wanted = [one for one in COMPILED if isinstance(one, Shared) or id(one) not in inner or _name(one) in ALSO]
+    return sorted(wanted, key=lambda one: not isinstance(one, Shared))
 
 
 def _name(one: Native | Callback) -> str:
     return f"{one.py_func.__module__}.{one.py_func.__qualname__}"
 
 
-def warm(step: Callable[[int, int], object] = lambda done, count: None) -> int:
-    """Compile what is not on disk yet; ``step`` gets how many functions are ready, and of how many. Returns that."""
+def warm(step: Callable[[int, int], object] = lambda done, count: None, jobs: int = 1) -> int:
+    """Compile what is not on disk yet, in ``jobs`` processes; ``step`` gets how many functions are ready, and of how
+    many. Returns that. What is shared is ready before the functions with it are begun."""
     wanted = entries()
-    for done, one in enumerate(wanted):
-        step(done, len(wanted))
-        one.prepare()
-    step(len(wanted), len(wanted))
+    split = sum(isinstance(one, Shared) for one in wanted)
+    step(0, len(wanted))
+    with ExitStack() as stack:
+        run: Any = stack.enter_context(pool(jobs, "compiling", _load)).map if jobs > 1 else map
+        done = 0
+        for part in (wanted[:split], wanted[split:]):
+            with deaf():
+                ready = run(_prepare, map(_name, part))
+            for _ in ready:
+                done += 1
+                step(done, len(wanted))
     return len(wanted)
+
+
+def _prepare(name: str) -> None:
+    next(one for one in COMPILED if _name(one) == name).prepare()

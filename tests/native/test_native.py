@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 # code without a file, for which numba finds no folder either
 PROBE = """
@@ -40,6 +41,37 @@ print(outer(8), heard, half.overloads == {}, len(outer.overloads))
 print(half(7), half(True), heard[2:])
 """
 
+SHARED = """
+from __future__ import annotations
+from mcusim.native.compile import native, shared
+from mcusim.native.notice import hear
+
+heard = []
+hear(heard.append)
+
+@shared
+def half(n: int) -> int:
+    return n // 2
+
+@shared
+def quarter(n: int) -> int:
+    return half(half(n))
+
+@native
+def between(n: int) -> int:
+    return quarter(n) + 1
+
+@native
+def outer(n: int) -> int:
+    return between(n) + quarter(2 * n)
+
+@native
+def other(n: int) -> int:
+    return quarter(n) - half(n)
+
+print(outer(8), other(8), quarter(12), heard[::2])
+"""
+
 WARM = """
 import mcusim
 from mcusim.native.notice import hear
@@ -72,6 +104,14 @@ def test_a_part_is_compiled_into_its_caller_only() -> None:
     first, second = run(PARTS)
     assert first == "2 ['outer', None] True 1"
     assert second == "3 0 ['half', None]"
+
+
+def test_a_shared_function_is_compiled_once_and_found_again_on_disk(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(SHARED)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import module"
+    assert run(code) == ["7 -2 3 ['half', 'quarter', 'outer', 'other']"]
+    assert run(code) == ["7 -2 3 []"]
 
 
 def test_nothing_is_left_to_compile_after_all_was() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 __all__ = ["advance", "arrive", "attach", "mark_shared", "next_turn"]
 
@@ -178,7 +178,7 @@ def write_half(s: State, k: int) -> None:
         next_turn(s, k)
 
 
-@native
+@shared
 def advance(s: State, until: int) -> None:
     """Make all half beats that are due before ``until``; ``s[NOW]`` stays."""
     now = s[L.NOW]

@@ -13,7 +13,7 @@ from mcusim.memory.dma.arbitration import advance, arrive
 from mcusim.memory.dma.beats import at_hand
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 
 @native
@@ -178,7 +178,7 @@ def flash_lines(s: State, r: int, address: int, size: int, rate: int) -> int:
     return stall
 
 
-@native
+@shared
 def fetch_while(s: State, address: int, size: int, rate: int) -> int:
     """The ``size`` bytes of code of one basic block at ``address``; returns the stall in ticks.
 

@@ -32,7 +32,7 @@ from mcusim.memory.ports.maintenance import (
     maintain_set_way,
 )
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 __all__ = [
     "fetch",
@@ -216,7 +216,7 @@ def with_transfers(s: State, q: int, address: int, size: int, write: int) -> int
     return stall
 
 
-@native
+@shared
 def access(s: State, q: int, address: int, size: int, write: int) -> int:
     """Any access to data; returns the stall in ticks."""
     r = s[q + L.BLOCK]

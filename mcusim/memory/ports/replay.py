@@ -13,7 +13,7 @@ from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.operand_stalls import charge
-from mcusim.native.compile import State, inlined, native
+from mcusim.native.compile import State, inlined, native, shared
 
 
 @inlined
@@ -59,7 +59,7 @@ def _is_plain(s: State, q: int) -> int:
     return int(s[s[q + L.BLOCK] + L.KIND] <= L.SRAM)
 
 
-@native
+@shared
 def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
     """Accesses of ``size`` bytes over a contiguous range, split into visits."""
     end = address + bytes_
@@ -80,10 +80,10 @@ def walk(s: State, address: int, bytes_: int, size: int, write: int, gap: int, i
         address = stop
 
 
-@inlined
+@shared
 def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, gap: int, inter: int) -> None:
-    """:func:`walk` where a loop spends most of its time, compiled into it; ``q`` is the range record of its first
-    address, or of another one."""
+    """:func:`walk` where a loop spends most of its time; ``q`` is the range record of its first address, or of another
+    one."""
     end = address + bytes_
     if q < 0 or address < s[q + L.LOW] or end > s[q + L.HIGH]:
         walk(s, address, bytes_, size, write, gap, inter)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.range_lookup import find
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR, CALL = range(9)
 BATCH, IN_H, IN_W, IN_C, ROWS, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL, DM = range(9, 25)
@@ -32,7 +32,7 @@ BEHIND = 5  # the part of a level's time that comes behind its stores
 UNALIGNED = 0
 
 
-@native
+@shared
 def access(s: State, p: State, address: int, size: int, write: int) -> None:
     """One access on the memory. A part of the last level's time comes before the next load, not before a store: results
     are stored before a loop's work is over."""

@@ -1,0 +1,27 @@
+"""What a native function calls, found without compiling it.
+
+Not modelled: functions that are reached by other ways than a global name, or a name of a module that is a global.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+__all__ = ["called"]
+
+
+def called(function: Any, kind: type) -> Iterator[Any]:
+    """The objects of type ``kind`` that the Python ``function`` names, in its module or in modules that it names."""
+    known = function.__globals__
+    for one, following in pairwise([*dis.get_instructions(function), None]):
+        if one is None or one.opname != "LOAD_GLOBAL":
+            continue
+        found = known.get(one.argval)
+        if isinstance(found, ModuleType) and following is not None:
+            found = getattr(found, str(following.argval), None)
+        if isinstance(found, kind):
+            yield found
