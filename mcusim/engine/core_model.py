@@ -51,7 +51,7 @@ class CoreModel(Protocol):
         ...
 
 
-def _beside_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Demand]:
+def _with_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Demand]:
     """What of the core's accesses waits for a transfer's beats, as emulated: those to an SDRAM that stall the core,
     also for rows that the beats close; posted writes, hidden line fills and on-chip RAM hardly ever."""
     found = {}
@@ -94,7 +94,7 @@ class ReplayCore:
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
             cycles[cause] = cycles.get(cause, 0) + whole
         if self.costs.fitted:
-            demand = _beside_beats(demand, system.machine)
+            demand = _with_beats(demand, system.machine)
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
 
@@ -108,11 +108,11 @@ class ReplayCore:
             if not self._nodes:
                 self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
             call = fitted_calls.Call(g, task.rows, operands, self._nodes.get(f"node{task.operator}", 0))
-            return fitted_calls.play(state, call, self.profile, self.costs, self.code)
+            return fitted_calls.replay_call(state, call, self.profile, self.costs, self.code)
         compute = calls.cycles(g, task.rows, self.costs)
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
-        calls.play(state, g, task.rows, places, self.profile, self.costs)
+        calls.replay_call(state, g, task.rows, places, self.profile, self.costs)
         return compute * TICK
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:

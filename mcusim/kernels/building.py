@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import tempfile
 import tomllib
@@ -20,6 +19,7 @@ from typing import IO
 
 from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, UsageError
+from mcusim.files import read_guarded
 from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
 
@@ -45,12 +45,11 @@ def read_record(kernels: KernelSet) -> BuildRecord | None:
     path = kernels.manifest.parent / RECORD
     if not path.exists():
         return None
+    data = read_guarded(path, LARGEST_RECORD, InputError, too_large=", no record of a build is")
     try:
-        if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_size > LARGEST_RECORD:
-            raise InputError(f"{path}: not a regular file of at most {LARGEST_RECORD:,} B")
-        raw = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raw = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
     compiler, flags, sums = raw.get("compiler"), raw.get("flags"), raw.get("sha256")
     if not isinstance(compiler, str) or not isinstance(flags, str) or not isinstance(sums, dict):
         raise InputError(f"{path}: needs the texts compiler and flags and the table sha256; build the set again")
@@ -201,9 +200,9 @@ def _build(kernels: KernelSet, stage: Path, target: Path, compiler: Compiler) ->
 
 def _pass_on(messages: IO[str], compiler: Compiler) -> None:
     messages.seek(0)
-    said = messages.read().strip()
-    if said:
-        compiler.say(said)
+    warnings = messages.read().strip()
+    if warnings:
+        compiler.say(warnings)
 
 
 def _failure(error: Exception, compiler: str) -> str:

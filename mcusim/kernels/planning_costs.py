@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mcusim.cpu.cores import core_named
 from mcusim.kernels.calls.call_bytes import call_size, calls, types
 from mcusim.kernels.cost.profile import Profile
-from mcusim.kernels.kernel_set import KernelSet, load_set
+from mcusim.kernels.kernel_set import KernelSet
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
@@ -48,8 +48,8 @@ def costs_of(kernels: Profile | KernelSet) -> Costs:
     """The planning figures of a profile or a set. Raises UsageError for a profile that names an unknown set."""
     if isinstance(kernels, KernelSet):
         return _of_set(kernels, kernels.name)
-    if kernels.set is not None:
-        return _of_set(load_set(kernels.set), kernels.name)
+    if kernels.compiled is not None:
+        return _of_set(kernels.compiled, kernels.name)
     profile = kernels
     return Costs(
         profile.name,

@@ -38,13 +38,13 @@ def figures_of(result: Result) -> dict[str, float]:
         raise ValueError(f"{result.model} on {result.machine.name}: {result.negative or result.unusable}")
     from mcusim.results.result import sram_bytes
 
-    said = run.header.options
+    recorded = run.header.options
     return {
         "latency_ms": energy.latency_ms,
         "energy_mj": energy.energy_mj,
         "sram_bytes": sram_bytes(result) or 0,
-        "tile_buffer": said.get("tile_buffer", 0),
-        "filter_buffer": said.get("second_buffer", 0),
+        "tile_buffer": recorded.get("tile_buffer", 0),
+        "filter_buffer": recorded.get("second_buffer", 0),
         "operators": len(run.operators),
         "calls": sum(operator.tiles for operator in run.operators),
         "cycles": run.cycles,

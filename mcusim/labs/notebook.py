@@ -55,8 +55,8 @@ class Book:
         step = next((s for s in self.lab.steps if isinstance(s, Compare) and s.id == id), None)
         if step is None:
             raise UsageError(f"lab {self.lab.name} compares nothing called '{id}'")
-        said = f"You predicted {shown(self._predicted[id])}; it" if id in self._predicted else "It"
-        print(f"{said} is {shown(self.figures.value(step.value))}.")
+        subject = f"You predicted {shown(self._predicted[id])}; it" if id in self._predicted else "It"
+        print(f"{subject} is {shown(self.figures.value(step.value))}.")
 
     def table(self, **results: Result) -> None:
         """The figures of results side by side, named as the arguments are."""

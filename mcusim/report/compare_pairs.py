@@ -1,4 +1,4 @@
-"""Which runs of a comparison are explained by which, and what is said of each pair."""
+"""Which runs of a comparison are explained by which, and what is written about each pair."""
 
 from __future__ import annotations
 

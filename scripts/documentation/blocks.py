@@ -1,4 +1,4 @@
-"""The fenced blocks of a page: which are run, which are files, and what stands right under them as their output.
+"""The fenced blocks of a page: which are run, which are files, and what follows them as their output.
 
     ```sh                  every line is a command of mcusim (or ``cd``-free shell of one command), run in order
     ```python              run in one namespace, like the cells of a notebook

@@ -44,9 +44,9 @@ def build(folder: Path) -> list[str]:
     ]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    if done.returncode or said:
-        return said or [f"mkdocs build: exit status {done.returncode}"]
+    printed = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    if done.returncode or printed:
+        return printed or [f"mkdocs build: exit status {done.returncode}"]
     return [problem for page in sorted(folder.rglob("*.html")) for problem in wrong_links(page, folder)]
 
 

@@ -14,7 +14,7 @@ F = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("faults.py")))
 PING_PONG, THIN, SPLIT, LARGE = "ping-pong-four-tiles", "copy-bound", "split-transfer", "next-filter"
 CACHED, RESIDUAL, BLOCK = "cached-filters", "add-second-input", "filters-alternate"
 Tasks = tuple[int, ...]
-Told = tuple[str, Tasks] | None
+Expected = tuple[str, Tasks] | None
 STARVED_CYCLES = 1_273_495, 1_168_507  # of the program with the wrong priorities and of its twin
 
 
@@ -29,8 +29,8 @@ class Broken:
     title: str
     sample: str
     fault: Callable[[Program], Program]
-    static: Told
-    observed: Told
+    static: Expected
+    observed: Expected
     differs: bool
     board: str
     refused: str = ""

@@ -120,9 +120,9 @@ def test_energy_is_power_by_time_and_bytes_by_what_a_byte_takes(region: str | No
     saved = (power.run - power.stalled) * waited
     assert found.energy_mj == pytest.approx(1e3 * (power.supply * (current * found.seconds - saved) + bytes))
     assert bool(bytes) == bool(region) and power.sdram_active > 0
-    said = "\n".join(found.assumptions)
-    assert "power.run" in said and "move_words" in said and "cache.data.replacement" in said
-    assert ("power.sdram_active" in said) == ("memory.sdram." in said) == bool(region)
+    assumed = "\n".join(found.assumptions)
+    assert "power.run" in assumed and "move_words" in assumed and "cache.data.replacement" in assumed
+    assert ("power.sdram_active" in assumed) == ("memory.sdram." in assumed) == bool(region)
 
 
 def test_moves_of_random_buffers_arrive() -> None:
@@ -147,14 +147,14 @@ def test_bytes_that_do_not_arrive_are_noticed(monkeypatch: pytest.MonkeyPatch) -
         defragment(one(6), load_machine(NUCLEO), copy="bytes")
 
 
-def test_a_byte_beside_the_moves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_next_to_the_moves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = module._make
 
-    def beside(emulator, move, function, base, memory, random, unit):  # type: ignore[no-untyped-def]
+    def next_to(emulator, move, function, base, memory, random, unit):  # type: ignore[no-untyped-def]
         made(emulator, move, function, base, memory, random, unit)
         emulator.write(base + move.target + move.bytes, bytes([memory[move.target + move.bytes] ^ 1]))
 
-    monkeypatch.setattr(module, "_make", beside)
+    monkeypatch.setattr(module, "_make", next_to)
     with pytest.raises(RuntimeError, match="outside of what it had to move"):
         defragment(one(8), load_machine(NUCLEO))
 

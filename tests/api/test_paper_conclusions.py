@@ -67,7 +67,7 @@ def test_the_cache_narrows_the_penalty_of_external_memory() -> None:
     assert shrunk / internal > 1.2 * whole / internal > 1.2
 
 
-def test_moving_tensors_costs_little_beside_the_inference() -> None:
+def test_moving_tensors_costs_little_of_the_inference() -> None:
     """Liberis & Lane: +0.68 % time, +0.97 % energy; ours is the copy loop alone, with faster kernels."""
     for quantity in ("latency", "energy"):
         dynamic, static = (

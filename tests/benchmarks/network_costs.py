@@ -5,7 +5,7 @@
 First the operators of ``cifar10-arm`` with the sets ``reference`` and ``cmsis`` on a Cortex-M7 and a Cortex-M4: the
 instructions, cycles and bytes loaded for each MAC, and how many times fewer cycles ``cmsis`` takes. Then each latency
 that ``published.csv`` has of ``cifar10-arm`` and the MLPerf Tiny models (in ``MCUSIM_MODELS``, else
-``../shared/models``), and beside it those of the named sets (``cmsis``), policy ``internal``; no figure here was fitted
+``../shared/models``), then those of the named sets (``cmsis``), policy ``internal``; no figure here was fitted
 to them.
 
 Bytes loaded are those of all load instructions, the stack's too, whether a cache answers or not.

@@ -51,7 +51,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["bogus"], "bogus"),
         (["run"], "MODEL"),
@@ -95,10 +95,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_unusable_input_is_one_line_and_status_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    assert said in one_error(capsys)
+    assert message in one_error(capsys)
 
 
 def test_run_json_on_standard_output_is_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,8 +153,8 @@ def test_mpu_region(isa: str, permission: int, offset: int, text: str) -> None:
     assert (stop.fault.kind, stop.fault.address) == ("access violation", RAM + 0x1000)
     assert text in stop.fault.text
     assert stop.fault.pc - AT == len(MPU) - (6 if permission == 0 else 4)
-    _, beside = run(isa, MPU, r1=RAM + 0x1400, r2=REGION, r3=0xE000_ED9C, r4=permission << 24 | 0x7_0000 | KIB, r5=5)
-    assert beside.kind == "returned"
+    _, neighbour = run(isa, MPU, r1=RAM + 0x1400, r2=REGION, r3=0xE000_ED9C, r4=permission << 24 | 0x7_0000 | KIB, r5=5)
+    assert neighbour.kind == "returned"
 
 
 @both

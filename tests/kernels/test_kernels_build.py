@@ -129,14 +129,14 @@ WRONG: dict[str, tuple[Callable[[Path], None] | None, list[str], str, str]] = {
 @needs_compiler
 @pytest.mark.parametrize("case", WRONG)
 def test_sets_that_do_not_build(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change, options, said, rule = WRONG[case]
+    change, options, message, rule = WRONG[case]
     folder, out = copied(tmp_path / "mine"), tmp_path / "new" / "out"
     if change is not None:
         change(folder)
     before = sorted(folder.iterdir())
     errors = error_of(capsys, "kernels", "build", folder, "--out", out, *options)
-    assert said in errors and rule in errors.splitlines()[-1] and ".build-" not in errors.splitlines()[-1]
-    assert said or len(errors.splitlines()) == 1 or case == "no output"
+    assert message in errors and rule in errors.splitlines()[-1] and ".build-" not in errors.splitlines()[-1]
+    assert message or len(errors.splitlines()) == 1 or case == "no output"
     assert not (tmp_path / "new").exists() and sorted(folder.iterdir()) == before
 
 

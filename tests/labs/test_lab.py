@@ -35,8 +35,8 @@ def right_answer(question: Question, judge: Judge) -> str:
 
 
 def session(lab: Lab, answer: Callable[[str], str | None]) -> tuple[Session, str]:
-    """A session that asks ``answer`` for each line, by the id of the step; None ends it. And all that was said."""
-    said: list[str] = []
+    """A session that asks ``answer`` for each line, by the id of the step; None ends it. And all that was printed."""
+    printed: list[str] = []
     steps = iter([s for s in lab.steps if isinstance(s, Predict | Ask | Choose)])
     current: list[Any] = [next(steps)]
 
@@ -46,12 +46,12 @@ def session(lab: Lab, answer: Callable[[str], str | None]) -> tuple[Session, str
         text = answer(current[0].id)
         if text is None:
             raise EOFError
-        said.append(f"{prompt}{text}")
+        printed.append(f"{prompt}{text}")
         return text
 
-    made = Session(lab, read, said.append)
+    made = Session(lab, read, printed.append)
     made.run()
-    return made, "\n".join(said)
+    return made, "\n".join(printed)
 
 
 def test_what_is_said_to_be_true_is(lab: Lab, judge: Judge) -> None:
@@ -87,13 +87,13 @@ def test_after_all_hints_comes_the_solution_with_its_numbers(lab: Lab, judge: Ju
 def test_right_predictions_and_answers(lab: Lab, judge: Judge) -> None:
     known = {s.id: str(judge.figures.value(s.value)) for s in lab.steps if isinstance(s, Compare)}
     known |= {question.id: right_answer(question, judge) for question in lab.questions}
-    made, said = session(lab, known.__getitem__)
+    made, printed = session(lab, known.__getitem__)
     count = len(lab.questions)
-    assert made.finished and f"{count} of {count} questions: {count} right at once" in said
+    assert made.finished and f"{count} of {count} questions: {count} right at once" in printed
     assert [one["tries"] for one in made.answers] == [1] * count
     found = made.to_json()["predictions"]
     assert all(one["predicted"] == pytest.approx(one["simulated"]) for one in found.values()) and len(found) > 4
-    assert made.lab.after.split("`")[1] in said and max(map(len, said.splitlines())) < 130
+    assert made.lab.after.split("`")[1] in printed and max(map(len, printed.splitlines())) < 130
 
 
 def test_wrong_answers_reach_the_end_too(lab: Lab) -> None:
@@ -102,27 +102,27 @@ def test_wrong_answers_reach_the_end_too(lab: Lab) -> None:
         yield from cycle("4321")
 
     lines: dict[str, Iterator[str]] = {}
-    made, said = session(lab, lambda id: next(lines.setdefault(id, wrong(id))))
-    assert made.finished and said.count("'what?' is n") >= len(lab.questions)
+    made, printed = session(lab, lambda id: next(lines.setdefault(id, wrong(id))))
+    assert made.finished and printed.count("'what?' is n") >= len(lab.questions)
     shown = [one for one in made.answers if not one["right"]]
     assert len(shown) >= len(lab.questions) / 2 and all(one["hints"] == 1 for one in made.answers)
-    assert f"{len(shown)} with the solution shown" in said
+    assert f"{len(shown)} with the solution shown" in printed
 
 
 def test_the_end_of_the_answers_and_leaving() -> None:
     lab = read_lab("overlap")
     with pytest.raises(UsageError, match="the answers end before 'far', and the lab with them"):
         session(lab, lambda _: None)
-    made, said = session(lab, lambda id: {"far": "3", "ratio": "2.2", "cause": "q"}[id])
+    made, printed = session(lab, lambda id: {"far": "3", "ratio": "2.2", "cause": "q"}[id])
     assert not made.finished and made.to_json()["predictions"]["far"]["predicted"] == 3
-    assert "1 of 14 questions: 1 right at once" in said and "far (times): 3, it was 2.2" in said
+    assert "1 of 14 questions: 1 right at once" in printed and "far (times): 3, it was 2.2" in printed
 
 
 def test_what_counts_as_a_try_and_as_at_once() -> None:
     typed = {"far": ["3"], "ratio": ["what?", "2.2"], "cause": ["?", "2"], "one": ["q"]}
-    made, said = session(read_lab("overlap"), lambda id: typed[id].pop(0))
+    made, printed = session(read_lab("overlap"), lambda id: typed[id].pop(0))
     assert [(one["tries"], one["hints"]) for one in made.answers] == [(1, 0), (1, 1)]
-    assert "2 of 14 questions: 1 right at once, 1 later" in said
+    assert "2 of 14 questions: 1 right at once, 1 later" in printed
 
 
 def test_the_table_says_what_a_run_says() -> None:
@@ -162,32 +162,32 @@ def test_numbers_as_students_write_them(text: str, unit: str, value: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
         ("about two", "is no number"), ("", "is no number"), ("3 mJ", "'mJ' is not what is asked for"),
         ("1/0", "is no number"), ("1 2", "is no number"), ("true", "is no number"), ("9" * 400, "is no number"),
         ("__import__('os')", "is no number"), ("9**9**9**9", "is no number"), ("\x00", "is no number"),
     ],
 )  # fmt: skip
-def test_what_is_no_number(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_number(text: str, printed: str) -> None:
+    with pytest.raises(UsageError, match=printed):
         number(text, "ms")
 
 
 def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     book = open_lab("overlap")
     assert not book.check("ratio", "2,206") and not book.check("ratio", 2206)
-    said = capsys.readouterr().out.splitlines()
-    assert "factor of 1000" in said[0] and said[0].endswith("read as one between thousands, so this was 2206.")
-    assert said[1] == "Not yet: that is off by a factor of 1000. The question asks for times."
+    printed = capsys.readouterr().out.splitlines()
+    assert "factor of 1000" in printed[0] and printed[0].endswith("read as one between thousands, so this was 2206.")
+    assert printed[1] == "Not yet: that is off by a factor of 1000. The question asks for times."
     assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
 
 
 def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:
-    numbers, said = cycle("4321"), list[str]()
-    made = Session(read_lab("overlap"), lambda _: next(numbers), said.append, width=40)
+    numbers, printed = cycle("4321"), list[str]()
+    made = Session(read_lab("overlap"), lambda _: next(numbers), printed.append, width=40)
     assert made.run()
-    lines = "\n".join(said).splitlines()
+    lines = "\n".join(printed).splitlines()
     wide = [line for line in lines if len(line) > 40]
     # titles, commands to be copied and diagrams stay whole
     assert all("$ mcusim" in line or line.startswith(("    ", "Overlap", "====", "Part", "----")) for line in wide)
@@ -195,11 +195,11 @@ def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:
 
 
 def test_no_question_asks_for_what_was_just_shown(lab: Lab) -> None:
-    told: set[str] = set()
+    heard: set[str] = set()
     for step in lab.steps:
         if isinstance(step, Compare):
-            told.add(step.value.text)
-        assert not isinstance(step, Ask) or step.answer.text not in told, step.id
+            heard.add(step.value.text)
+        assert not isinstance(step, Ask) or step.answer.text not in heard, step.id
 
 
 def test_mistakes_that_any_question_can_meet_with() -> None:
@@ -207,9 +207,14 @@ def test_mistakes_that_any_question_can_meet_with() -> None:
     judge = Judge(Figures(lab))
     waiting = next(q for q in lab.questions if q.id == "waiting")
     right = float(right_answer(waiting, judge))
-    for given, said in ((right / 100, "fraction"), (-right, "sign"), (right * 1000, "factor of 1000"), (3, "too low")):
+    for given, printed in (
+        (right / 100, "fraction"),
+        (-right, "sign"),
+        (right * 1000, "factor of 1000"),
+        (3, "too low"),
+    ):
         verdict = judge.verdict(waiting, str(given), 0)
-        assert not verdict.right and said in verdict.says and verdict.counts
+        assert not verdict.right and printed in verdict.says and verdict.counts
     assert not judge.verdict(waiting, "hm", 0).counts
     assert (
         judge.verdict(waiting, str(right * 1.019), 0).right and not judge.verdict(waiting, str(right * 1.03), 0).right
@@ -227,7 +232,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     assert not book.check("ratio", None) and not book.check("ratio", 1) and not book.check("ratio", 1)
     assert not book.check("ratio", 1) and book.check("ratio", book.value("external.latency_ms / internal.latency_ms"))
     book.hint("ratio")
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for text in (
         "It is 2.206",
         "0 times cannot be: guess from 0.1 to 1000.",
@@ -237,7 +242,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
         "It is external.latency_ms /",
         "Right.",
     ):
-        assert text in said
+        assert text in printed
     for call in (book.check, book.predict):
         with pytest.raises(UsageError, match="has no"):
             call("nothing", 1)
@@ -272,7 +277,7 @@ def raw() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("place", "change", "said"),
+    ("place", "change", "printed"),
     [
         (0, {"predict": "again?", "id": "far", "unit": "ms", "low": 1, "high": 2}, "far is there twice"),
         (0, {"table": ["single"]}, "single, which did not run before"),
@@ -287,8 +292,8 @@ def raw() -> dict[str, Any]:
         ),
     ],
 )
-def test_a_lab_that_is_wrong_is_refused(place: int, change: dict[str, Any], said: str) -> None:
+def test_a_lab_that_is_wrong_is_refused(place: int, change: dict[str, Any], printed: str) -> None:
     document = raw()
     document["part"][0]["step"].insert(place + (change.get("id") == "far"), change)
-    with pytest.raises((KeyError, TypeError, UsageError), match=said):
+    with pytest.raises((KeyError, TypeError, UsageError), match=printed):
         lab_of("broken", document)

@@ -133,7 +133,7 @@ def test_export_to_standard_output(tmp_path: Path, capfdbinary: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["ds-cnn"], "--output"),
         (["no-such", "-o", "x.tflite"], "no-such"),
@@ -144,12 +144,16 @@ def test_export_to_standard_output(tmp_path: Path, capfdbinary: pytest.CaptureFi
     ],
 )
 def test_export_refuses(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["export", *arguments]) == 2
     captured = capsys.readouterr()
-    assert said in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
     assert list(tmp_path.iterdir()) == []
 
 

@@ -40,7 +40,7 @@ CONV = convolution((1, 6, 6, 8), (16, 3, 3, 8), (1, 6, 6, 16))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"in_c": 9_999_994}, "operand input0 has"),
         ({"out_c": 17}, "operand output has 576 B, its geometry and rows need 612 B"),
@@ -51,9 +51,9 @@ CONV = convolution((1, 6, 6, 8), (16, 3, 3, 8), (1, 6, 6, 16))
         ({"dilation_h": 3}, "window over 7"),
     ],
 )
-def test_a_geometry_that_does_not_add_up_is_refused(change: dict[str, int], said: str) -> None:
+def test_a_geometry_that_does_not_add_up_is_refused(change: dict[str, int], text: str) -> None:
     (task,) = calls(CONV, "internal")
-    with pytest.raises(FieldError, match=said):
+    with pytest.raises(FieldError, match=text):
         check_extent(replace(task, geometry=replace(task.geometry, **change)))
 
 

@@ -36,9 +36,9 @@ def test_json_sums_to_the_difference_of_the_rows(found: Comparison) -> None:
 def test_every_run_but_the_fastest_is_explained_once(found: Comparison) -> None:
     for members in by_model(found.rows).values():
         ran = sorted((row for row in members if row.run), key=lambda row: row.value("latency_ms") or 0)
-        told = pairs(members)
-        assert {id(pair.second) for pair in told} == {id(row) for row in ran[1:]} and len(told) == len(ran[1:])
-        assert all(pair.first.machine == pair.second.machine or pair.first is ran[0] for pair in told)
+        printed = pairs(members)
+        assert {id(pair.second) for pair in printed} == {id(row) for row in ran[1:]} and len(printed) == len(ran[1:])
+        assert all(pair.first.machine == pair.second.machine or pair.first is ran[0] for pair in printed)
 
 
 def test_the_text_below_the_table(found: Comparison) -> None:
@@ -48,10 +48,10 @@ def test_the_text_below_the_table(found: Comparison) -> None:
     joined = re.sub(r"\n  ", " ", "\n".join(lines)).splitlines()
     assert len(joined) == len(differences_json(found.rows))
     for line in joined:
-        told = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) ms longer than .+?: (-?[\d,.]+ .*)", line)
-        assert told, line
-        parts = [float(n.replace(",", "")) for n in re.findall(r"(?:^|, )(-?[\d,.]*\d) ", told[3])]
-        assert sum(parts) == pytest.approx(float(told[2].replace(",", ""))) and len(parts) > 1
+        printed = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) ms longer than .+?: (-?[\d,.]+ .*)", line)
+        assert printed, line
+        parts = [float(n.replace(",", "")) for n in re.findall(r"(?:^|, )(-?[\d,.]*\d) ", printed[3])]
+        assert sum(parts) == pytest.approx(float(printed[2].replace(",", ""))) and len(parts) > 1
     assert joined[0].startswith(f"ds-cnn: On {F469}: ")
 
 

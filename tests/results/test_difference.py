@@ -121,8 +121,8 @@ def test_the_sentence_s_numbers_sum() -> None:
         Difference("compute", "", "ADD", -Fraction(1, 20)),
     ]
     parts += [Difference("dma_wait", "sdram", "outputs", Fraction(n, 10_000)) for n in (303, 302, 301, 5, 4)]
-    said = sentence(parts, "internal", "external", most=3)
-    assert said == (
+    text = sentence(parts, "internal", "external", most=3)
+    assert text == (
         "external takes 1,152 ms longer than internal: 820 waiting for weights in sdram, 290 waiting for inputs in"
         " sdram, -50 computing ADD, 92 in 5 smaller parts"
     )
@@ -136,8 +136,8 @@ def test_the_sentence_s_numbers_sum() -> None:
 def test_the_energy_s_parts_sum_and_say_what_draws_it() -> None:
     a, b = ran("ds-cnn", F469, "internal"), ran("ds-cnn", F469, "external")
     assert a.energy is not None and b.energy is not None
-    said = energy_sentence(a, b)
-    whole, *parts = [float(n) for n in re.findall(r"(?<![\w])-?\d+\.\d+", said)]
+    text = energy_sentence(a, b)
+    whole, *parts = [float(n) for n in re.findall(r"(?<![\w])-?\d+\.\d+", text)]
     assert whole == pytest.approx(sum(parts)) == pytest.approx(b.energy.energy_mj - a.energy.energy_mj, abs=0.06)
-    assert " mJ more: " in said and "SDRAM on" in said and energy_sentence(a, a) == ""
-    assert energy_sentence(b, a).split(":")[0] == said.split(":")[0].replace("more", "less")
+    assert " mJ more: " in text and "SDRAM on" in text and energy_sentence(a, a) == ""
+    assert energy_sentence(b, a).split(":")[0] == text.split(":")[0].replace("more", "less")

@@ -55,14 +55,14 @@ def test_a_core_that_waits_for_data_draws_what_it_draws_stalled() -> None:
 def test_the_stalled_current_is_an_assumption_of_what_waits() -> None:
     machine = make_machine()
     figure = Figure("power.stalled", "30 mA", "assumed", "test", "bench.toml", 1)
-    told = replace(
+    named = replace(
         machine, power=replace(machine.power, stalled=0.03), figures={**machine.figures, "power.stalled": figure}
     )
     by_cause = dict.fromkeys(CAUSES, 0) | {"compute": 90, "sdram": 10}
     line = "power.stalled = 30 mA (assumed: test)"
-    assert line in assumptions(make_run(100, by_cause=by_cause), told)
-    assert line not in assumptions(make_run(100, by_cause=by_cause | {"sdram": 0, "compute": 100}), told)
-    as_it_runs = replace(told, power=replace(told.power, stalled=machine.power.run))
+    assert line in assumptions(make_run(100, by_cause=by_cause), named)
+    assert line not in assumptions(make_run(100, by_cause=by_cause | {"sdram": 0, "compute": 100}), named)
+    as_it_runs = replace(named, power=replace(named.power, stalled=machine.power.run))
     assert line not in assumptions(make_run(100, by_cause=by_cause), as_it_runs)
 
 
@@ -100,11 +100,11 @@ def test_assumptions_name_what_the_run_used() -> None:
 def test_assumptions_name_external_memory_without_energy() -> None:
     run = make_run(traffic={"qspi": Traffic(core_read=1), "sdram": Traffic(dma_read=1)})
     machine = make_machine()
-    said = [line for line in assumptions(run, machine) if "not in the energy" in line]
-    assert said == ["power.energy_per_byte has no qspi: its accesses are not in the energy"]
+    unpaid = [line for line in assumptions(run, machine) if "not in the energy" in line]
+    assert unpaid == ["power.energy_per_byte has no qspi: its accesses are not in the energy"]
     nothing = replace(machine.power, sdram_active=0.0, qspi_active=0.0, energy_per_byte={"sdram": 0.0})
-    said = [line for line in assumptions(run, replace(machine, power=nothing)) if "not in the energy" in line]
-    assert [line.partition(":")[0] for line in said] == [
+    unpaid = [line for line in assumptions(run, replace(machine, power=nothing)) if "not in the energy" in line]
+    assert [line.partition(":")[0] for line in unpaid] == [
         "power.sdram_active = 0 A",
         "power.qspi_active = 0 A",
         "power.energy_per_byte.sdram = 0 J",
@@ -160,16 +160,16 @@ def test_a_published_arena_is_compared_with_explicit_pads() -> None:
     row = to_json(result)
     assert (row["memory"]["arena"], row["memory"]["arena_exported"]) == (1520, 1900)
     assert row["measured"]["error_percent"] == {"arena_bytes": pytest.approx(-5.0)}
-    beside = make_result("external", run=run)
-    assert (result.value("arena_bytes"), beside.value("arena_bytes")) == (1900, 1520)
-    text = compare_table([result, beside])
+    other_run = make_result("external", run=run)
+    assert (result.value("arena_bytes"), other_run.value("arena_bytes")) == (1900, 1520)
+    text = compare_table([result, other_run])
     assert "1.9    2 -5.0%" in text
     assert "1.9    -     -" in text
     assert "arena as planned, without PADs: 1.52 KB, error -24.0%" in text
     assert "inferred" in text
     assert "1.9 KB (KB = 1000) measured 2, error -5.0%" in run_table(result)
     assert "without PADs: 1.5 KB, error -24.0%" in run_table(result)
-    assert "PAD" not in compare_table([beside]) + run_table(beside)
+    assert "PAD" not in compare_table([other_run]) + run_table(other_run)
 
 
 def test_sram_bytes_leaves_out_external_memory() -> None:

@@ -110,9 +110,9 @@ def test_points_that_fail_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture
     assert failed_rows.cycles.isna().all()
     assert failed_rows.mb.isna().all()
     assert frame[frame.status == "ok"].error.isna().all()
-    told = capsys.readouterr().out
-    assert told.startswith("study: 24 points, ")
-    assert "fastest" in told
+    printed = capsys.readouterr().out
+    assert printed.startswith("study: 24 points, ")
+    assert "fastest" in printed
     assert len(json.loads(data.read_text())["rows"]) == 24
 
 
@@ -172,8 +172,8 @@ def test_a_study_may_be_a_mapping() -> None:
 def test_a_dry_run_counts_and_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, data = write(tmp_path, SMALL), tmp_path / "e.json"
     assert main(["sweep", str(path), "--dry-run", "-j", "1", "--json", str(data)]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("study: 8 points, 4 different runs\n  about ")
+    printed = capsys.readouterr().out
+    assert printed.startswith("study: 8 points, 4 different runs\n  about ")
     found = json.loads(data.read_text())
     assert (found["points"], found["runs"], found["timed"], found["jobs"]) == (8, 4, 2, 1)
     assert 0 < found["seconds"] < 60
@@ -226,7 +226,7 @@ def test_a_defect_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (key, row) == ("k", failed("mcusim failed: ZeroDivisionError: division by zero"))
 
 
-def test_files_beside_a_study_are_found_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_next_to_a_study_are_found_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of a cluster have other current folders, and rows do not tell where the study lies."""
     write(tmp_path, 'extends = "stm32f746g-disco"\nname = "mine"', "mine.toml")
     text = SMALL.replace("stm32f746g-disco", "mine.toml")
@@ -280,9 +280,9 @@ def test_a_study_that_ships_has_conclusions(tmp_path: Path, capsys: pytest.Captu
     page, data = tmp_path / "page.html", tmp_path / "rows.json"
     words = ["sweep", "flash-wait-states", "--html", str(page), "--json", str(data), "-j", "1"]
     assert main(words) == 0
-    said = json.loads(data.read_text())["conclusions"]
-    assert said
-    assert all(one["holds"] for one in said)
-    told, text = capsys.readouterr().out, page.read_text()
+    message = json.loads(data.read_text())["conclusions"]
+    assert message
+    assert all(one["holds"] for one in message)
+    printed, text = capsys.readouterr().out, page.read_text()
     assert "Flash wait states" in text
-    assert all(one["text"].split()[0] in told for one in said)
+    assert all(one["text"].split()[0] in printed for one in message)

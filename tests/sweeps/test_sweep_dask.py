@@ -82,9 +82,9 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
     for address in ("tcp://127.0.0.1:1", "nowhere", "", "tcp://127.0.0.1:99999999", "http://x"):
         assert main(["sweep", str(study), "-o", str(output), "--dask", address]) == 2
-        told = capsys.readouterr().err
-        assert told.startswith("error: no Dask scheduler at "), told
-        assert len(told.splitlines()) == 1
+        printed = capsys.readouterr().err
+        assert printed.startswith("error: no Dask scheduler at "), printed
+        assert len(printed.splitlines()) == 1
     assert names(tmp_path) == ["study.toml"]  # nor the journal of no point
 
 
@@ -92,8 +92,8 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setitem(sys.modules, "distributed", None)  # as if it were not installed
     study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
     assert main(["sweep", str(study), "-o", str(output), "--dask", "tcp://127.0.0.1:8786"]) == 2
-    told = 'error: --dask needs the package "distributed": pip install "mcusim[dask]"\n'
-    assert capsys.readouterr().err == told and names(tmp_path) == ["study.toml"]
+    printed = 'error: --dask needs the package "distributed": pip install "mcusim[dask]"\n'
+    assert capsys.readouterr().err == printed and names(tmp_path) == ["study.toml"]
 
 
 class Deadly:

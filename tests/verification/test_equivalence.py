@@ -1,4 +1,4 @@
-"""Outputs compared byte for byte: with an untiled run's, with LiteRT's, and what is said of the first difference."""
+"""Outputs compared byte for byte: with an untiled run's, with LiteRT's, and how the first difference is reported."""
 
 from __future__ import annotations
 

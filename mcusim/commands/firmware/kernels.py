@@ -73,13 +73,13 @@ def build(
     from mcusim.report.text.kernels import sets_json, sets_table
 
     sets = [load_set(wanted) for wanted in ([name] if name is not None else set_names())]
-    said: list[str] = []
+    messages: list[str] = []
     try:
         with bar("building", len(sets) * len(CORES)) as step:
-            compiler = building.Compiler(cc, cflags, step or (lambda core: None), said.append)
+            compiler = building.Compiler(cc, cflags, step or (lambda core: None), messages.append)
             built = building.build_sets(sets, out, compiler, force)
     finally:  # after the bar, also when it failed
-        for text in said:
+        for text in messages:
             print(text, file=sys.stderr)
     places = "\n".join(f"{kernels.name} -> {kernels.manifest.parent}" for kernels in built)
     output.emit(lambda: f"{places}\n\n{sets_table(built)}", lambda: sets_json(built))

@@ -24,7 +24,7 @@ __all__ = [
 
 NATIVE = "compiling native code, once after installation"
 QUICK = 2.0  # seconds: a shorter run shows nothing
-BESIDE = 50  # columns that a bar, its numbers and the time left take
+BAR_COLUMNS = 50  # columns that a bar, its numbers and the time left take
 
 
 _renames: list[Callable[[str | None], object]] = []  # of what is on the terminal, the latest last
@@ -88,7 +88,7 @@ def _short(what: str) -> str:
     """``what`` with its middle left out where a terminal has no room for all of it next to a bar."""
     from rich.console import Console
 
-    room = max(Console(stderr=True).width - BESIDE, 20)
+    room = max(Console(stderr=True).width - BAR_COLUMNS, 20)
     return what if len(what) <= room else f"{what[:9]}…{what[len(what) + 10 - room :]}"
 
 

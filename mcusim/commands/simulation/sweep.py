@@ -66,10 +66,10 @@ def sweep(
     _check_files(study, output_file, html, written.json, force)
     found = read_study(study)
     table = _run(found, output_file, jobs, dask, force)
-    rows, said = table.to_pylist(), _conclusions(found, table)
+    rows, conclusions = table.to_pylist(), _conclusions(found, table)
     if html is not None:
-        _draw(found, table, said, html, force)
-    output.emit(lambda: _text(found, rows, said), lambda: _json(found, rows, said))
+        _draw(found, table, conclusions, html, force)
+    output.emit(lambda: _text(found, rows, conclusions), lambda: _json(found, rows, conclusions))
     return _status(rows)
 
 
@@ -95,11 +95,11 @@ def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) 
     return 0
 
 
-def _draw(study: Study, table: pyarrow.Table, said: Sequence[Conclusion], path: Path, force: bool) -> None:
+def _draw(study: Study, table: pyarrow.Table, conclusions: Sequence[Conclusion], path: Path, force: bool) -> None:
     from mcusim.report.html.sweep_page import sweep_page
 
     with spinner("drawing the study"):
-        page = sweep_page(table.to_pandas(), study, [one.text for one in said if one.holds])
+        page = sweep_page(table.to_pandas(), study, [one.text for one in conclusions if one.holds])
     write_bytes(path, page.encode(), force)
 
 
@@ -117,20 +117,20 @@ def _conclusions(study: Study, table: pyarrow.Table) -> Sequence[Conclusion]:
     return conclude(study.name, table.to_pandas()) if study.folder is None and study.name in concluded() else ()
 
 
-def _text(study: Study, rows: Rows, said: Sequence[Conclusion]) -> str:
+def _text(study: Study, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
     from mcusim.report.text.sweep import sweep_table
     from mcusim.text import hanging
 
-    lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(said)]]
-    for one in said:
+    lines = [sweep_table(study.title or study.name, study.inputs, rows), *[""][: len(conclusions)]]
+    for one in conclusions:
         lines += hanging(one.text, "  - " if one.holds else "  DOES NOT HOLD: ", "    ")
     return "\n".join(lines)
 
 
-def _json(study: Study, rows: Rows, said: Sequence[Conclusion]) -> dict[str, Any]:
+def _json(study: Study, rows: Rows, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     return {
         "study": study.name,
-        "conclusions": [{"text": one.text, "holds": one.holds} for one in said],
+        "conclusions": [{"text": one.text, "holds": one.holds} for one in conclusions],
         "rows": rows,
     }
 

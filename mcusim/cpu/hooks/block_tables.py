@@ -136,7 +136,7 @@ class Tables:
         t[C.TICKS], t[C.FIRST], t[C.END] = timing.cycles * TICK, *accesses
         t[C.KIND], t[C.FALL], t[C.TARGET] = ending(last), last.end, last.target or 0
         t[C.SHARES], t[C.RATE] = timing.shares * TICK, (timing.cycles * TICK << 16) // (last.end - head.address)
-        t[C.FLAGS] |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_BESIDE
+        t[C.FLAGS] |= timing.leaves_slot[0] * C.LEAVES_SLOT | timing.leaves_slot[1] * C.LEAVES_SLOT_WITH_BRANCH
         t[C.EARLY], t[C.LAST_PC] = timing.flags_early, last.address
         if last.branches and not last.conditional and last.kind is not Kind.COMPARE_BRANCH:
             t[C.FLAGS] |= C.ALWAYS

@@ -113,11 +113,11 @@ def leave(c: State, s: State, t: State, b: State, calls: State, address: int) ->
         return
     kind = t[p + C.KIND]
     flags = t[p + C.FLAGS]
-    beside = c[C.BESIDE]
+    with_branch = c[C.WITH_BRANCH]
     taken = 0
     free = 0
     now = s[L.NOW] + t[p + C.TICKS] - c[C.CONSUMED]
-    if beside:
+    if with_branch:
         shared = min(now - s[L.NOW], t[p + C.SHARES])
         t[p + C.SHARED_TICKS] += shared
         now -= shared
@@ -131,7 +131,7 @@ def leave(c: State, s: State, t: State, b: State, calls: State, address: int) ->
         if lost:
             t[p + C.BRANCH_TICKS] += lost
             now += lost
-        elif flags & (C.LEAVES_SLOT_BESIDE if beside else C.LEAVES_SLOT):
+        elif flags & (C.LEAVES_SLOT_WITH_BRANCH if with_branch else C.LEAVES_SLOT):
             free = 1
     s[L.NOW] = now
     c[C.TAKEN] = taken
@@ -167,11 +167,11 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     t[i + C.RUNS] += 1
     c[C.INSTRUCTIONS] += t[i + C.COUNT_OF]
     stall = core_data.fetch_while(s, t[i + C.ADDRESS], t[i + C.SIZE], t[i + C.RATE])
-    beside = 0
+    with_branch = 0
     if stall:
         t[i + C.FETCH_TICKS] += stall
     elif c[C.SLOT_FREE] and t[i + C.SHARES]:
-        beside = 1
+        with_branch = 1
     if flags & C.MOVES_STACK:
         c[C.STACK_KNOWN] = -1
     elif c[C.STACK_KNOWN] < 0:
@@ -184,6 +184,6 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     c[C.PREVIOUS] = i
     c[C.ENTERED] = i
     c[C.CONSUMED] = 0
-    c[C.BESIDE] = beside
+    c[C.WITH_BRANCH] = with_branch
     c[C.CURSOR] = first
     c[C.CURSOR_END] = end

@@ -110,7 +110,7 @@ class _Schedule:
             return self.mla + 2
         return 0
 
-    def beside(self, instruction: Instruction) -> bool:
+    def joins_last(self, instruction: Instruction) -> bool:
         """Whether the slot next to the last instruction is free and takes this one, apart from its operands."""
         if self.older is None or not pairs(self.older, instruction):
             return False
@@ -123,7 +123,7 @@ class _Schedule:
     def issue(self, instruction: Instruction) -> None:
         """Place it in the first slot after the instruction before it that the rules allow."""
         ready, cause = self.operands_at(instruction)
-        if self.beside(instruction) and ready <= self.at[-1]:
+        if self.joins_last(instruction) and ready <= self.at[-1]:
             self.place(instruction, self.at[-1], 1)
             return
         allowed = self.fp_at(instruction)
@@ -223,8 +223,8 @@ class CortexM7:
         if not block:
             raise ValueError("a block to time holds at least one instruction; this one is empty")
         schedule = _issued(block)
-        beside = _issued([_BRANCH, *block]) if pairs(_BRANCH, block[0]) else schedule
-        leaves = tuple(order.older is not None and block[-1].branches for order in (schedule, beside))
+        with_branch = _issued([_BRANCH, *block]) if pairs(_BRANCH, block[0]) else schedule
+        leaves = tuple(order.older is not None and block[-1].branches for order in (schedule, with_branch))
         return Timing(
             at=tuple(schedule.at),
             cycles=schedule.free,
@@ -234,5 +234,5 @@ class CortexM7:
             needs=schedule.needs(block),
             flags_early=schedule.flags_early(block),
             leaves_slot=(leaves[0], leaves[1]),
-            shares=0 if beside is schedule else schedule.free - (beside.free - 1),
+            shares=0 if with_branch is schedule else schedule.free - (with_branch.free - 1),
         )

@@ -81,7 +81,7 @@ def _data_port(instruction: Instruction) -> Port:
         return Port.FP_OPERAND
     if instruction.mnemonic in _ALL_SHIFTED:
         return Port.SHIFTER
-    return Port.BESIDE_SHIFT if instruction.shifted_reads else Port.ALU
+    return Port.NEXT_TO_SHIFT if instruction.shifted_reads else Port.ALU
 
 
 def _move_port(instruction: Instruction, register: int) -> Port:
@@ -160,7 +160,7 @@ class Port(IntEnum):
     ADDRESS = auto()  # base or index of a load or store
     SHIFTER = auto()  # inline shift; all of SBFX, UBFX, RBIT, REV*; the inserted or extended operand
     ALU = auto()  # the late ALU, where most instructions execute
-    BESIDE_SHIFT = auto()  # the other operand of an instruction with one in the shifter
+    NEXT_TO_SHIFT = auto()  # the other operand of an instruction with one in the shifter
     FACTOR = auto()
     ACCUMULATOR = auto()
     STORE = auto()
@@ -198,7 +198,7 @@ _CORE_PORTS = list(Port)[:9]
 _FP_PORTS = list(Port)[9:]
 # EARLY, REVERSED, BASE, LATE, multiplies, loads: J. WORD to ADDRESS: Q's data to address. SLOW for saturation: L.
 # LDRD as NARROW: L and others give 2 to 3. NARROW to ADDRESS: a cycle more than WORD, as everywhere else.
-_CORE = {  # address, shifter, ALU, beside, factor, accumulator, store, early, from core
+_CORE = {  # address, shifter, ALU, second issue, factor, accumulator, store, early, from core
     M7Result.EARLY: (1, 1, 0, 0, 0, 0, 0, 1, 1),
     M7Result.REVERSED: (2, 2, 0, 0, 0, 0, 0, 1, 1),
     M7Result.BASE: (1, 1, 0, 0, 0, 0, 0, 2, 1),

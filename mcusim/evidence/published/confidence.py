@@ -57,16 +57,16 @@ def confidence(machine: str | Machine, kernels: str, policy: str, deviation: str
 
 def differs_from_published(header: Header, machine: Machine, execution: Execution) -> str | None:
     """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
-    said = header.options
+    recorded = header.options
     region = largest_region(machine, "flash" if header.policy == "internal" else "sdram")
     usual = region.name if region is not None else None
-    overlay = said.get("overlay", list(OVERLAYS))
-    if said.get("weights", usual) != usual:
-        return f"weights in {said['weights']}"
+    overlay = recorded.get("overlay", list(OVERLAYS))
+    if recorded.get("weights", usual) != usual:
+        return f"weights in {recorded['weights']}"
     if header.policy == "tinyops" and set(overlay) != set(OVERLAYS):
         return f"overlays of {', '.join(overlay) or 'nothing'} alone"
-    if said.get("buffering", "double") != "double":
-        return f"{said['buffering']} buffering"
+    if recorded.get("buffering", "double") != "double":
+        return f"{recorded['buffering']} buffering"
     if execution.code not in (None, "flash"):
         return f"code in {execution.code}"
     if execution.overhead is not None:

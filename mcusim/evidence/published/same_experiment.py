@@ -99,5 +99,5 @@ def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settin
         default = plan(graph, machine, chosen.policy, kernels=chosen.kernels.cost_profile(), options=options)
     except McusimError:
         return False
-    said = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared
-    return replace(program, header=replace(program.header, options=said)) == default
+    recorded = {key: value for key, value in program.header.options.items() if key != "set"}  # the machine was compared
+    return replace(program, header=replace(program.header, options=recorded)) == default

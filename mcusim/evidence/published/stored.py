@@ -16,7 +16,7 @@ from mcusim.evidence.published.runs import Published, PublishedRun, published
 from mcusim.evidence.published.validation_result import ValidationRow
 from mcusim.request.settings import NameArg, require_type
 
-__all__ = ["FIGURES", "STORED", "StoredOutcome", "beside", "selected", "stored_outcomes", "stored_rows"]
+__all__ = ["FIGURES", "STORED", "StoredOutcome", "selected", "stored_outcomes", "stored_rows", "with_outcomes"]
 
 STORED = (
     "validation.json"  # the figures that ship, in this folder: by command, as scripts/evidence/validation wrote them
@@ -59,7 +59,9 @@ def selected(source: str | None, board: str | None) -> list[Published]:
     return rows
 
 
-def beside(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> tuple[ValidationRow, ...]:
+def with_outcomes(
+    rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]
+) -> tuple[ValidationRow, ...]:
     """``rows`` with what their runs gave, without a confidence."""
     return tuple(_row(one, outcomes.get(one.run) or StoredOutcome(reason=one.run.cannot)) for one in rows)
 
@@ -76,7 +78,7 @@ def stored_outcomes() -> dict[PublishedRun, StoredOutcome]:
 @cache
 def stored_rows() -> tuple[ValidationRow, ...]:
     """All rows compared with the figures that ship."""
-    return beside(published(), stored_outcomes())
+    return with_outcomes(published(), stored_outcomes())
 
 
 def _row(one: Published, outcome: StoredOutcome) -> ValidationRow:

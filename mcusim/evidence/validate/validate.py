@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcusim.evidence.published.confidence import confidence_of_row
 from mcusim.evidence.published.runs import Published, PublishedRun
-from mcusim.evidence.published.stored import StoredOutcome, beside, selected, stored_outcomes
+from mcusim.evidence.published.stored import StoredOutcome, selected, stored_outcomes, with_outcomes
 from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 from mcusim.evidence.validate.models import FoundModel, find, models_folder
@@ -85,7 +85,7 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
-    found = (replace(row, confidence=confidence_of_row(row)) for row in beside(rows, outcomes))
+    found = (replace(row, confidence=confidence_of_row(row)) for row in with_outcomes(rows, outcomes))
     runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
     figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
     return Validation(tuple(found), figures)

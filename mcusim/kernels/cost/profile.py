@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded
 from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes
 from mcusim.kernels.cost.fitted.kinds import KINDS
-from mcusim.kernels.kernel_set import load_set, set_names
+from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.model.geometry import Geometry
 from mcusim.units import quoted
 
@@ -88,11 +88,16 @@ class Profile:
     set: str | None = None
     technique: str = "cmsis"
 
+    @cached_property
+    def compiled(self) -> KernelSet | None:
+        """The kernel set named ``set``, read once. Raises InputError when it cannot be."""
+        return None if self.set is None else load_set(self.set)
+
     def scratch_bytes(self, g: Geometry) -> int:
         """Scratch the kernel for ``g`` needs, in bytes."""
-        if self.set is None:
+        if self.compiled is None:
             return scratch_bytes(g)
-        kernel = load_set(self.set).kernels.get((g.type, g.types))
+        kernel = self.compiled.kernels.get((g.type, g.types))
         return kernel.scratch_bytes(g) if kernel else 0
 
     def core(self, isa: str) -> CoreCosts:

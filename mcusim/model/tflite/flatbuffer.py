@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.errors import ModelError
+from mcusim.files import read_guarded
 
 LARGEST_FILE = 256 * 2**20
 MOST_ELEMENTS = 4_000_000
@@ -102,14 +103,5 @@ def shown(name: str) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """The bytes of the file at ``path``. Raises ModelError for what is no regular file, too large or not readable."""
-    try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise ModelError(f"{path}: is a directory, a .tflite file is needed")
-        if not path.is_file():
-            raise ModelError(f"{path}: is not a regular file")
-        if size > LARGEST_FILE:
-            raise ModelError(f"{path}: has {size:,} B; files up to {LARGEST_FILE:,} B are read")
-        return path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+    needed = "a directory; a .tflite file is needed"
+    return read_guarded(path, LARGEST_FILE, ModelError, too_large=", no .tflite file may be", directory=needed)

@@ -58,8 +58,8 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
-    said = _chosen(options, weights, chosen)
-    header = make_header(graph, "tinyops", kernels, need, layout, placed, said, overlay)
+    recorded = _chosen(options, weights, chosen)
+    header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
     return Program(header, tuple(pipeline.run().tasks))
 
 

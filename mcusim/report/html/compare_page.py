@@ -10,7 +10,7 @@ from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.compare import (
     RUN_COLOURS,
     differences_figure,
-    lanes_beside,
+    lanes_compared,
     operators_figure,
     totals_figure,
 )
@@ -57,7 +57,7 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
     found = pairs(members)
     items = "".join(f"<li>{plain(_said(pair))}</li>" for pair in found)
     parts.append(f'<ul class="differences">{items}</ul>' if items else "")
-    parts += [lanes_beside(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
+    parts += [lanes_compared(runs), totals_figure(runs, {label: named[label].machine for label in runs})]
     figures = [differences_figure({f"{pair.place}{pair.label}, not {pair.base}": pair.parts for pair in found})]
     parts += [figure for figure in (*figures, operators_figure(runs, colours)) if figure]
     parts.append(_numbers({label: named[label] for label in runs}))

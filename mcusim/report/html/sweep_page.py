@@ -18,7 +18,7 @@ __all__ = ["sweep_page"]
 
 _MODELS, _ROWS, _FAILED = 6, 400, 20
 # side by side where there is room, each with its own axes
-_BESIDE = (
+_SIDE_BY_SIDE = (
     '<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));column-gap:1.5rem">'
 )
 Part = str | PlotFigure | Sequence[PlotFigure]
@@ -43,7 +43,7 @@ def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[
 def _pictures(sweep: Sweep) -> list[Part]:
     models = [model for model in sweep.models if any(point["model"] == model for point in sweep.ran)]
     parts: list[Part] = ["<h2>Pareto fronts</h2>"]
-    parts += [_BESIDE, *(pareto(sweep, model) for model in models[:_MODELS]), "</div>"]
+    parts += [_SIDE_BY_SIDE, *(pareto(sweep, model) for model in models[:_MODELS]), "</div>"]
     both = [tornado(sweep, output) for output in ("latency_ms", "energy_mj")]
     if all(both):
         parts += ["<h2>What each input changes</h2>", [figure for figure in both if figure]]
@@ -62,8 +62,8 @@ def _lead(sweep: Sweep) -> str:
     question = f'<p class="summary">{plain(sweep.study.question)}</p>' if sweep.study.question else ""
     count, ran = len(sweep.points), len(sweep.ran)
     states = [("does-not-fit", "did not fit"), ("fault", "faulted"), ("error", "could not be planned")]
-    found = [(sum(point["status"] == state for point in sweep.points), said) for state, said in states]
-    rest = "".join(f", {number:,} {said}" for number, said in found if number)
+    found = [(sum(point["status"] == state for point in sweep.points), words) for state, words in states]
+    rest = "".join(f", {number:,} {words}" for number, words in found if number)
     varied = ", ".join(f"{plain(name)} ({len(sweep.values(name))})" for name in sweep.varying) or "nothing"
     return f"{question}<p>{count:,} points: {ran:,} ran{rest}. Varied, with so many values: {varied}.</p>"
 
@@ -81,9 +81,9 @@ def _tables(sweep: Sweep) -> str:
     rows = []
     for model in sweep.models:
         points = [point for point in sweep.ran if point["model"] == model]
-        for said, output in (("fastest", "latency_ms"), ("least energy", "energy_mj")):
+        for words, output in (("fastest", "latency_ms"), ("least energy", "energy_mj")):
             if points:
-                rows.append([plain(shortened(model)), said, *_row(sweep, min(points, key=lambda p: p[output]))])
+                rows.append([plain(shortened(model)), words, *_row(sweep, min(points, key=lambda p: p[output]))])
     head = ["model", "", *map(plain, sweep.varying), *OUTPUTS.values()]
     return f"<h2>Best points</h2>{table(head, rows, left=2 + len(sweep.varying))}" if rows else ""
 

@@ -93,7 +93,7 @@ def where(result: EmulationResult, address: int) -> str:
 
 
 def hint(kind: str) -> str:
-    """What to look at for a kind of fault; empty when nothing general can be said."""
+    """What to look at for a kind of fault; empty when nothing general is known."""
     return _HINTS.get(kind, "")
 
 

@@ -97,8 +97,8 @@ def _cases(found: list[Line]) -> str:
     """Models with the budgets, by board."""
     cases: dict[tuple[str, str], list[str]] = {}
     for at, line in found:
-        said = f"{at['sram_budget'] // 1024} KiB ({line['double'] / line['single']:.2f} times)"
-        cases.setdefault((at["model"], at["machine"]), []).append(said)
+        budget = f"{at['sram_budget'] // 1024} KiB ({line['double'] / line['single']:.2f} times)"
+        cases.setdefault((at["model"], at["machine"]), []).append(budget)
     return "; ".join(f"{model} on {machine} at {', '.join(texts)}" for (model, machine), texts in cases.items())
 
 

@@ -22,7 +22,7 @@ MODES = ("off", "report", "halt")
 
 
 class Monitor(Sanitizer):
-    """An observer of the engine that explains its notes; ``halt``: :meth:`check` raises SanitizerHalt at the first."""
+    """An observer of the engine that explains violations; ``halt``: :meth:`check` raises SanitizerHalt at the first."""
 
     def __init__(self, setup: RunSetup, halt: bool) -> None:
         super().__init__(setup.program, setup.emulator, setup.stack, setup.inputs, halt)
@@ -30,9 +30,9 @@ class Monitor(Sanitizer):
         self._machine = setup.emulator.machine
 
     def check(self) -> None:
-        """Raise SanitizerHalt if there is a note and the run is to stop at it."""
-        if self._stops and (noted := self.notes):
-            raise SanitizerHalt(self._diagnosis().explained(noted[0]))
+        """Raise SanitizerHalt if there is a violation and the run is to stop at it."""
+        if self._stops and (found := self.violations):
+            raise SanitizerHalt(self._diagnosis().explained(found[0]))
 
     def _diagnosis(self) -> Diagnosis:
         """Made when it is asked for: one that was kept would keep the emulator's memory until the next collection."""

@@ -1,8 +1,8 @@
 """The sanitizer: every byte that the core or the DMA reads was written by whom the program means, or it is a finding.
 
 What a program means is its tasks one after the other, as they are listed. The native side
-(:mod:`mcusim.memory.cache.shadow`) keeps for every byte who wrote it, as the core sees it and in memory, and notes
-reads of others' bytes; :mod:`mcusim.verification.sanitizer.diagnosis` says what a note means.
+(:mod:`mcusim.memory.cache.shadow`) keeps for every byte who wrote it, as the core sees it and in memory, and records
+reads of others' bytes; :mod:`mcusim.verification.sanitizer.diagnosis` says what a violation means.
 
 Not modelled: bytes that were never written (the static proof finds them), data that is wrong in list order too, and the
 stack.
@@ -24,15 +24,15 @@ from mcusim.memory.cache import shadow as N
 from mcusim.program.program import Compute, Program, Span, Transfer
 from mcusim.verification.proof.last_writer import ByteMap
 
-__all__ = ["APPLICATION", "Note", "Sanitizer"]
+__all__ = ["APPLICATION", "Sanitizer", "Violation"]
 
 APPLICATION = 65_535  # who wrote the inputs; tasks have their position and one
 Run = tuple[int, int, int]  # first byte, end, writer
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """One note of the native side; writers by number, ``now`` in cycles."""
+class Violation:
+    """One violation that the native side recorded; writers by number, ``now`` in cycles."""
 
     kind: int
     code: int
@@ -137,15 +137,15 @@ class Sanitizer:
         self._kept.pop(place, None)
 
     @property
-    def notes(self) -> list[Note]:
-        """What was noted so far."""
+    def violations(self) -> list[Violation]:
+        """What was found so far."""
         count = int(self._notes[N.COUNT])
         rows = self._notes[N.FIRST : N.FIRST + count * N.VIOLATION].reshape(count, N.VIOLATION).tolist()
-        return [replace(Note(*row), now=-(-row[N.NOW] // L.TICK)) for row in rows]
+        return [replace(Violation(*row), now=-(-row[N.NOW] // L.TICK)) for row in rows]
 
     @property
     def lost(self) -> int:
-        """How many notes found no room."""
+        """How many violations found no room."""
         return int(self._notes[N.LOST])
 
 

@@ -240,20 +240,20 @@ import sys
 import mcusim.commands.app
 from mcusim.cpu.emulator import Emulator
 
-run, said = Emulator.run, []
+run, totals = Emulator.run, []
 
 
-def told(self, limit=None, progress=None):
+def recorded(self, limit=None, progress=None):
     def step(instructions):
-        if instructions > 4_000_000 and not said:
-            said.append(print("it runs", file=sys.stderr, flush=True))
+        if instructions > 4_000_000 and not totals:
+            totals.append(print("it runs", file=sys.stderr, flush=True))
         if progress is not None:
             progress(instructions)
 
     return run(self, limit, step)
 
 
-Emulator.run = told
+Emulator.run = recorded
 sys.exit(mcusim.commands.app.main(sys.argv[1:]))
 """
 

@@ -25,7 +25,7 @@ def one_error(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["/no/such/app.elf"], "/no/such/app.elf"),
         (["/dev/zero"], "not a regular file"),
@@ -76,11 +76,11 @@ def one_error(capsys: pytest.CaptureFixture[str]) -> str:
     ],
 )
 def test_unusable_input_is_one_line_and_status_2(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["emulate", *(elf("conv") if word == "CONV" else word for word in arguments)]) == 2
-    assert said in one_error(capsys)
+    assert text in one_error(capsys)
     assert list(tmp_path.iterdir()) == []
 
 

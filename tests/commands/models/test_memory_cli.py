@@ -157,7 +157,7 @@ def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.Capt
 
 
 def test_the_head_of_tflms_arena(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In place its planner has to follow ours; where it has no such plan, or an unknown kernel, nothing is said."""
+    """In place its planner has to follow ours; where it has no such plan, or an unknown kernel, nothing is reported."""
 
     def head(*arguments: str) -> int | None:
         found: int | None = planned(capsys, *arguments)["tflm_head_bytes"]

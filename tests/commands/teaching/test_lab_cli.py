@@ -62,16 +62,16 @@ def student_file(tmp_path: Path) -> Path:
 
 def test_labs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab"]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said and read_lab(name).title in said for name in lab_names()) and "overlap" in lab_names()
+    message = capsys.readouterr().out
+    assert all(name in message and read_lab(name).title in message for name in lab_names()) and "overlap" in lab_names()
 
 
 def test_answers_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = tmp_path / "kept.json"
     assert main(["lab", "overlap", "--answers", str(student_file(tmp_path)), "--json", str(kept)]) == 0
-    said, found = capsys.readouterr().out, json.loads(kept.read_text())
-    assert "[times] > 67.38/148.63\nNot yet. That is internal as a part of external." in said
-    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later, 0 with" in said
+    message, found = capsys.readouterr().out, json.loads(kept.read_text())
+    assert "[times] > 67.38/148.63\nNot yet. That is internal as a part of external." in message
+    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later, 0 with" in message
     assert found["finished"] and [one["right"] for one in found["answers"]] == [True] * QUESTIONS
     assert {one["id"]: one["tries"] for one in found["answers"]}["ratio"] == 3
 
@@ -79,14 +79,14 @@ def test_answers_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_terminal(tmp_path: Path) -> None:
     """From the list to the end of the lab in a pseudo-terminal, each line typed when it is asked for."""
     process, master = _spawned(["lab", "overlap"])
-    said = ""
+    message = ""
     for lines in STUDENT.values():
         for line in lines:
-            said += _until(master, "> ")
+            message += _until(master, "> ")
             os.write(master, f"{line}\n".encode())
-    said += _until(master, None)
+    message += _until(master, None)
     assert process.wait(timeout=30) == 0
-    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once" in said and "Traceback" not in said
+    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once" in message and "Traceback" not in message
     hints = (
         "the other way round",
         "ratio of the energies",
@@ -94,8 +94,8 @@ def test_a_terminal(tmp_path: Path) -> None:
         "120 % cannot be",
         "part that is left",
     )
-    assert all(hint in " ".join(said.split()) for hint in hints)
-    assert said.count("internal    external      single      double") == 2  # shown, and again for t
+    assert all(hint in " ".join(message.split()) for hint in hints)
+    assert message.count("internal    external      single      double") == 2  # shown, and again for t
 
 
 def test_a_terminal_that_is_left(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
         process, master = _spawned(["lab", "overlap"])
         _until(master, "> ")
         os.write(master, last.encode() + (b"\n" if last == "q" else b""))
-        said = _until(master, None)
-        assert process.wait(timeout=30) == status and text in said and "Traceback" not in said
+        message = _until(master, None)
+        assert process.wait(timeout=30) == status and text in message and "Traceback" not in message
     process, master = _spawned(["lab", "overlap"])
     _until(master, "> ")
     time.sleep(0.5)  # Python's input() sees a signal that comes between its prompt and its read only when a line comes
@@ -119,18 +119,18 @@ def test_a_lab_is_left_and_gone_on_with(tmp_path: Path) -> None:
     for typed, last, status in ((lines[:4], "\x03", 130), (["", *lines[4:9], "\udcff"], "q\n", 1), (lines[9:], "", 0)):
         process, master = _spawned(options)
         before = [*_answers(kept)]
-        said = "".join(_until(master, "> ", prompts=len(before) + 1))
-        assert all(f"> {line}" in said for line in before)
+        message = "".join(_until(master, "> ", prompts=len(before) + 1))
+        assert all(f"> {line}" in message for line in before)
         for place, line in enumerate(typed, 1):
             os.write(master, f"{line}\n".encode(errors="surrogateescape"))
-            said = _until(master, "> " if last or place < len(typed) else None)
+            message = _until(master, "> " if last or place < len(typed) else None)
         if last:
             time.sleep(0.5)
             os.write(master, last.encode())
-            said = _until(master, None)
-        assert process.wait(timeout=30) == status and "Traceback" not in said
+            message = _until(master, None)
+        assert process.wait(timeout=30) == status and "Traceback" not in message
     assert [*_answers(kept)] == [*lines[:9], "\\xff", *lines[9:]]
-    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later" in said
+    assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later" in message
     assert main([*options[:2], "--answers", str(kept)]) == 0
 
 
@@ -142,7 +142,7 @@ def _answers(path: Path) -> Iterator[str]:
 def test_only_a_file_of_that_lab_is_added_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     essay = tmp_path / "essay.txt"
     essay.write_text("mine\n")
-    for path, said in (
+    for path, message in (
         (essay, "is not what --save has written: it does not begin with '# answers of mcusim lab overlap'"),
         (tmp_path, "Is a directory"),
         (tmp_path / "no" / "x", "No such file"),
@@ -150,7 +150,7 @@ def test_only_a_file_of_that_lab_is_added_to(tmp_path: Path, capsys: pytest.Capt
     ):
         assert main(["lab", "overlap", "--save", str(path)]) == 2
         error = capsys.readouterr().err
-        assert said in error and len(error.splitlines()) == 1
+        assert message in error and len(error.splitlines()) == 1
     assert essay.read_text() == "mine\n"
 
 
@@ -169,10 +169,10 @@ def _spawned(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
 
 def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) -> str:
     """What is printed up to ``end``, with so many prompts before it, or until the terminal is closed."""
-    said, last = "", time.monotonic() + seconds
+    message, last = "", time.monotonic() + seconds
     while time.monotonic() < last:
-        if end is not None and said.endswith(end) and said.count("> ") - said.count("-> ") >= prompts:
-            return said
+        if end is not None and message.endswith(end) and message.count("> ") - message.count("-> ") >= prompts:
+            return message
         if not select.select([master], [], [], 0.2)[0]:
             continue
         try:
@@ -180,13 +180,13 @@ def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) 
         except OSError:  # closed by the other side
             data = b""
         if not data:
-            return said
-        said += data.decode(errors="replace")
-    raise AssertionError(f"waited in vain for {end!r} after: {said[-400:]}")
+            return message
+        message += data.decode(errors="replace")
+    raise AssertionError(f"waited in vain for {end!r} after: {message[-400:]}")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["overlp"], "did you mean"),
         (["overlap", "--solved"], "--solved has no effect without --notebook"),
@@ -203,10 +203,10 @@ def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) 
         (["overlap", "--notebook", "/nowhere/x.ipynb"], "there is no directory"),
     ],
 )
-def test_wrong_use(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", *arguments]) == 2
     error = capsys.readouterr().err
-    assert said in error and len(error.splitlines()) == 1
+    assert message in error and len(error.splitlines()) == 1
 
 
 def test_a_file_of_bytes_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,8 +220,8 @@ def test_what_a_file_has_is_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.
     path = tmp_path / "keys"
     path.write_bytes(b"\x1b[2J5\n" + bytes(100_000))
     assert main(["lab", "overlap", "--answers", str(path)]) == 2
-    said = capsys.readouterr().out
-    assert "> '\\x1b[2J5'\n" in said and "\x1b" not in said and "\0" not in said and len(said) < 4000
+    message = capsys.readouterr().out
+    assert "> '\\x1b[2J5'\n" in message and "\x1b" not in message and "\0" not in message and len(message) < 4000
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,8 +284,10 @@ def test_the_solution_runs_as_a_notebook(name: str, tmp_path: Path, capsys: pyte
     path = tmp_path / "solved.ipynb"
     assert main(["lab", name, "--notebook", str(path), "--solved"]) == 0
     executed(path.read_text(encoding="utf-8"))
-    said = capsys.readouterr().out
-    assert said.count("Right.") == len(read_lab(name).questions) and "Not yet" not in said and "No." not in said
+    message = capsys.readouterr().out
+    assert (
+        message.count("Right.") == len(read_lab(name).questions) and "Not yet" not in message and "No." not in message
+    )
 
 
 @pytest.mark.parametrize("name", lab_names())
@@ -293,8 +295,8 @@ def test_the_students_notebook_runs_before_anything_is_filled_in(name: str, caps
     lab = read_lab(name)
     text = notebook(lab)
     executed(text)
-    said = capsys.readouterr().out
-    assert "Right." not in said and said.count("Write your answer instead of None") == len(lab.questions)
+    message = capsys.readouterr().out
+    assert "Right." not in message and message.count("Write your answer instead of None") == len(lab.questions)
     judge = Judge(Figures(lab))
     solutions = [q.answer.text for q in lab.questions if isinstance(q, Ask)]
     assert not any(solution in text for solution in solutions) and judge.solution(lab.questions[0]) not in text

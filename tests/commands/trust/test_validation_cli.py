@@ -51,9 +51,9 @@ def test_some_rows_run_and_the_others_have_a_reason(capsys: pytest.CaptureFixtur
 
 def test_nothing_run_is_a_negative_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--source", "mlperf tiny v1.0"]) == 1
-    told = capsys.readouterr()
-    assert "Not run" in told.out and "8 published numbers, 0 of them run" in told.out
-    assert told.err.startswith(
+    printed = capsys.readouterr()
+    assert "Not run" in printed.out and "8 published numbers, 0 of them run" in printed.out
+    assert printed.err.startswith(
         "error: none of 8 rows was run; the first: no model files: they do not ship; --models DIR"
     )
 
@@ -82,8 +82,8 @@ def test_what_cannot_be_used_is_refused_before_the_work(
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("kept")
     assert main(["validate", *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and text in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and text in printed.err and printed.err.count("\n") == 1
     assert Path("there").read_text() == "kept"
 
 

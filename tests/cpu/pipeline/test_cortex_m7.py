@@ -255,11 +255,11 @@ def test_an_empty_block():
 
 def test_a_branch_shares_its_cycle_with_its_target():
     alone = timed("add.w r0, r1, #1; add.w r2, r3, #1; beq.w #8")
-    beside = timed("add.w r0, r1, #1; beq.w #8")
+    with_branch = timed("add.w r0, r1, #1; beq.w #8")
     assert alone.leaves_slot == (True, False)  # begun next to a branch: one slot earlier, the branch is a younger
     assert alone.shares == 1
-    assert beside.leaves_slot == (False, True)
-    assert beside.shares == 0
+    assert with_branch.leaves_slot == (False, True)
+    assert with_branch.shares == 0
     assert timed("uxtb.w r0, r1; beq.w #8").leaves_slot == (False, False)  # cannot begin as a younger
     assert timed("uxtb.w r0, r1; nop.w; nop.w").leaves_slot == (False, False)  # no branch
     assert timed("sdiv r0, r1, r2; b.w #8").shares == 0

@@ -180,7 +180,7 @@ def test_a_figure_that_moves_far_is_told(tmp_path: Path) -> None:
 
 
 def test_leave_one_out_is_a_fit_without_the_run(tmp_path: Path) -> None:
-    """Beside fits that really leave the run out; the row of a run that alone determines a key has none."""
+    """Next to fits that really leave the run out; the row of a run that alone determines a key has none."""
     rows = measure(F469, {READ: "9 cycles", LINE: "2.5 cycles"}, ONE, ("latency_ms",), noise=0.02)
     result = calibrate(F469, write(tmp_path / "all.csv", rows), [READ, LINE])
     for out, row in enumerate(result.residuals):

@@ -92,8 +92,8 @@ def test_rank_correlation_is_that_of_the_mean_ranks(pairs: list[tuple[int, int]]
 def test_calibrate_validate_and_context_are_counted_apart() -> None:
     rows = [row(100, 110), row(100, 150, use="calibrate"), row(100, 900, use="context"), row(100, None, reason="no")]
     found = Validation((*rows, row(100, 120, board="B-BOARD"), row(100, 95, quantity="energy", unit="mJ"))).summary
-    told = [(one.quantity, one.use, one.board, one.count, round(one.worst, 9)) for one in found]
-    assert told == [
+    printed = [(one.quantity, one.use, one.board, one.count, round(one.worst, 9)) for one in found]
+    assert printed == [
         ("latency", "validate", ALL_BOARDS, 2, 20),
         ("latency", "validate", "A-BOARD", 1, 10),
         ("latency", "validate", "B-BOARD", 1, 20),
@@ -240,11 +240,11 @@ def test_json_has_what_the_table_has() -> None:
     document = json.loads(json.dumps(validation_json(found), allow_nan=False))
     wanted = "source board model engine placement quantity unit use measured simulated error confidence"
     assert all({*wanted.split()} <= {*one} for one in document["rows"]) and len(document["rows"]) == 120
-    for one, told in zip(found.rows, document["rows"], strict=True):
-        assert told["error"] == one.error and told["measured"] == one.measured
+    for one, printed in zip(found.rows, document["rows"], strict=True):
+        assert printed["error"] == one.error and printed["measured"] == one.measured
         if one.error is not None:
-            assert told["error"] == pytest.approx(100 * (told["simulated"] / told["measured"] - 1))
-            assert document["runs"][told["run"]]
+            assert printed["error"] == pytest.approx(100 * (printed["simulated"] / printed["measured"] - 1))
+            assert document["runs"][printed["run"]]
     assert len(document["summary"]) == len(found.summary)
 
 

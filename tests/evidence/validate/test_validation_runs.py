@@ -118,6 +118,6 @@ def test_the_diagnosis_names_the_stored_errors() -> None:
     for first, second, latency, energy in found:
         model, board = (table_3[first], first) if first in table_3 else (first, second)
         placement = second.lower() if first in table_3 else "tinyops"
-        for quantity, said in (("latency", latency), ("energy", energy)):
+        for quantity, message in (("latency", latency), ("energy", energy)):
             error = stored[model, board, placement, quantity]
-            assert not said or (error is not None and abs(float(said) - error) < 0.06), (model, board, quantity)
+            assert not message or (error is not None and abs(float(message) - error) < 0.06), (model, board, quantity)

@@ -103,7 +103,7 @@ def test_cleaning_and_invalidating_loses_nothing() -> None:
     assert (one.load(at), one.load(at + 4)) == (MINE, NEW)
 
 
-def test_evicting_a_dirty_line_destroys_what_the_dma_wrote_beside_the_store() -> None:
+def test_evicting_a_dirty_line_destroys_what_the_dma_wrote_next_to_the_store() -> None:
     """A buffer's edge shares a line with a neighbour that the core writes."""
     one = rig()
     at = filled(one, "sdram")

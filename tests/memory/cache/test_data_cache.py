@@ -248,7 +248,7 @@ def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
 
 @pytest.mark.parametrize("cache", CACHES, ids=str)
 @pytest.mark.parametrize("beats", [(1, 1), (4, 1), (4, 4)], ids=str)
-def test_random_steps_beside_transfers_in_flight(cache: Cache, beats: tuple[int, int]) -> None:
+def test_random_steps_during_transfers_in_flight(cache: Cache, beats: tuple[int, int]) -> None:
     """How far each transfer is at each step is the board's word; in which bytes that shows is the model's."""
     both, steps = Both(*cache, beat=beats[0], burst=beats[1]), Steps(beats[0])
     torn = 0

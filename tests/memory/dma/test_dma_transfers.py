@@ -104,7 +104,7 @@ SDRAM = {F469: 0xC000_0000, F746: 0x6000_0000}
 READ = 6 + (3 + 1) * SDCLK  # F469: overhead, CL, one beat of an open row
 
 
-class Beside:
+class Contention:
     """A core and one DMA controller; ``fly`` begins a transfer now, ``end`` plays on without the core."""
 
     def __init__(self, machine: Machine) -> None:
@@ -124,36 +124,36 @@ class Beside:
         return self.memory.by_region()[name]
 
 
-def open_row(name: str = F469, **keys: str) -> Beside:
+def open_row(name: str = F469, **keys: str) -> Contention:
     """The core has read from SDRAM, whose first row is open; nothing is under way."""
-    beside = Beside(board(name, **keys))
-    beside.core.load(SDRAM[name])
-    beside.core.wait(100)
-    return beside
+    shared = Contention(board(name, **keys))
+    shared.core.load(SDRAM[name])
+    shared.core.wait(100)
+    return shared
 
 
 @pytest.mark.parametrize("gap", range(0, 19, 2))
 def test_reads_of_one_row_by_core_and_dma_alternate(gap: int) -> None:
     """The core works ``gap`` cycles between two reads, the controller 4: each finds the other's read under way."""
-    beside = open_row()
-    begin = beside.core.now
-    handle = beside.fly(SDRAM[F469] + 512, beside.base["sram1"], 400)
-    beside.core.wait(2)
-    assert beside.core.load(SDRAM[F469]) == READ - 2 + READ  # the rest of the beat's read, its own
+    shared = open_row()
+    begin = shared.core.now
+    handle = shared.fly(SDRAM[F469] + 512, shared.base["sram1"], 400)
+    shared.core.wait(2)
+    assert shared.core.load(SDRAM[F469]) == READ - 2 + READ  # the rest of the beat's read, its own
     period = READ + max(READ, gap)
     stalls = []
     for i in range(50):
-        beside.core.wait(gap)
-        stalls.append(beside.core.load(SDRAM[F469] + 4 * i))
+        shared.core.wait(gap)
+        stalls.append(shared.core.load(SDRAM[F469] + 4 * i))
     assert stalls == [period - gap] * 50
-    sdram = beside.region("sdram")
+    sdram = shared.region("sdram")
     assert sdram["waited"] == (READ - 2 + 50 * max(0, READ - gap)) * L.TICK
     assert sdram["stall"] == (sum(stalls) + 2 * READ - 2 + 2 * SDCLK + READ) * L.TICK  # with the first read's tRCD
     assert sdram["dma_read_bytes"] in (51, 50)
     reads = 51  # of the DMA up to the core's last, one per period; the others are alone: 4 cycles between two
     last = begin + READ + (reads - 1) * period
-    waited_for = max(0, beside.core.now - last - 4)  # by the next one
-    assert beside.end(handle) == last + 4 + waited_for + (400 - reads) * (READ + 4)
+    waited_for = max(0, shared.core.now - last - 4)  # by the next one
+    assert shared.end(handle) == last + 4 + waited_for + (400 - reads) * (READ + 4)
 
 
 @pytest.mark.parametrize(("source", "delayed"), [("sdram", True), ("sram1", False), ("flash", False)])
@@ -172,45 +172,45 @@ def test_only_those_on_one_memory_delay_each_other(source: str, delayed: bool) -
 
 
 def test_rows_are_closed_for_each_other() -> None:
-    beside, alone = open_row(), open_row()
-    handles = [b.fly(SDRAM[F469] + 4096, b.base["sram1"], 64) for b in (beside, alone)]
+    shared, alone = open_row(), open_row()
+    handles = [b.fly(SDRAM[F469] + 4096, b.base["sram1"], 64) for b in (shared, alone)]
     for i in range(20):
-        beside.core.load(SDRAM[F469] + 4 * i)
-        beside.core.wait(10)
-    beside.end(handles[0])
+        shared.core.load(SDRAM[F469] + 4 * i)
+        shared.core.wait(10)
+    shared.end(handles[0])
     alone.end(handles[1])
     assert alone.region("sdram")["row_misses"] == 2
-    assert beside.region("sdram")["row_misses"] >= 2 + 2 * 19
+    assert shared.region("sdram")["row_misses"] >= 2 + 2 * 19
 
 
 @pytest.mark.parametrize("gap", [0, 30, 100])
 def test_posted_writes_of_the_dma_and_reads_of_the_core_share_the_controller(gap: int) -> None:
     """The FIFO is full: a read waits for its 16 words to be written, and the transfer ends a read later for each."""
-    beside, alone = open_row(), open_row()
-    handles = [b.fly(b.base["sram1"], SDRAM[F469] + 256, 700) for b in (beside, alone)]
+    shared, alone = open_row(), open_row()
+    handles = [b.fly(b.base["sram1"], SDRAM[F469] + 256, 700) for b in (shared, alone)]
     expected = alone.end(handles[1])
     each = 7 + SDCLK
-    beside.core.wait(1000)
+    shared.core.wait(1000)
     stalls = []
     for _ in range(20):
-        stalls.append(beside.core.load(SDRAM[F469]))
-        beside.core.wait(gap)
-    assert beside.core.now < expected
+        stalls.append(shared.core.load(SDRAM[F469]))
+        shared.core.wait(gap)
+    assert shared.core.now < expected
     assert all(READ + 15 * each < stall <= READ + 17 * each for stall in stalls)
-    assert beside.region("sdram")["waited"] == (sum(stalls) - 20 * READ) * L.TICK
-    late = beside.end(handles[0]) - expected
+    assert shared.region("sdram")["waited"] == (sum(stalls) - 20 * READ) * L.TICK
+    late = shared.end(handles[0]) - expected
     assert abs(late - 20 * READ) <= READ
 
 
-def free(beside: Beside, address: int) -> bool:
-    s = beside.core.state
+def free(shared: Contention, address: int) -> bool:
+    s = shared.core.state
     return bool(s[core_data.find(s, address) + L.FLAGS] & L.FREE)
 
 
 def test_f4_sram_waits_for_a_beat_on_the_bus_while_a_flight_touches_it() -> None:
     """A beat reads SRAM1 every 4 cycles; of the core's loads, one a cycle, every third has to wait for it."""
-    beside = Beside(board(F469))
-    core, sram, ranges = beside.core, beside.base["sram1"], memory_ranges(board(F469), None)
+    shared = Contention(board(F469))
+    core, sram, ranges = shared.core, shared.base["sram1"], memory_ranges(board(F469), None)
 
     def loads(n: int) -> list[int]:
         stalls = []
@@ -220,124 +220,124 @@ def test_f4_sram_waits_for_a_beat_on_the_bus_while_a_flight_touches_it() -> None
         return stalls
 
     assert loads(8) == [0] * 8
-    handle = beside.fly(sram, beside.base["sram2"], 100)
-    assert not free(beside, sram)
+    handle = shared.fly(sram, shared.base["sram2"], 100)
+    assert not free(shared, sram)
     assert loads(31) == [0] + [1, 0, 0] * 10  # the first comes with the first beat, which waits for it
-    beside.memory.install_ranges(ranges)  # as a program that sets up its MPU
+    shared.memory.install_ranges(ranges)  # as a program that sets up its MPU
     assert loads(30) == [1, 0, 0] * 10
-    assert beside.region("sram1")["waited"] == beside.region("sram1")["stall"] == 20 * L.TICK
-    assert beside.end(handle) == 8 + 1 + 100 * 4
+    assert shared.region("sram1")["waited"] == shared.region("sram1")["stall"] == 20 * L.TICK
+    assert shared.end(handle) == 8 + 1 + 100 * 4
     core.wait(1000)
-    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
+    assert [free(shared, shared.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
     assert loads(8) == [0] * 8
-    counts = beside.region("sram1")
+    counts = shared.region("sram1")
     assert (counts["reads"], counts["read_bytes"], counts["dma_read_bytes"]) == (77, 308, 100)
 
 
 def test_flights_that_overlap_in_a_region_hand_it_back_with_the_last() -> None:
-    beside = Beside(board(F469))
-    sram = beside.base["sram1"]
-    first, second = (beside.fly(sram, beside.base[target], size) for target, size in (("sram2", 20), ("sram3", 60)))
-    beside.memory.advance(2 * 20 * 4 + 4)
-    assert beside.memory.finished(first) == 2 * 20 * 4
-    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [False, True, False]
-    assert beside.end(second) == 80 * 4
-    beside.memory.advance(400)
-    assert [free(beside, beside.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
+    shared = Contention(board(F469))
+    sram = shared.base["sram1"]
+    first, second = (shared.fly(sram, shared.base[target], size) for target, size in (("sram2", 20), ("sram3", 60)))
+    shared.memory.advance(2 * 20 * 4 + 4)
+    assert shared.memory.finished(first) == 2 * 20 * 4
+    assert [free(shared, shared.base[name]) for name in ("sram1", "sram2", "sram3")] == [False, True, False]
+    assert shared.end(second) == 80 * 4
+    shared.memory.advance(400)
+    assert [free(shared, shared.base[name]) for name in ("sram1", "sram2", "sram3")] == [True] * 3
 
 
 def test_a_more_urgent_transfer_goes_between_two_beats() -> None:
-    beside = Beside(board(F469))
-    sram = beside.base["sram1"]
-    low = beside.fly(sram, beside.base["sram2"], 100, priority=0)
-    beside.memory.advance(41)  # in the eleventh beat
-    beside.core.wait(41)
-    high = beside.fly(sram, beside.base["sram3"], 30, priority=1)
-    assert beside.memory.finished(low) is None
-    assert beside.memory.earliest_end(low, 41) >= 41 + 30 * 4
-    assert beside.end(high) == 44 + 30 * 4
-    assert beside.end(low) == 130 * 4
+    shared = Contention(board(F469))
+    sram = shared.base["sram1"]
+    low = shared.fly(sram, shared.base["sram2"], 100, priority=0)
+    shared.memory.advance(41)  # in the eleventh beat
+    shared.core.wait(41)
+    high = shared.fly(sram, shared.base["sram3"], 30, priority=1)
+    assert shared.memory.finished(low) is None
+    assert shared.memory.earliest_end(low, 41) >= 41 + 30 * 4
+    assert shared.end(high) == 44 + 30 * 4
+    assert shared.end(low) == 130 * 4
 
 
 def test_equals_alternate() -> None:
-    beside = Beside(board(F469))
-    sram = beside.base["sram1"]
-    handles = [beside.fly(sram + 64 * i, beside.base["sram2"] + 64 * i, 40, priority=3) for i in range(3)]
-    assert sorted(beside.end(h) for h in handles) == [118 * 4, 119 * 4, 120 * 4]
+    shared = Contention(board(F469))
+    sram = shared.base["sram1"]
+    handles = [shared.fly(sram + 64 * i, shared.base["sram2"] + 64 * i, 40, priority=3) for i in range(3)]
+    assert sorted(shared.end(h) for h in handles) == [118 * 4, 119 * 4, 120 * 4]
 
 
 def test_tightly_coupled_memory_has_a_port_of_its_own() -> None:
-    beside = Beside(board(F746))
-    dtcm = beside.base["dtcm"]
-    handle = beside.fly(dtcm, dtcm + 4096, 100)
-    assert [beside.core.load(dtcm + 4 * i) for i in range(50)] == [0] * 50
-    assert beside.end(handle) == 400
-    assert beside.region("dtcm")["waited"] == 0
-    assert beside.region("dtcm")["dma_write_bytes"] == 100
+    shared = Contention(board(F746))
+    dtcm = shared.base["dtcm"]
+    handle = shared.fly(dtcm, dtcm + 4096, 100)
+    assert [shared.core.load(dtcm + 4 * i) for i in range(50)] == [0] * 50
+    assert shared.end(handle) == 400
+    assert shared.region("dtcm")["waited"] == 0
+    assert shared.region("dtcm")["dma_write_bytes"] == 100
 
 
 def test_hits_in_the_data_cache_do_not_wait_and_fills_do() -> None:
-    beside = Beside(board(F746))
-    sdram = beside.base["sdram"]
-    beside.core.load(sdram)
-    beside.core.wait(100)
-    handle = beside.fly(sdram + 64, beside.base["dtcm"], 200)
-    beside.core.wait(2)
-    assert [beside.core.load(sdram + 4 * i) for i in range(8)] == [0] * 8
-    assert beside.region("sdram")["waited"] == 0
-    beside.core.load(sdram + 32)
-    assert beside.region("sdram")["waited"] == (6 + 3 * SDCLK - 2) * L.TICK
-    assert beside.end(handle) > 100 + 200 * (6 + 3 * SDCLK + 4)
+    shared = Contention(board(F746))
+    sdram = shared.base["sdram"]
+    shared.core.load(sdram)
+    shared.core.wait(100)
+    handle = shared.fly(sdram + 64, shared.base["dtcm"], 200)
+    shared.core.wait(2)
+    assert [shared.core.load(sdram + 4 * i) for i in range(8)] == [0] * 8
+    assert shared.region("sdram")["waited"] == 0
+    shared.core.load(sdram + 32)
+    assert shared.region("sdram")["waited"] == (6 + 3 * SDCLK - 2) * L.TICK
+    assert shared.end(handle) > 100 + 200 * (6 + 3 * SDCLK + 4)
 
 
 @pytest.mark.parametrize("name", list(BOARDS))
 def test_code_and_dma_read_one_flash(name: str) -> None:
-    beside, alone = Beside(board(name)), Beside(board(name))
-    flash, target = beside.base["flash"], beside.base["sram1"]
-    handles = [b.fly(flash + 0x8000, target, 400) for b in (beside, alone)]
+    shared, alone = Contention(board(name)), Contention(board(name))
+    flash, target = shared.base["flash"], shared.base["sram1"]
+    handles = [b.fly(flash + 0x8000, target, 400) for b in (shared, alone)]
     expected = alone.end(handles[1])
     stalls, quiet = 0, 0
-    other = Beside(board(name))
+    other = Contention(board(name))
     for i in range(100):
-        stalls += beside.core.fetch(flash + 64 * i, 64, 16)
+        stalls += shared.core.fetch(flash + 64 * i, 64, 16)
         quiet += other.core.fetch(flash + 64 * i, 64, 16)
-    waited = beside.region("flash")["waited"]
+    waited = shared.region("flash")["waited"]
     assert stalls > quiet
     assert waited > 0
-    assert beside.end(handles[0]) > expected
+    assert shared.end(handles[0]) > expected
 
 
 def test_a_sequence_of_qspi_reads_is_broken() -> None:
-    beside, alone = Beside(board(F469)), Beside(board(F469))
-    qspi, target = beside.base["qspi"], beside.base["sram1"]
-    handles = [b.fly(qspi, target, 64) for b in (beside, alone)]
+    shared, alone = Contention(board(F469)), Contention(board(F469))
+    qspi, target = shared.base["qspi"], shared.base["sram1"]
+    handles = [b.fly(qspi, target, 64) for b in (shared, alone)]
     expected = alone.end(handles[1])
-    quiet = Beside(board(F469)).core.load(qspi + 4096)
-    beside.core.wait(2)
-    assert beside.core.load(qspi + 4096) > quiet
-    assert beside.region("qspi")["waited"] > 0
+    quiet = Contention(board(F469)).core.load(qspi + 4096)
+    shared.core.wait(2)
+    assert shared.core.load(qspi + 4096) > quiet
+    assert shared.region("qspi")["waited"] > 0
     again = quiet - 4 * 2 * SDCLK  # the command before data of four bytes, two clocks each
-    assert beside.end(handles[0]) >= expected + again
+    assert shared.end(handles[0]) >= expected + again
 
 
 def test_a_task_that_starts_leaves_what_is_in_flight() -> None:
     """``sync`` pulls back what a task left ahead of the clock, not the posted writes of a transfer under way."""
-    beside, alone = open_row(), open_row()
-    handles = [b.fly(b.base["sram1"], SDRAM[F469], 500) for b in (beside, alone)]
-    for cycle in range(beside.core.now, beside.core.now + 4000, 333):
-        beside.memory.sync(cycle)
-        beside.memory.advance(cycle)
-        assert beside.core.now == cycle
-    alone.core.wait(beside.core.now - alone.core.now)
+    shared, alone = open_row(), open_row()
+    handles = [b.fly(b.base["sram1"], SDRAM[F469], 500) for b in (shared, alone)]
+    for cycle in range(shared.core.now, shared.core.now + 4000, 333):
+        shared.memory.sync(cycle)
+        shared.memory.advance(cycle)
+        assert shared.core.now == cycle
+    alone.core.wait(shared.core.now - alone.core.now)
     alone.memory.advance(alone.core.now)
-    assert beside.end(handles[0]) == alone.end(handles[1])
+    assert shared.end(handles[0]) == alone.end(handles[1])
 
 
 Step = tuple[str, int, int, int]
 
 
 @st.composite
-def beside_steps(draw: st.DrawFn) -> tuple[str, int, list[Step]]:
+def steps_during_a_transfer(draw: st.DrawFn) -> tuple[str, int, list[Step]]:
     """A board, bytes of a beat, and what happens: accesses of the core, time, transfers."""
     name = draw(st.sampled_from(list(BOARDS)))
     memory = BOARDS[name].memory
@@ -391,7 +391,7 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
 
 
 @settings(max_examples=200, deadline=None)
-@given(beside_steps())
+@given(steps_during_a_transfer())
 def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -> None:
     name, beat, steps = case
     (ends, core), (other_ends, other) = (play(name, beat, steps, often) for often in (False, True))
@@ -402,8 +402,8 @@ def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -
 
 
 def test_there_is_room_for_so_many_transfers() -> None:
-    beside = Beside(board(F469))
+    shared = Contention(board(F469))
     for _ in range(L.MAX_TRANSFERS):
-        beside.fly(beside.base["sram1"], beside.base["sram2"], 4)
+        shared.fly(shared.base["sram1"], shared.base["sram2"], 4)
     with pytest.raises(UsageError, match=f"over {L.MAX_TRANSFERS} DMA transfers at once"):
-        beside.fly(beside.base["sram1"], beside.base["sram2"], 4)
+        shared.fly(shared.base["sram1"], shared.base["sram2"], 4)

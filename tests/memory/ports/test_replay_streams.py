@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcusim.kernels import load_profile
-from mcusim.kernels.cost.counted.call import play
+from mcusim.kernels.cost.counted.call import replay_call
 from mcusim.kernels.cost.counted.loop_counts import counts
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
@@ -22,7 +22,7 @@ ROW = 1024  # bytes: 256 columns of 32 bit
 def played(g: Geometry, operands: dict[str, tuple[int, int]], rows: Tile | None = None) -> MemorySystem:
     memory = MemorySystem(load_machine(BOARD, {"memory.sdram.timing.refresh": "1 ms"}))
     profile = load_profile()
-    play(memory.state, g, rows or whole(g), operands, profile, profile.core("cortex-m4"))
+    replay_call(memory.state, g, rows or whole(g), operands, profile, profile.core("cortex-m4"))
     return memory
 
 
@@ -119,8 +119,8 @@ def cached(g: Geometry, written: bool) -> dict[str, int]:
     """Of a board whose cache fills a line for a load and a store: the output is in memory behind it, or the input."""
     memory = MemorySystem(load_machine("stm32f746g-disco"))
     profile = load_profile()
-    behind, beside = 0x2002_0000, 0x2000_0000  # SRAM1, DTCM
-    source, target = (beside, behind) if written else (behind, beside)
+    behind, tcm = 0x2002_0000, 0x2000_0000  # SRAM1, DTCM
+    source, target = (tcm, behind) if written else (behind, tcm)
     places = {"input0": (source, g.in_bytes), "output": (target, g.out_bytes)}
-    play(memory.state, g, whole(g), places, profile, profile.core("cortex-m7"))
+    replay_call(memory.state, g, whole(g), places, profile, profile.core("cortex-m7"))
     return memory.counters()

@@ -173,7 +173,7 @@ def test_a_file_without_metadata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "error", "said"),
+    ("offsets", "error", "message"),
     [
         ((0, 8, 0, 0), UsageError, "offset 8 of tensor 1: must be a multiple of 16 below 2^31, or -1"),
         ((0, 0, -16, 0), UsageError, "offset -16 of tensor 2"),
@@ -181,8 +181,8 @@ def test_a_file_without_metadata() -> None:
         ((0, 0, 0), ModelError, "small: cannot read the offline memory plan's tensors: it has 4 tensors, the plan 3"),
     ],
 )
-def test_offsets_that_are_none(offsets: Sequence[int], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said.replace("^", r"\^")):
+def test_offsets_that_are_none(offsets: Sequence[int], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message.replace("^", r"\^")):
         with_offline_plan(write_tflite(in_place_graph()), "small", offsets)
 
 
@@ -228,16 +228,16 @@ class Odd:
 
 
 @pytest.mark.parametrize(
-    ("odd", "said"),
+    ("odd", "message"),
     [
         (Odd(root=10), "field 9 of its root table is not known"),
         (Odd(buffer=True), "odd: bytes of buffer 0 are after the flatbuffer .* convert it with all of them inside"),
         (Odd(operator=True), "odd: bytes of operator 0's options are after the flatbuffer"),
     ],
 )
-def test_what_cannot_be_moved_is_refused(odd: Odd, said: str) -> None:
+def test_what_cannot_be_moved_is_refused(odd: Odd, message: str) -> None:
     assert stored_plan(with_offline_plan(Odd().data, "odd", [0])) == [1, 1, 1, 0]
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         with_offline_plan(odd.data, "odd", [0])
 
 

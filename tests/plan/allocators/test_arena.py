@@ -98,7 +98,7 @@ def test_six_hundred_tensors_are_planned_fast() -> None:
 @pytest.mark.parametrize(
     ("name", "total"), [("kws_ref_model", 24_272), ("pretrainedResnet_quant", 55_984), ("person_detect", 85_264)]
 )
-def test_arena_beside_the_interpreters_own(name: str, total: int) -> None:
+def test_arena_against_the_interpreters_own(name: str, total: int) -> None:
     """Arena totals that TFLM itself prints (print_allocations of the tflite-micro wheel, 2026-10): within 5 %.
 
     Of vww_96_int8 its planner makes 73,728 B of activations where 55,296 B do; ours is smaller there by that

@@ -127,9 +127,9 @@ def test_odd_graphs() -> None:
     unread.op([0], 50, 0)
     unread.op([0], 20)
     assert least(unread.graph((3,))).peak == 59  # a result that nobody reads lives while it is made
-    beside = Sketch(8, 6)  # nobody reads the first input: whichever operator runs first ends it
-    small, hidden = beside.op([1], 2), beside.op([1], 5)
-    assert least(beside.graph((1, small, beside.op([hidden], 7)))).order == (1, 2, 0)
+    other = Sketch(8, 6)  # nobody reads the first input: whichever operator runs first ends it
+    small, hidden = other.op([1], 2), other.op([1], 5)
+    assert least(other.graph((1, small, other.op([hidden], 7)))).order == (1, 2, 0)
     twice = Sketch(8)
     out = twice.op([0, 0], 8)
     assert least(twice.graph((out, 0))).peak == 16  # an input that is an output stays

@@ -101,19 +101,19 @@ def test_verify_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    for kind, said in (("single", True), ("double", False)):
+    for kind, text in (("single", True), ("double", False)):
         assert main(["run", "figure-1", "-p", "tinyops", "--buffering", kind]) == 0
-        assert ("fidelity replay, single buffering" in capsys.readouterr().out) is said
+        assert ("fidelity replay, single buffering" in capsys.readouterr().out) is text
 
 
 def test_there_is_no_measurement_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "extrapolated: no published result with single buffering to compare with"
+    text = "extrapolated: no published result with single buffering to compare with"
     path = str(tmp_path / "single.jsonl")
-    for kind, believed in (("single", said), ("double", None)):
+    for kind, believed in (("single", text), ("double", None)):
         found = simulate("figure-1", F469, "tinyops", buffering=kind).confidence
         assert found is not None and (found == believed if believed else found.startswith("latency validated"))
     assert main(["plan", "figure-1", "-p", "tinyops", "-m", F469, "--buffering", "single", "-o", path]) == 0
-    assert main(["replay", path]) == 0 and said in " ".join(capsys.readouterr().out.split())
+    assert main(["replay", path]) == 0 and text in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_plan_keeps_it(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_graph_without_operators() -> None:
 
 
 @pytest.mark.parametrize("name", TABLE_2)
-def test_arena_beside_table_2(name: str) -> None:
+def test_arena_against_table_2(name: str) -> None:
     kilobytes, as_planned, as_exported = TABLE_2[name]
     arena = planned(name, "stm32f469i-disco", "external").header.memory.arena
     exported = exported_arena_bytes(model(name), costs_of(load_profile("cmsis-2021-gcc9")))

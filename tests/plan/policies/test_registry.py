@@ -89,9 +89,9 @@ def test_a_dropped_file_is_compared_swept_and_in_the_help(capsys: pytest.Capture
     table = mcusim.sweep(study, jobs=1)
     assert list(table["policy"]) == ["external"] * 2 + ["inplace"] * 2 and set(table["status"]) == {"ok"}
     assert main(["run", "--help"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "or inplace (data in on-chip SRAM, weights in QSPI flash)." in said
-    assert "Limit on-chip RAM (internal, tinyops, inplace):" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "or inplace (data in on-chip SRAM, weights in QSPI flash)." in text
+    assert "Limit on-chip RAM (internal, tinyops, inplace):" in text
 
 
 def test_an_unknown_policy_is_named_with_those_there_are() -> None:

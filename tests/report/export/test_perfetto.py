@@ -163,8 +163,8 @@ def test_any_run_is_a_valid_trace(run: Run) -> None:
             assert sum(one.args["cycles"] for one in slices) == run.busy.get(lane, 0)
             times = {event.task: (event.start, event.end) for event in events}
             for one in slices:
-                for told, cycle in zip((one.start, one.end), times[one.args["task"]], strict=True):
-                    assert abs(told - Fraction(cycle * 10**9, run.clock)) <= Fraction(1, 2)
+                for printed, cycle in zip((one.start, one.end), times[one.args["task"]], strict=True):
+                    assert abs(printed - Fraction(cycle * 10**9, run.clock)) <= Fraction(1, 2)
     for (name, series), points in process.counters.items():
         if name.startswith("memory") and series == "in use":
             assert run.cycles == 0 or (points[0][0] == 0 and points[-1][1] == 0)

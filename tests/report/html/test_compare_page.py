@@ -41,10 +41,10 @@ def test_sections_scales_and_sums(rows: tuple[Result, ...]) -> None:
     page = Page(whole)
     assert asks_for_nothing(page) and whole == compare_page(rows)
     assert page.names().count("h2") >= 2 and "12 of 12 rows ran, of 2 models." in page.text
-    beside = [figure for figure in page.figures if "lanes" in figure["layout"].get("meta", {})]
-    assert [len(figure["layout"]["meta"]["lanes"]) for figure in beside] == [6, 6]
+    with_lanes = [figure for figure in page.figures if "lanes" in figure["layout"].get("meta", {})]
+    assert [len(figure["layout"]["meta"]["lanes"]) for figure in with_lanes] == [6, 6]
     slowest = max(r.run.cycles / r.run.clock * 1e3 for r in rows[:6] if r.run is not None)
-    assert beside[0]["layout"]["xaxis"]["range"] == [0, pytest.approx(slowest)]
+    assert with_lanes[0]["layout"]["xaxis"]["range"] == [0, pytest.approx(slowest)]
     tables = re.findall(r"<details><summary>[^<]*\d+ parts by which.*?</details>", whole, re.DOTALL)
     assert len(tables) == 10  # of each model two on each board, and one between the boards
     for text in tables:
@@ -69,7 +69,7 @@ def test_hostile_names_stay_text(rows: tuple[Result, ...], browser: Any, tmp_pat
         replace(row, model=HOSTILE[0], policy=HOSTILE[i], kernels=HOSTILE[i + 1]) for i, row in enumerate(rows[:6])
     ]
     with opened(browser, compare_page(changed).encode().decode(), tmp_path) as found:
-        assert not found.said and len(found.asked) == 1
+        assert not found.printed and len(found.asked) == 1
         assert found.page.evaluate("document.querySelectorAll('img, a[href]').length") == 0
 
 
@@ -82,7 +82,7 @@ def test_a_browser_draws_it(rows: tuple[Result, ...], browser: Any, tmp_path: Pa
         low, high = found.layout("xaxis.range")
         assert 0 < low < high < whole[1]
         assert found.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-        assert not found.said and found.asked == [(tmp_path / "page.html").as_uri()]
+        assert not found.printed and found.asked == [(tmp_path / "page.html").as_uri()]
 
 
 def run(*words: str | Path) -> int:

@@ -53,7 +53,7 @@ def test_hostile_names_stay_text(browser: Any, tmp_path: Path) -> None:
     own.own = own.own.replace("https://example.org", "")
     assert asks_for_nothing(own) and not set("\x00\x07\u2028\u202e\ud800") & set(own.own)
     with opened(browser, whole.encode().decode(), tmp_path) as found:
-        assert not found.said and len(found.asked) == 1
+        assert not found.printed and len(found.asked) == 1
         assert found.page.evaluate("document.querySelectorAll('img, a[href]').length") == 0
         assert "%{meta[0]}%{x}<extra>" in found.page.evaluate("document.body.textContent")
 
@@ -79,7 +79,7 @@ def test_a_browser_draws_it(tiled: Result, browser: Any, tmp_path: Path, width: 
         seen = found.page.evaluate(SEEN)
         assert all(count > 10 for count in seen["paths"][:2]) and seen["lanes"] > 50 and seen["bus"] == 3
         assert seen["overflow"] <= 0 and seen["ink"] == seen["wanted"]
-        assert not found.said and found.asked == [(tmp_path / "page.html").as_uri()]
+        assert not found.printed and found.asked == [(tmp_path / "page.html").as_uri()]
 
 
 def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
     with opened(browser, run_page(tiled), tmp_path) as found:
         assert "2 CONV_2D" in found.hover(0.27, 0.12) and "compute" in found.hover(0.27, 0.37)
         assert "MB/s" in found.hover(0.27, 1.95)
-        assert "tensor" in (said := found.hover(0.3, 5.0)) and "offset" in said and "ms" in said
-        assert "of 0 CONV_2D, 2 tiles" in (said := found.hover(0.05, 0.9, plot=1)) and "ms" in said
+        assert "tensor" in (console := found.hover(0.3, 5.0)) and "offset" in console and "ms" in console
+        assert "of 0 CONV_2D, 2 tiles" in (console := found.hover(0.05, 0.9, plot=1)) and "ms" in console
         assert "core reads" in found.hover(0.1, 0.2, plot=2)
         whole = found.layout("xaxis.range")
         assert whole == pytest.approx([0, 1e3 * run.cycles / run.clock])
@@ -102,7 +102,7 @@ def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -
         box = found.area()
         found.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
         found.page.wait_for_timeout(400)
-        assert found.layout("xaxis.range") == whole and not found.said
+        assert found.layout("xaxis.range") == whole and not found.printed
 
 
 def random_run(seed: int) -> Result:
@@ -142,8 +142,8 @@ def test_the_script_merges_as_the_library_does(seed: int, browser: Any, tmp_path
     assert len(ours["y"]) > 100 and theirs["y"] == ours["y"] and theirs["marker"]["color"] == ours["marker"]["color"]
     for key in ("base", "x"):
         assert theirs[key] == pytest.approx(ours[key], abs=1e-9)
-    said = [[text.split("<br>") for text in one["hovertemplate"]] for one in (theirs, ours)]
-    for one, other in zip(*said, strict=True):  # the last digit of a time is rounded another way
+    console = [[text.split("<br>") for text in one["hovertemplate"]] for one in (theirs, ours)]
+    for one, other in zip(*console, strict=True):  # the last digit of a time is rounded another way
         assert one[:1] + one[2:] == other[:1] + other[2:]
     assert [one["name"] for one in bus] == [flow["name"] for flow in flows] == ["sdram", "sram1"]
     for one, flow in zip(bus, flows, strict=True):
@@ -164,6 +164,6 @@ def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: p
     whole = run_page(result)
     assert len(whole.encode()) < 8_000_000
     with opened(browser, whole, tmp_path) as found:
-        assert found.seconds() < 3 and found.hover(0.1, 0.12) and not found.said
+        assert found.seconds() < 3 and found.hover(0.1, 0.12) and not found.printed
         found.drag(0.4, 0.5)
         assert found.layout("xaxis.range")[0] > 0 and found.seconds() < 4

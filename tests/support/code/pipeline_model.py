@@ -191,10 +191,10 @@ class SumM7(Sum):
         super().__init__(pipeline, core)
         self.predictor: dict[int, tuple[int, int, int]] = {}  # slot: branch, target, counter
         self.entries, self.banks, self.stores = [0] * 4, [0, 0], 0
-        self.bank, self.split, self.beside, self.slot, self.end = -1, False, False, False, 0
+        self.bank, self.split, self.with_branch, self.slot, self.end = -1, False, False, False, 0
 
     def block(self, block: list[Instruction], timing: Timing, before: Timing | None, ran: Ran) -> None:
-        self.beside = self.slot and timing.shares != 0
+        self.with_branch = self.slot and timing.shares != 0
         self.carry(before, timing, self.end)
         done = 0
         for made, planned in self.accesses(ran):
@@ -204,7 +204,7 @@ class SumM7(Sum):
             done = max(done, planned.at)
             self.now += self.access(made, planned)
         left = timing.cycles - done
-        self.now += left - (min(left, timing.shares) if self.beside else 0)
+        self.now += left - (min(left, timing.shares) if self.with_branch else 0)
         self.end = self.now
 
     def access(self, made: Made, planned: AccessTiming) -> int:
@@ -231,7 +231,7 @@ class SumM7(Sum):
         if last.branches:
             lost = self.lost(last, timing, then.address)
             self.now += lost
-            self.slot = lost == 0 and timing.leaves_slot[self.beside]
+            self.slot = lost == 0 and timing.leaves_slot[self.with_branch]
 
     def lost(self, last: Instruction, timing: Timing, to: int) -> int:
         compare = last.kind is Kind.COMPARE_BRANCH

@@ -17,10 +17,10 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 
 @dataclass
 class Opened:
-    """``said``: errors and console messages; ``asked``: addresses of all requests."""
+    """``printed``: errors and console messages; ``asked``: addresses of all requests."""
 
     page: Any
-    said: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     session: Any = None
 
@@ -79,8 +79,8 @@ def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str
     file.write_text(html, encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 1400}, color_scheme=scheme)
     found = Opened(context.new_page())
-    found.page.on("console", lambda message: found.said.append(message.text))
-    found.page.on("pageerror", lambda error: found.said.append(str(error)))
+    found.page.on("console", lambda message: found.printed.append(message.text))
+    found.page.on("pageerror", lambda error: found.printed.append(str(error)))
     found.page.on("request", lambda request: found.asked.append(request.url))
     found.session = context.new_cdp_session(found.page)
     found.session.send("Performance.enable", {"timeDomain": "threadTicks"})

@@ -68,8 +68,8 @@ def seen_by_browser(html: str, tmp_path: Path, script: str, width: int = 1280) -
     command += [f"--window-size={width},1200", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
     command += ["--virtual-time-budget=9000"]
     done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=120, check=False)
-    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    assert done.returncode == 0 and not said, said or done.stderr[-2000:]
+    message = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert done.returncode == 0 and not message, message or done.stderr[-2000:]
     found = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert found, done.stdout[:500]
     return found[1]

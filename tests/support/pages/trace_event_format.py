@@ -91,10 +91,10 @@ def _check(event: Any) -> None:
 
 def _process(pid: int, events: list[dict[str, Any]]) -> Process:
     own = [event for event in events if event["pid"] == pid]
-    told = [event for event in own if event["ph"] == "M"]
-    found = Process(_only(event["args"]["name"] for event in told if event["name"] == "process_name"))
-    names = {event["tid"]: event["args"]["name"] for event in told if event["name"] == "thread_name"}
-    order = {event["tid"]: event["args"]["sort_index"] for event in told if event["name"] == "thread_sort_index"}
+    printed = [event for event in own if event["ph"] == "M"]
+    found = Process(_only(event["args"]["name"] for event in printed if event["name"] == "process_name"))
+    names = {event["tid"]: event["args"]["name"] for event in printed if event["name"] == "thread_name"}
+    order = {event["tid"]: event["args"]["sort_index"] for event in printed if event["name"] == "thread_sort_index"}
     assert len(set(names.values())) == len(names) and set(names) == set(order)
     slices = [event for event in own if event["ph"] == "X"]
     assert {event["tid"] for event in slices} <= set(names)

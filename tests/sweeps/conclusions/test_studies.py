@@ -206,8 +206,8 @@ def test_weights_that_are_read_in_place_have_to_cost() -> None:
 
     assert holds("weights", frame(latency(1.2, 1.0), **axes)) == [True] * 3
     assert holds("weights", frame(latency(1.2, 0.995), **axes)) == [True] * 3
-    said = conclude("weights", frame(latency(1.2, 0.995), **axes))[0].text
-    assert said.endswith("than in SDRAM, or by 0.5 % at most, where the DMA copies them.")
+    message = conclude("weights", frame(latency(1.2, 0.995), **axes))[0].text
+    assert message.endswith("than in SDRAM, or by 0.5 % at most, where the DMA copies them.")
     assert holds("weights", frame(latency(1.0, 1.0), **axes))[0] is False
     assert holds("weights", frame(latency(1.2, 0.98), **axes))[0] is False
 
@@ -228,8 +228,8 @@ def test_the_cheapest_board() -> None:
     times["nucleo-h743zi"] = 40.0
     table = frame(lambda machine, **_: times[machine], **axes)
     assert holds("boards", table) == [True] * 3
-    said = conclude("boards", table)[2].text
-    assert said.startswith(
+    message = conclude("boards", table)[2].text
+    assert message.startswith(
         "On chip nucleo-h743zi (480 MHz) is 2.25 times as fast as nucleo-f746zg (216 MHz), and that 2.22"
     )
     slow = frame(lambda **_: 101.0, **axes)
@@ -253,6 +253,6 @@ def test_a_table_of_another_study_is_refused(name: str) -> None:
 def test_a_shipped_study_says_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "flash.html"
     assert main(["sweep", "flash-wait-states", "--html", str(page), "--jobs", "1"]) == 0
-    said = capsys.readouterr().out
-    assert "  - More wait states are never faster; 7 of them cost" in said
+    message = capsys.readouterr().out
+    assert "  - More wait states are never faster; 7 of them cost" in message
     assert "More wait states are never faster" in Page(page.read_text(encoding="utf-8")).text

@@ -197,7 +197,7 @@ def test_a_dirty_line_under_the_transfers_target() -> None:
     assert Probe().at(10).store(RAM + 4).invalidate(RAM).copy().seen() == []
 
 
-def test_a_dirty_line_beside_the_transfers_target_is_shared_whether_it_does_harm_or_not() -> None:
+def test_a_dirty_line_next_to_the_transfers_target_is_shared_whether_it_does_harm_or_not() -> None:
     half = move(20, 1, SDRAM, RAM + 16, 16)
     probe = Probe(half).at(10).store(RAM + 4).copy()
     assert probe.seen() == [("shared-line", (10, 20))]
@@ -237,4 +237,4 @@ def test_notes_have_an_end() -> None:
     probe = Probe().at(10)
     for n in range(shadow.MOST + 60):
         shadow.report(probe.state, shadow.CORE_READ, 1, RAM, 0, n, 0, 0, 0, RAM)
-    assert len(probe.sanitizer.notes) == shadow.MOST and probe.sanitizer.lost == 60
+    assert len(probe.sanitizer.violations) == shadow.MOST and probe.sanitizer.lost == 60

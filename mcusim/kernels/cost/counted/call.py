@@ -37,7 +37,7 @@ _PER_SWEEP = {"pointwise": 4, "conv": 4, "depthwise": 4, "depthwise_3x3": 4, "de
 _PER_SWEEP |= {"fully_connected": 2, "add": 4}
 
 
-def play(
+def replay_call(
     state: Any, g: Geometry, rows: Tile, operands: Mapping[str, tuple[int, int]], profile: Profile, costs: CoreCosts
 ) -> None:
     """Play the data accesses of a kernel call on the memory state. ``operands``: role -> (address, bytes).

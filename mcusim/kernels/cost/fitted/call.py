@@ -17,12 +17,11 @@ from mcusim.errors import UnsupportedError
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
 from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Profile
-from mcusim.kernels.kernel_set import load_set
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["Call", "play"]
+__all__ = ["Call", "replay_call"]
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
 _SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
@@ -38,7 +37,7 @@ class Call(NamedTuple):
     node: int
 
 
-def play(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
+def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code: int) -> int:
     """Play the call on the memory state, its code at ``code`` and on; returns the ticks of its cycles.
 
     What it waits for is counted in the memory's regions. Raises UnsupportedError for a kind without costs.
@@ -86,8 +85,8 @@ def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
         within = tiled and size >= row * g.in_h  # the whole tensor, read in place: the rows begin further on
         places.append((address + row // g.batch * rows.in_row, row * rows.in_rows) if within else (address, size))
     sizes = {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": output}
-    kernels = load_set(profile.set or "").kernels
-    kernel = kernels.get((g.type, g.types))
+    assert profile.compiled is not None
+    kernel = profile.compiled.kernels.get((g.type, g.types))
     kind = kind_of(kernel.symbol, g, sizes) if kernel else _FALLBACK
     p = np.zeros(N.SLOTS + 2 * len(places), np.int64)
     for slot, value in slots(g, rows, sizes).items():

@@ -17,7 +17,7 @@ from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["RUN_COLOURS", "differences_figure", "lanes_beside", "operators_figure", "totals_figure"]
+__all__ = ["RUN_COLOURS", "differences_figure", "lanes_compared", "operators_figure", "totals_figure"]
 
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
@@ -26,7 +26,7 @@ _PARTS = 14  # of a difference that are drawn
 _LETTER = 5.9
 
 
-def lanes_beside(runs: Mapping[str, Run]) -> PlotFigure:
+def lanes_compared(runs: Mapping[str, Run]) -> PlotFigure:
     """Operators, core and DMA streams of each run, on one axis of ms; ``runs`` by label, which is plain text."""
     data, notes, at = [], [], 0
     names: dict[int, str] = {}

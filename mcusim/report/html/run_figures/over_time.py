@@ -133,5 +133,5 @@ def lane_chips(runs: Sequence[Run]) -> list[str]:
     causes = {cause: colour for cause, colour in CAUSE_COLOURS.items() if any(run.by_cause.get(cause) for run in runs)}
     labels = {event.label for run in runs for event in run.events if event.kind == "transfer"}
     seen = {transfer_label(label) for label in labels}
-    dma = {said: colour for said, colour in TRANSFER_COLOURS.items() if said in seen}
+    dma = {kind: colour for kind, colour in TRANSFER_COLOURS.items() if kind in seen}
     return [legend("core", causes), *([legend("DMA copies", dma)] if dma else [])]

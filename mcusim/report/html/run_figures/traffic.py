@@ -71,10 +71,10 @@ def traffic_figure(run: Run) -> PlotFigure:
     """One bar a region, the busiest on top, in KiB. Behind the caches: what they answer crosses no pins."""
     regions = sorted(run.traffic, key=lambda name: (run.traffic[name].total, name))
     traces = []
-    for field, (said, colour) in _WHO.items():
+    for field, (label, colour) in _WHO.items():
         values = [getattr(run.traffic[name], field) for name in regions]
         if any(values):
-            traces.append(_bars([plain(name) for name in regions], values, said, colour))
+            traces.append(_bars([plain(name) for name in regions], values, label, colour))
     layout: dict[str, Any] = {
         **LAYOUT,
         "barmode": "stack",
@@ -82,20 +82,20 @@ def traffic_figure(run: Run) -> PlotFigure:
         "xaxis": axis("KiB", rangemode="tozero", nticks=7),
         "yaxis": {"type": "category", "showgrid": False, "tickfont": {"size": 11}, "fixedrange": True},
     }
-    shown = {said: colour for said, colour in _WHO.values() if any(trace["name"] == said for trace in traces)}
+    shown = {label: colour for label, colour in _WHO.values() if any(trace["name"] == label for trace in traces)}
     caption = f"<b>Traffic by region</b> <span class=dim>behind the caches</span><div>{legend('', shown)}</div>"
     return PlotFigure(caption, traces, layout, height=60 + 34 * max(1, len(regions)))
 
 
-def _bars(regions: list[str], values: list[int], said: str, colour: str) -> dict[str, Any]:
+def _bars(regions: list[str], values: list[int], label: str, colour: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
-        "name": said,
+        "name": label,
         "y": regions,
         "x": [n / 1024 for n in values],
         "width": 0.7,
         "marker": {"color": colour, "line": {"color": "#ffffff", "width": 0}},
-        "hovertemplate": [tooltip(f"<b>{name}</b>: {said} {n:,} B") for name, n in zip(regions, values, strict=True)],
+        "hovertemplate": [tooltip(f"<b>{name}</b>: {label} {n:,} B") for name, n in zip(regions, values, strict=True)],
         "showlegend": False,
     }

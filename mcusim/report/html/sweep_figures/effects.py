@@ -69,7 +69,7 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         ],
         "texttemplate": "%{text}",
         "textfont": {"size": 12},
-        "customdata": [[said if best is None else sweep.tooltip(best) for best, said in row] for row in cells],
+        "customdata": [[reason if best is None else sweep.tooltip(best) for best, reason in row] for row in cells],
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": True,
         "colorscale": _SCALE,
@@ -112,8 +112,8 @@ def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
         text = "<br>".join(f"{level}: {_change(factor)}" for level, factor in found)
         for (_, factor), colour in zip(ends, (GOOD, BAD), strict=True):
             traces.append(_bar(place, 100 * factor - 100, colour, f"<b>{plain(name)}</b><br>{text}"))
-        said = ", ".join(f"{shortened(level, 22)} {_change(factor)}" for level, factor in ends)
-        label = f"{plain(shortened(name, 40))}: {said}"
+        changes = ", ".join(f"{shortened(level, 22)} {_change(factor)}" for level, factor in ends)
+        label = f"{plain(shortened(name, 40))}: {changes}"
         notes.append(note(label, 0, place + 0.27, xref="paper", xanchor="left", yanchor="bottom"))
     reach = max(abs(100 * factor - 100) for found in effects.values() for _, factor in found) or 1.0
     layout = LAYOUT | {

@@ -15,7 +15,7 @@ MOST_LINES = 1000
 _FEW = 200
 _COLOURS = ("#1b7f79", "#57a773", "#c2a83e", "#e08e45", "#cf5c36", "#a4243b")  # from short to long
 _TALL, _LETTER = 330, 6.0  # pixels from the lowest to the highest value, and of a letter
-_LYING, _STANDING = 6, 16  # most letters of a value written horizontally, and vertically
+_ACROSS, _VERTICAL = 6, 16  # most letters of a value written horizontally, and vertically
 _VALUES = 8  # next to an axis
 _SPREAD = 0.5  # of the distance between two values: lines of one value lie side by side
 
@@ -101,13 +101,13 @@ def _key(value: Any) -> tuple[type, Any]:
 def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
     """The values next to an input's axis, some of them where there are many; long ones are vertical, as many as there
     is room for, so that on a narrow page none reaches the next axis."""
-    said = [sweep.label(name, value) for value in sweep.values(name)]
-    longest = max(map(len, said))
-    stands = longest > _LYING
-    room = int(_TALL / (_LETTER * (min(longest, _STANDING) + 1))) if stands else _VALUES
-    every = -(-len(said) // min(room, _VALUES))
-    last, angle = max(len(said) - 1, 1), -90 if stands else 0
-    return [_text(place, at / last, shortened(said[at], _STANDING), angle) for at in range(0, len(said), every)]
+    texts = [sweep.label(name, value) for value in sweep.values(name)]
+    longest = max(map(len, texts))
+    vertical = longest > _ACROSS
+    room = int(_TALL / (_LETTER * (min(longest, _VERTICAL) + 1))) if vertical else _VALUES
+    every = -(-len(texts) // min(room, _VALUES))
+    last, angle = max(len(texts) - 1, 1), -90 if vertical else 0
+    return [_text(place, at / last, shortened(texts[at], _VERTICAL), angle) for at in range(0, len(texts), every)]
 
 
 def _ends(points: Sequence[Point], place: int, name: str) -> list[dict[str, Any]]:

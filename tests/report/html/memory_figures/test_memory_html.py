@@ -254,8 +254,8 @@ def test_moves_say_what_they_cost() -> None:
     before, after = (of_kind(figure, "scatter", "y2")[0]["hovertemplate"][::3] for figure in page.figures)
     assert not [text for text in before if "cycles" in text] and len(after) == len(plan.placed.moves) == 6
     for move, own, slow in zip(plan.placed.moves, words.cycles_by_move, bytes_.cycles_by_move, strict=True):
-        said = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
-        found = [text for text in after if text.startswith(said)]
+        message = f"after step {move.step}: {move.bytes:,} B copied<br>from offset {move.source:,} to {move.target:,}"
+        found = [text for text in after if text.startswith(message)]
         assert len(found) == 1 and f"<br>{own:,} cycles by words, {slow:,} cycles by bytes<br><br>" in found[0]
 
 

@@ -188,20 +188,20 @@ def test_equal_tables_give_equal_pages_that_load_nothing() -> None:
 def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
     """A point tells all of itself, a cell too; an entry of the legend hides its points; a zoom shows fewer."""
     script = """addEventListener("load", () => setTimeout(() => {
-      const plots = [...document.querySelectorAll(".plot")], said = [];
+      const plots = [...document.querySelectorAll(".plot")], seen = [];
       const points = [[0, [{curveNumber: 2, pointNumber: 0}]], [2, [{curveNumber: 0, pointNumber: 0}]],
         [4, {xpx: 9, ypx: plots[4]._fullLayout._size.h - 9}], [8, [{curveNumber: 0, pointNumber: 5}]]];
       for (const [plot, point] of points) {
         Plotly.Fx.hover(plots[plot], point);
-        said.push(plots[plot].querySelector(".hoverlayer").textContent);
+        seen.push(plots[plot].querySelector(".hoverlayer").textContent);
       }
       const shown = () => plots[0].querySelectorAll(".scatterlayer .point").length, before = shown();
       Plotly.restyle(plots[0], {visible: "legendonly"}, [2, 3]).then(() => {
-        said.push(shown() < before && shown() > 0);
+        seen.push(shown() < before && shown() > 0);
         return Plotly.relayout(plots[0], {"xaxis.range": [0, 25]});
       }).then(() => {
-        said.push(plots[0].layout.xaxis.range[1] === 25);
-        document.title = JSON.stringify(said);
+        seen.push(plots[0].layout.xaxis.range[1] === 25);
+        document.title = JSON.stringify(seen);
       });
     }, 800));"""
     title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script)
