@@ -42,11 +42,11 @@ def test_every_seed_gives_the_same_outputs(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", ["ds-cnn", "vww_96_int8", "kws_ref_model"])
-def test_two_hundred_seeds_give_the_same_outputs(name: str, machine: str) -> None:
-    outcomes = fuzz(emulation(name, machine), range(1, 201), undisturbed(name, machine))
-    assert not [o.text() for o in outcomes if o.failed]
-    assert outcomes == [SeedOutcome(seed) for seed in range(1, 201)]  # the sanitizer saw nothing either
+@pytest.mark.parametrize("name", ["vww_96_int8", "kws_ref_model"])
+def test_the_same_outputs_of_larger_networks(name: str, machine: str) -> None:
+    """A sample: scripts/evidence/fuzz_seeds runs 200 seeds, and counts how many a missing wait takes to be noticed."""
+    outcomes = fuzz(emulation(name, machine), range(1, 9), undisturbed(name, machine))
+    assert outcomes == [SeedOutcome(seed) for seed in range(1, 9)]  # the sanitizer saw nothing either
 
 
 def broken() -> Emulation:
