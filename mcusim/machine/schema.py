@@ -108,9 +108,9 @@ REPLACEMENTS = tuple(sorted(found.name.replace("_", "-") for found in pkgutil.it
 
 # keys of older versions, and what to do about one; * is any name
 OBSOLETE = {
-    "bus.arbitration": "is a key no more: nothing read it (core and DMA take turns at a memory); delete it",
-    "memory.*.fifo": "is a key no more: nothing read it; delete it",
-    "power.sleep": "is a key no more: nothing read it; delete it",
+    "bus.arbitration": "is no longer a key: nothing read it (core and DMA take turns at a memory); delete it",
+    "memory.*.fifo": "is no longer a key: nothing read it; delete it",
+    "power.sleep": "is no longer a key: nothing read it; delete it",
 }
 
 CORE: dict[str, Field] = {

@@ -206,7 +206,7 @@ def test_machines_compare_by_content_and_pickle(f746: Machine) -> None:
         ("memory.sdram.timing.trcd", 'did you mean "memory.sdram.timing.tRCD"'),
         ("memory.sdram.timing", "is a table of stm32f746g-disco; its keys are memory.sdram.timing.CL,"),
         ("core.clock.value", "has no such key"),
-        ("memory.qspi.fifo", "is a key no more"),
+        ("memory.qspi.fifo", "is no longer a key"),
         ("", "has no such key"),
     ],
 )
@@ -221,8 +221,8 @@ def test_a_transfer_of_a_few_units_is_refused(f746: Machine) -> None:
 
 def test_a_key_of_an_older_version_says_what_to_do(f746: Machine) -> None:
     assert refusal(f746, "bus.arbitration", "round-robin") == (
-        'stm32f746g-disco: bus.arbitration = "round-robin": is a key no more: nothing read it (core and DMA take turns '
-        "at a memory); delete it"
+        'stm32f746g-disco: bus.arbitration = "round-robin": is no longer a key: nothing read it (core and DMA take '
+        "turns at a memory); delete it"
     )
 
 
@@ -309,7 +309,7 @@ def test_neighbours_that_touch_do_not_overlap(f746: Machine) -> None:
 
 
 def test_a_key_that_nothing_uses_is_no_key() -> None:
-    with pytest.raises(MachineError, match=r"power\.sleep.*is a key no more"):
+    with pytest.raises(MachineError, match=r"power\.sleep.*is no longer a key"):
         load_machine("stm32f746g-disco", {"power.sleep": "1 mA"})
 
 

@@ -56,17 +56,17 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
         (
             "[core]",
             '[bus]\narbitration = "round-robin"\n\n[core]',
-            ': bus.arbitration = "round-robin": is a key no more: nothing read it (core and DMA take turns at a',
+            ': bus.arbitration = "round-robin": is no longer a key: nothing read it (core and DMA take turns at a',
         ),
         (
             "columns = 256\n",
             "columns = 256\nfifo = 4\n",
-            "memory.sdram.fifo = 4: is a key no more: nothing read it; delete it",
+            "memory.sdram.fifo = 4: is no longer a key: nothing read it; delete it",
         ),
         (
             "supply = {",
             'sleep = "1 mA"\nsupply = {',
-            'power.sleep = "1 mA": is a key no more: nothing read it; delete it',
+            'power.sleep = "1 mA": is no longer a key: nothing read it; delete it',
         ),
         ("rows = 4096\n", "rows = { a = 1 }\n", "must be one value, not a table"),
         ("rows = 4096\n", "rows = { value = { a = 1 } }\n", "value must not be a table"),
