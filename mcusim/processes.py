@@ -1,6 +1,6 @@
 """Work that is distributed to processes, which end with the one that started them, however that ended.
 
-Not included: what a process printed, and what it had done when it was killed.
+Not modelled: what a process printed, and what it had done when it was killed.
 """
 
 from __future__ import annotations

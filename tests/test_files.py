@@ -24,14 +24,14 @@ Reader = Callable[[str], object]
 # reader, ending, error, most bytes, of a pipe, of a file too large
 READERS: dict[str, tuple[Reader, str, type[McusimError], int, str, str]] = {
     "machine": (load_machine, ".toml", MachineError, MIB, "is not a regular file, a machine is a TOML file",
-                "no machine file is"),
+                "the most a machine file may have"),
     "elf": (read_elf, ".elf", ImageError, ELF_BYTES, "is not a regular file, a program is an ELF file",
             "strip its debug sections"),
     "program": (read_program, ".jsonl", ProgramError, FILE_BYTES, "not a regular file", "the most a program file"),
     "measurements": (read_measurements, ".csv", UsageError, MIB, "not a regular file; measurements are a CSV file",
                      "a log has one line a measured number"),
-    "profile": (load_profile, ".toml", UsageError, MIB, "not a regular file", "no kernel profile is"),
-    "set": (load_set, ".toml", InputError, MIB, "not a regular file", "no manifest is"),
+    "profile": (load_profile, ".toml", UsageError, MIB, "not a regular file", "the most a kernel profile may"),
+    "set": (load_set, ".toml", InputError, MIB, "not a regular file", "the most a manifest may have"),
 }  # fmt: skip
 
 
@@ -107,8 +107,8 @@ def test_the_reasons_by_default(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read: embedded null byte$"):
         read_guarded(Path("a\0b"), 3, InputError, too_large="")
     path.write_bytes(b"four")
-    with pytest.raises(InputError, match=r"file: larger than 3 B, no word is$"):
-        read_guarded(path, 3, InputError, too_large=", no word is")
+    with pytest.raises(InputError, match=r"file: larger than 3 B, the most a word may have$"):
+        read_guarded(path, 3, InputError, too_large=", the most a word may have")
     assert read_guarded(path, 4, InputError, too_large="") == b"four"
 
 

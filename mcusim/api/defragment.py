@@ -49,17 +49,17 @@ def defragment(
 
     ``base`` is the address of offset 0: the first of :func:`~mcusim.plan.pools.sram_pool` by default; that of any
     writable region (``machine.memory["sdram"].base``) prices the same moves there. Each move is one call of a compiled
-    loop, lowest byte first: ``words`` loads and stores a word a turn, as a library does (a size that is no multiple of
-    4 is rounded up), ``bytes`` a byte a turn, compiled for size, as the allocator of Liberis and Lane does on an Arm
+    loop, lowest byte first: ``words`` loads and stores a word a turn, as a library does (sizes are rounded up to a
+    multiple of 4), ``bytes`` a byte a turn, compiled for size, as the allocator of Liberis and Lane does on an Arm
     core. The data are seeded random bytes; that all of them arrive is checked. All moves run in one emulator, so that
     caches and branch predictor stay warm from move to move. Energy is :func:`~mcusim.results.energy.delivered`.
     ``progress`` is called with the bytes moved and all there are, after each move.
 
     Raises UsageError for another ``copy``, a ``base`` outside writable memory or not a multiple of 16, and for a move
-    that goes upwards or, by words, to or from an offset that is no multiple of 4; DoesNotFit when the moves' bytes, or
+    that goes upwards or, by words, to or from an offset that 4 does not divide; DoesNotFit when the moves' bytes, or
     64 B of stack next to them, do not fit; ImageError for a machine without the memory that the loops are linked to
-    (flash at 0x0800_0000, RAM at 0x2000_0000). Not included: the operators between the moves: here a move finds its
-    source in the data cache only where the move before left it. Not included: the allocator's own work too.
+    (flash at 0x0800_0000, RAM at 0x2000_0000). Not modelled: the operators between the moves: here a move finds its
+    source in the data cache only where the move before left it. Not modelled: the allocator's own work too.
     """
     if copy not in COPIES:
         raise UsageError(f"copy = {str(copy)[:80]!r}: must be one of {', '.join(COPIES)}")

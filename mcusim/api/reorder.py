@@ -45,7 +45,7 @@ def planned_file(model: str, plan: MemoryPlan) -> bytes:
     """The ``.tflite`` ``model`` in the plan's order, with the chosen allocator's offsets as its offline memory plan.
 
     Raises UsageError for an allocator that moves tensors, weights in RAM and an alignment that TFLM's kernels could not
-    work at, ModelError for a file that a plan cannot be put into. Not included: scratch buffers: TFLM's planner finds
+    work at, ModelError for a file that a plan cannot be put into. Not modelled: scratch buffers: TFLM's planner finds
     their places at start-up, around the offsets given.
     """
     from mcusim.model.tflite.offline_plan import with_offline_plan

@@ -180,7 +180,7 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, name_of(emulator.machine, pc)), pc
     word = emulator.core.peek(pc, 4) or code or b""
     if len(word) < 4 or word[1] < WIDE:
-        return "undefined instruction", f"the halfword {word[1::-1].hex()} is no instruction of this core", None
+        return "undefined instruction", f"the halfword {word[1::-1].hex()} is not an instruction of this core", None
     shown = f"{word[1::-1].hex()} {word[:1:-1].hex()}"
     return "undefined instruction", f"the halfwords {shown} are no instruction of this core", None
 

@@ -45,7 +45,7 @@ def read_record(kernels: KernelSet) -> BuildRecord | None:
     path = kernels.manifest.parent / RECORD
     if not path.exists():
         return None
-    data = read_guarded(path, LARGEST_RECORD, InputError, too_large=", no record of a build is")
+    data = read_guarded(path, LARGEST_RECORD, InputError, too_large=", the most a build record may have")
     try:
         raw = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -89,7 +89,9 @@ def _arm_compiler(compiler: str) -> str:
             [compiler, "-dumpmachine"], capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise UsageError(f"--cc {compiler}: is no GCC: asked for its target (-dumpmachine), {_reason(error)}") from None
+        raise UsageError(
+            f"--cc {compiler}: is not GCC: asked for its target (-dumpmachine), {_reason(error)}"
+        ) from None
     target = done.stdout[:80].decode("utf-8", "replace").strip()
     if not target.startswith("arm"):
         shown = f"compiles for {target!r}" if target else "does not say what it compiles for"
@@ -153,7 +155,7 @@ def _is_own(kernels: KernelSet, out: Path) -> bool:
 def _check_target(out: Path, target: Path, force: bool) -> None:
     for path in (out, target):
         if path.exists() and not path.is_dir():
-            raise UsageError(f"cannot build into {path}: it is no directory")
+            raise UsageError(f"cannot build into {path}: it is not a directory")
     if target.is_dir() and any(target.iterdir()) and not force:
         raise UsageError(f"{target} holds files; --force writes over those that a kernel set has")
 

@@ -163,7 +163,7 @@ def _require(manifest: Path, kernel: Kernel, image: Image) -> None:
     except ImageError as error:
         raise InputError(f"{where}: {error}") from None
     if symbol.kind == "object" or not symbol.thumb:
-        raise InputError(f"{where}: in {image.path} it is no Thumb function")
+        raise InputError(f"{where}: in {image.path} it is not a Thumb function")
 
 
 def set_names() -> list[str]:
@@ -192,7 +192,7 @@ def load_set(name_or_path: str | Path) -> KernelSet:
 
 
 def _read(path: Path) -> KernelSet:
-    data = read_guarded(path, LARGEST_FILE, InputError, too_large=", no manifest is")
+    data = read_guarded(path, LARGEST_FILE, InputError, too_large=", the most a manifest may have")
     try:
         raw = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -228,7 +228,7 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
     key = f"kernels.{operator[:80]}"
     if operator not in OPERATORS:
         near = get_close_matches(operator[:80], OPERATORS, n=1)
-        raise InputError(f"{path}: {key}: is no operator{f'; did you mean {near[0]}?' if near else ''}")
+        raise InputError(f"{path}: {key}: is not an operator{f'; did you mean {near[0]}?' if near else ''}")
     if not isinstance(lines, dict):
         raise _wrong(path, key, lines, "must be a table")
     found = []

@@ -56,7 +56,7 @@ def number(text: str, unit: str) -> float:
     except UsageError:
         value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise UsageError(f"{text.strip()[:40]!r} is no number; type one in {unit}, or a calculation such as 3 * 4.5")
+        raise UsageError(f"{text.strip()[:40]!r} is not a number; type one in {unit}, or a calculation such as 3 * 4.5")
     return value * factor
 
 

@@ -163,7 +163,7 @@ def _text(path: Path, shown: str, what: str, problem: Callable[[str], InputError
         LARGEST_FILE,
         problem,
         shown=shown,
-        too_large=f", no {what} file is",
+        too_large=f", the most a {what} file may have",
         irregular=f"is not a regular file, a {what} is a TOML file",
         directory=f"is a directory, a {what} is a TOML file",
         missing="no such file",

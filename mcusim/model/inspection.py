@@ -15,7 +15,7 @@ def inspect(graph: Graph) -> dict[str, Any]:
     operator has ``index type macs inputs outputs options``, a tensor ``index name shape dtype bytes constant
     quantization``.
 
-    Not included: the peak of live activations, which depends on the schedule, and the constants' values.
+    Not modelled: the peak of live activations, which depends on the schedule, and the constants' values.
     """
     operators = [_operator(graph, op) for op in graph.operators]
     return {

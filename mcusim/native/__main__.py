@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from mcusim.native.warm import warm
-from mcusim.processes import cores
+from mcusim.processes import processes
 
 
 def _show(done: int, count: int) -> None:
@@ -15,5 +15,5 @@ def _show(done: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    ready = warm(_show, cores())
+    ready = warm(_show, processes(None, 8))
     print(f"\r{ready} native functions are compiled".ljust(60), file=sys.stderr)

@@ -17,7 +17,8 @@ __all__ = ["called"]
 def called(function: Any, kind: type) -> Iterator[Any]:
     """The objects of type ``kind`` that the Python ``function`` names, in its module or in modules that it names."""
     known = function.__globals__
-    for one, following in pairwise([*dis.get_instructions(function), None]):
+    code = (one for one in dis.get_instructions(function) if one.opname != "EXTENDED_ARG")
+    for one, following in pairwise([*code, None]):
         if one is None or one.opname != "LOAD_GLOBAL":
             continue
         found = known.get(one.argval)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 from numba import config, types
-from numba.core import ccallback, codegen, compiler, funcdesc, runtime, typing
+from numba.core import caching, ccallback, codegen, compiler, funcdesc, runtime, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
@@ -33,7 +33,7 @@ from mcusim.native.words import INT64_WORDS
 
 __all__ = ["COMPILED", "Callback", "Native", "Shared", "State", "callback", "inlined", "native", "native_as", "shared"]
 
-forget_outdated()
+_SOURCES = forget_outdated()
 
 State = Any  # a contiguous int64 array, whose slots a layout of :mod:`mcusim.native.records` names
 
@@ -48,6 +48,7 @@ _TYPES = {
 }
 
 # numba's own classes are untyped
+_FunctionCache: Any = caching.FunctionCache
 _Library: Any = codegen.JITCodeLibrary
 _Dispatcher: Any = CPUDispatcher
 _Compiler: Any = compiler.Compiler
@@ -58,6 +59,13 @@ _llvm: Any = llvm
 _typing: Any = typing
 _runtime: Any = runtime
 _config: Any = config
+
+
+class _Cache(_FunctionCache):  # type: ignore[misc]
+    """Code on disk that is found again only by the sources it was made of, all of them."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _SOURCES)
 
 
 class _PartLibrary(_Library):  # type: ignore[misc]
@@ -105,6 +113,10 @@ class Native(_Dispatcher):  # type: ignore[misc]
         self.described = described or _annotated(function)
         self._part: Any = None
 
+    def enable_caching(self) -> None:
+        """Keep compiled code on disk. Raises RuntimeError where there is no folder for it."""
+        self._cache = _Cache(self.py_func)
+
     def prepare(self) -> Any:
         """Compile what Python calls, or load it from disk; returns that."""
         _prepare_shared(self.py_func)
@@ -118,11 +130,11 @@ class Native(_Dispatcher):  # type: ignore[misc]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """numba's hook in type inference: how another native function calls this one."""
-        called, args = self._compiler.fold_argument_types(args, kws)
+        python_signature, args = self._compiler.fold_argument_types(args, kws)
         self._translate()
         name = self.py_func.__name__
         template = _typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[self.described])
-        return template, called, args, {}
+        return template, python_signature, args, {}
 
     def get_overload(self, sig: Any) -> Any:
         """numba's hook in lowering: the key that the part is registered under."""
@@ -201,7 +213,7 @@ class Callback:
         kinds = described.args, described.return_type
         self._made = _CFunc(function, kinds, {}, {**_options}, pipeline_class=_NativeCompiler)
         with suppress(RuntimeError):  # no folder to keep compiled code in
-            self._made.enable_caching()
+            self._made._cache = _Cache(function)
         self._compiled = False
 
     def prepare(self) -> Any:

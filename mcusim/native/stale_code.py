@@ -27,15 +27,20 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def forget_outdated() -> None:
-    """Remove stored code that other sources made. Does nothing where the package's folder cannot be written."""
+def forget_outdated() -> str:
+    """Remove stored code that other sources made; returns :func:`fingerprint`.
+
+    Does nothing where the package's folder cannot be written; code that is stored elsewhere has the fingerprint in its
+    key.
+    """
     stamp = PACKAGE / "native" / "__pycache__" / _STAMP
+    now = fingerprint()
     with suppress(OSError):
-        now = fingerprint()
         if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
-            return
+            return now
         for folder in SOURCES:
             for index in (PACKAGE / folder).rglob("*.nbi"):
                 index.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(now, encoding="ascii")
+    return now

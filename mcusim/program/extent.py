@@ -16,7 +16,7 @@ def check_extent(task: Compute) -> None:
     """Raise FieldError for a window that leaves its input, or for an operand too short for the rows of the task.
 
     Bytes are checked from below, over all operands of a role (SPLIT has several outputs); types without a kernel window
-    count one byte an element, since their inputs and outputs may differ in type. Not included: further inputs
+    count one byte an element, since their inputs and outputs may differ in type. Not modelled: further inputs
     (``input1``, ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of
     scratch.
     """

@@ -25,7 +25,7 @@ def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
     any, a power figure when :func:`~mcusim.results.energy.energy` uses it, cache maintenance when there was some. Core,
     bus and the other cache figures always count.
 
-    Not included: figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
+    Not modelled: figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
     lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
     lines += _no_energy(set(_regions(run)), machine)
@@ -43,7 +43,7 @@ def machine_assumptions(
 
     ``regions`` are those it used, ``maintained`` says whether it cleaned or invalidated caches. ``energy`` adds what
     its :func:`~mcusim.results.energy.delivered` energy depends on, and the external memories whose energy is not in it.
-    Not included: DMA, which such a run does not have, and the words that peripherals read, which cost nothing.
+    Not modelled: DMA, which such a run does not have, and the words that peripherals read, which cost nothing.
     """
     kinds = {machine.memory[name].kind for name in regions}
 

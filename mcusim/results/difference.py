@@ -52,7 +52,7 @@ def explain(a: Result, b: Result) -> tuple[Difference, ...]:
 
         t_b - t_a = cycles_a x (1 / f_b - 1 / f_a) + sum over (cause, region, what): (cycles_b - cycles_a) / f_b
 
-    Equal cycles cancel. Raises ValueError when one of them has no run. Not included: why: fewer waits for a memory may
+    Equal cycles cancel. Raises ValueError when one of them has no run. Not modelled: why: fewer waits for a memory may
     be what a larger cache, another place of the data or a copy by DMA gained; the parts say where time went, not what
     is to blame.
     """

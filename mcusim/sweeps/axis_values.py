@@ -81,7 +81,7 @@ def axis_values(key: str, raw: object) -> tuple[Value, ...]:
     if not found:
         raise UsageError("is an empty list: name at least one value")
     if len(found) > MOST_VALUES:
-        raise UsageError(f"has {len(found):,} values; there can be {MOST_VALUES:,}")
+        raise UsageError(f"has {len(found):,} values; at most {MOST_VALUES:,}")
     if key in OPTIONS:
         return tuple(_option(key, value) for value in found)
     for value in found:
@@ -114,7 +114,7 @@ def _written_out(table: Mapping[str, Any]) -> list[Any]:
         raise UsageError("a range goes up from low to high by a step above zero")
     count = (high - low) // step + 1
     if count > MOST_VALUES:
-        raise UsageError(f"has {count:,} values; there can be {MOST_VALUES:,}")
+        raise UsageError(f"has {count:,} values; at most {MOST_VALUES:,}")
     values = [low + step * n for n in range(int(count))]
     if unit:
         return [f"{_decimal(value)} {unit}" for value in values]

@@ -123,7 +123,7 @@ def _check(node: ast.expr, names: set[str], depth: int) -> None:
         case ast.Call():
             below = _arguments(node, names)
         case _:
-            raise UsageError(f"has what is no part of an expression here: {quoted(_source(node))}")
+            raise UsageError(f"has something that cannot be in an expression: {quoted(_source(node))}")
     for one in below:
         _check(one, names, depth + 1)
 
@@ -141,7 +141,7 @@ def _name(node: ast.expr) -> str:
         return node.id
     if isinstance(node, ast.Attribute):
         return f"{_name(node.value)}.{node.attr}"
-    raise UsageError(f"has what is no column: {quoted(_source(node))}")
+    raise UsageError(f"has something that is not a column: {quoted(_source(node))}")
 
 
 def _compared(ops: list[ast.cmpop], right: list[ast.expr]) -> list[ast.expr]:

@@ -38,12 +38,12 @@ def points(study: Study) -> list[Point]:
     Raises StudyError when there are none or too many, or a filter cannot be computed.
     """
     if total(study) > MOST_DRAWN:
-        raise StudyError(f"{study.name}: has {total(study):,} points before its filters; there can be {MOST_DRAWN:,}")
+        raise StudyError(f"{study.name}: has {total(study):,} points before its filters; at most {MOST_DRAWN:,}")
     found = [point for point in _drawn(study) if _kept(study, point)]
     if not found:
         raise StudyError(f"{study.name}: no point passes its filters, of {total(study):,}")
     if len(found) > MOST_POINTS:
-        raise StudyError(f"{study.name}: has {len(found):,} points; there can be {MOST_POINTS:,}: split it")
+        raise StudyError(f"{study.name}: has {len(found):,} points; at most {MOST_POINTS:,}: split it")
     return found
 
 

@@ -151,7 +151,7 @@ class _StudyReader:
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
             raise self.problem(key, "must be a list of names in quotes", found)
         if len(names) > MOST_NAMES:
-            raise self.problem(key, f"names {len(names):,}; there can be {MOST_NAMES:,}")
+            raise self.problem(key, f"names {len(names):,}; at most {MOST_NAMES:,}")
         if len(set(names)) < len(names):
             raise self.problem(key, "names one of them twice", found)
         for name in names:

@@ -117,7 +117,7 @@ def _output(output: str | Path | None, force: bool) -> Path | None:
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory, or its folder is not there")
     if path.exists() and (not force or not path.is_file()):
-        raise UsageError(f"{path} exists" + ("; --force overwrites it" if path.is_file() else ", and is no file"))
+        raise UsageError(f"{path} exists" + ("; --force overwrites it" if path.is_file() else ", and is not a file"))
     return path
 
 

@@ -21,7 +21,7 @@ RULES: Mapping[str, str] = {
     "dirty-target": "the DMA writes bytes whose dirty cache line may be written back over them",
     "shared-line": "a cache line contains bytes of the core and of the DMA: maintenance of one destroys the other",
     "lost-store": "an invalidate destroys what the core wrote and memory has not",
-    "alignment": "a transfer's address or size is no multiple of its beat",
+    "alignment": "a transfer's address or size is not a multiple of its beat",
     "units": "a transfer has more units than a stream counts",
     "reach": "the DMA does not reach the memory",
     "bounds": "bytes lie outside the machine's memory, or in one that cannot be written",

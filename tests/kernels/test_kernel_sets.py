@@ -116,7 +116,7 @@ def test_names_and_paths(tmp_path: Path) -> None:
         ('name = "mine"', 'name = "../mine"', 'name = "../mine": must be 1 to 64 letters'),
         ('["add.c"]', '"add.c"', 'sources = "add.c": must be a list of texts'),
         ('["add.c"]', '["add.c", 7]', "sources = 7: must be a list of texts"),
-        ("[kernels.ADD]", "[kernels.ADDD]", "kernels.ADDD: is no operator; did you mean ADD?"),
+        ("[kernels.ADD]", "[kernels.ADDD]", "kernels.ADDD: is not an operator; did you mean ADD?"),
         ("[kernels.ADD]", "[kernel.ADD]", "kernel: unknown key; known: name"),
         ("int8 =", "int4 =", "kernels.ADD.int4: types are int8, uint8, float32, or two"),
         ("int8 = {", "int8 = 5 # {", "kernels.ADD.int8 = 5: must be a table such as"),

@@ -114,7 +114,7 @@ WRONG: dict[str, tuple[Callable[[Path], None] | None, list[str], str, str]] = {
     "variable": (changed_source("int32_t tiny_max", "int32_t n; int32_t tiny_max"), [], "no variables of its own", ""),
     "header": (changed_source("kernels.h", "kernelz.h"), [], "kernelz.h: No such file", ""),
     "symbol": (changed_manifest("tiny_minimum", "tiny_minimun"), [], "", "tiny_minimun"),
-    "static": (changed_manifest("tiny_minimum", "choices"), [], "", "it is no Thumb function"),
+    "static": (changed_manifest("tiny_minimum", "choices"), [], "", "it is not a Thumb function"),
     "missing": (changed_manifest('["tiny.c"]', '["tiny.c", "b.c"]'), [], "", 'sources: "b.c": there is no such file'),
     "folder": (changed_manifest('["tiny.c"]', '["."]'), [], "", 'sources: ".": there is no such file'),
     "no sources": (changed_manifest('["tiny.c"]', "[]"), [], "", "sources: names no file"),
@@ -147,7 +147,7 @@ def test_compilers_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "": "no compiler ''",
         script(tmp_path / "host", "echo x86_64-linux-gnu"): "compiles for 'x86_64-linux-gnu', not for arm-none-eabi",
         script(tmp_path / "silent", "true"): "does not say what it compiles for",
-        script(tmp_path / "fails", "exit 3"): "is no GCC: asked for its target (-dumpmachine), it exits with status 3",
+        script(tmp_path / "fails", "exit 3"): "is not GCC: asked for its target (-dumpmachine), it exits with status 3",
         script(tmp_path / "idle", "echo arm-none-eabi"): "kernel set 'tiny' is not built: idle: ",
         script(tmp_path / "lost", 'case "$1" in -d*) echo arm;; *) exit 9; esac'): "lost exits with status 9",
     }
@@ -159,7 +159,7 @@ def test_compilers_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @needs_compiler
 def test_places_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("mine")
-    assert "it is no directory" in error_of(capsys, "kernels", "build", TINY, "--out", tmp_path / "file")
+    assert "it is not a directory" in error_of(capsys, "kernels", "build", TINY, "--out", tmp_path / "file")
     assert "cannot build into" in error_of(capsys, "kernels", "build", TINY, "--out", tmp_path / "file" / "x")
     assert "cannot build into" in error_of(capsys, "kernels", "build", TINY, "--out", "/proc/nowhere")
     assert (tmp_path / "file").read_text() == "mine"

@@ -181,5 +181,5 @@ def comma_list(text: str | None, option: str) -> list[str] | None:
         return None
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise UsageError(f"{option} names nothing: {text!r}")
+        raise UsageError(f"{option} has no names in it: {text!r}")
     return names

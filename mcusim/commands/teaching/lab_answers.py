@@ -110,7 +110,7 @@ def _lines(path: Path, head: str | None = None) -> list[str]:
         with path.open(encoding="utf-8") as file:
             lines = file.read(_LONGEST).splitlines()
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from None
     if head is not None and lines[:1] != [head]:
         raise UsageError(f"{path} is not what --save has written: it does not begin with {head!r}")
     return [line for line in lines if line.strip() and not line.startswith("#")]

@@ -266,7 +266,7 @@ def _join(directories: list[str], index: int, name: str) -> str:
 
 
 class LineTable:
-    """Rows in order of address; a row is valid up to the next one. Not included: columns, inlined calls,
+    """Rows in order of address; a row is valid up to the next one. Not modelled: columns, inlined calls,
     discriminators.
     """
 

@@ -51,7 +51,7 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
     from the first. A name that ends in ``-pad`` is the same network with explicit padding operators, as the
     TinyOps networks are inferred to have been (:mod:`mcusim.plan.pytorch_arena`).
 
-    Not included: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
+    Not modelled: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
     """
     key = (model.removesuffix(PADS), machine, policy)
     found = [row for row in rows() if _key(row) == key and row["use"] != "context"]

@@ -1,6 +1,6 @@
 """The published rows compared with figures: from runs, or as they ship with mcusim.
 
-Not included: how reliable each is (:mod:`mcusim.evidence.published.confidence`).
+Not modelled: how reliable each is (:mod:`mcusim.evidence.published.confidence`).
 """
 
 from __future__ import annotations

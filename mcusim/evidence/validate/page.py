@@ -27,7 +27,7 @@ _GREY = "#7d8590"
 def scatter(rows: Sequence[ValidationRow], caption: str, boards: Sequence[str]) -> PlotFigure:
     """One point a row, on logarithmic axes of one range; a trace for each of ``boards`` and use.
 
-    ``rows`` were run and have one unit; a board has the colour of its place in ``boards``. Not included: numbers of 0,
+    ``rows`` were run and have one unit; a board has the colour of its place in ``boards``. Not modelled: numbers of 0,
     which a logarithm has no place for.
     """
     points = [(row, *in_base_unit(row)) for row in rows]
@@ -127,7 +127,7 @@ _NAMES = {"supply_current": "supply current", "peak_activations": "peak of activ
 def validation_html(validation: Validation) -> str:
     """A page with a plot for each kind of quantity, the summary of the errors, every row, and what was not run and why.
 
-    Equal validations give equal text. Not included: MACs and file sizes from the plots.
+    Equal validations give equal text. Not modelled: MACs and file sizes from the plots.
     """
     parts: list[str | PlotFigure] = [_lead(validation)]
     boards = list(dict.fromkeys(row.board for row in validation.rows))

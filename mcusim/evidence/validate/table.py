@@ -76,7 +76,7 @@ def validation_table(validation: Validation) -> str:
     """What ``mcusim validate`` prints, at most 80 columns wide: each model measured and simulated, under the kernels of
     the run that represents it; why that run does; errors by quantity, use and board; what was not run, and why.
 
-    Not included: MACs and file sizes from the summary, and figures of rows that were not run.
+    Not modelled: MACs and file sizes from the summary, and figures of rows that were not run.
     """
     notes: dict[str, int] = {}
     lines: list[str] = []

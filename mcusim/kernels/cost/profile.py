@@ -150,7 +150,11 @@ def _unreadable(where: str, error: Exception) -> UsageError:
 def _read(path: Path) -> str:
     """The file's text."""
     data = read_guarded(
-        path, LARGEST_FILE, UsageError, shown=f"kernel profile {path}", too_large=", no kernel profile is"
+        path,
+        LARGEST_FILE,
+        UsageError,
+        shown=f"kernel profile {path}",
+        too_large=", the most a kernel profile may have",
     )
     try:
         return data.decode("utf-8")

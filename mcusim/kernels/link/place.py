@@ -33,7 +33,7 @@ def span(image: Image) -> int:
 def move(image: Image, address: int) -> Image:
     """``image`` with its beginning at ``address`` instead of :func:`linked_at`: bytes, symbols, source lines.
 
-    Raises ImageError, which begins with the file's path, for an address that is no multiple of 64 B or leaves no room
+    Raises ImageError, which begins with the file's path, for an address that 64 B do not divide or that leaves no room
     below 4 GiB, for relocations that are damaged or of a type that is not known, and for a set that has none but
     contains what looks like addresses.
     """

@@ -104,4 +104,6 @@ def shown(name: str) -> str:
 def read_bytes(path: Path) -> bytes:
     """The bytes of the file at ``path``. Raises ModelError for what is no regular file, too large or not readable."""
     needed = "a directory; a .tflite file is needed"
-    return read_guarded(path, LARGEST_FILE, ModelError, too_large=", no .tflite file may be", directory=needed)
+    return read_guarded(
+        path, LARGEST_FILE, ModelError, too_large=", the most a .tflite file may have", directory=needed
+    )

@@ -35,7 +35,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs, dynamic
     shapes, sparse, variable or string tensors.
 
-    Not included: metadata, signatures, and the min/max fields of the quantisation.
+    Not modelled: metadata, signatures, and the min/max fields of the quantisation.
     """
     file = File(read_bytes(path), path)
     with file.reading("the root table"):

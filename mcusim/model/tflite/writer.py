@@ -35,7 +35,7 @@ def write_tflite(graph: Graph) -> bytes:
     Raises UnsupportedError for operators or types that cannot be written, all unknown operators at once, and
     ModelError for a graph that breaks a rule of the reader.
 
-    Not included: metadata, min/max of the quantisation, and whatever a file that the graph was read from contained
+    Not modelled: metadata, min/max of the quantisation, and whatever a file that the graph was read from contained
     besides it.
     """
     return Writer(writable(graph)).write()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["partition", "row_bytes", "smallest_factor", "tallest"]
+__all__ = ["partition", "smallest_factor", "tallest"]
 
 
 def partition(g: Geometry, factor: int) -> tuple[Tile, ...]:
@@ -49,11 +49,6 @@ def _tile(g: Geometry, out_row: int, out_end: int, start: int, end: int) -> Tile
 def tallest(tiles: tuple[Tile, ...]) -> int:
     """Input rows of the largest tile."""
     return max(t.in_rows for t in tiles)
-
-
-def row_bytes(tensor_bytes: int, rows: int) -> int:
-    """Bytes of one row of a tensor of ``rows`` rows."""
-    return tensor_bytes // rows
 
 
 def smallest_factor(g: Geometry, row: int, largest: int) -> int | None:

@@ -2,7 +2,7 @@
 
 Format: Valgrind manual, "Callgrind Format Specification", version 1. Costs are whole numbers there: cycles are rounded
 so that the self costs add up to all cycles, rounded down. A call's inclusive cost is known in cycles and instructions
-only. Not included: jumps, and calls that the emulator did not follow.
+only. Not modelled: jumps, and calls that the emulator did not follow.
 """
 
 from __future__ import annotations

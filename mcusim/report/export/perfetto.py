@@ -31,7 +31,7 @@ def perfetto_json(*results: Result) -> str:
 
     Times are whole nanoseconds, nearest to the cycle's; they are written so that a reader that cuts off after
     multiplying by 1000 finds them. ``displayTimeUnit`` is left out: some readers took it for the unit of the times.
-    Raises ValueError when none of ``results`` has a run. Not included: how a task's bytes and causes are spread in it.
+    Raises ValueError when none of ``results`` has a run. Not modelled: how a task's bytes and causes are spread in it.
     """
     ran = [(result, result.run) for result in results if result.run is not None]
     if not ran:

@@ -33,7 +33,7 @@ def vcd_text(*results: Result) -> str:
     and ``dma_bytes``, moved so far. Counts change at the end of a task.
 
     Times are picoseconds, rounded to the nearest: at most a cycle's 1/200, so that every cycle is found again.
-    Raises ValueError when none of ``results`` has a run. Not included: tasks of no cycles (their counts are there).
+    Raises ValueError when none of ``results`` has a run. Not modelled: tasks of no cycles (their counts are there).
     """
     from vcd import VCDWriter
 

@@ -28,7 +28,7 @@ def compare_page(results: Sequence[Result]) -> str:
     """A page with a section for each model: its runs on one time scale, totals, operators, and why each takes longer
     than the fastest one of its machine, and that one than the fastest of all, in parts that sum exactly to it.
 
-    Equal results give equal text. Results without a run are listed with their reason. Not included: memory and traffic,
+    Equal results give equal text. Results without a run are listed with their reason. Not modelled: memory and traffic,
     which the page of one run has.
     """
     groups = by_model(results)

@@ -23,7 +23,7 @@ def memory_html(plan: MemoryPlan) -> str:
     """A page with what needs RAM at each operator (Liberis & Lane 2019, Appendix A) and where the chosen allocator puts
     it, before and after where they differ, under tables of the figures and over what these leave out.
 
-    Equal plans give equal text, whatever seconds they took. Not included: residents of 0 bytes, and the smallest pieces
+    Equal plans give equal text, whatever seconds they took. Not modelled: residents of 0 bytes, and the smallest pieces
     of a plot that would have more than 8,000.
     """
     sides = [plan.before, plan.after] if plan.changed else [plan.after]

@@ -36,7 +36,7 @@ _STYLE = """
 
 def result_html(result: Result) -> str:
     """What a notebook shows for a result: its sentence, where the cycles went, tables, confidence. Equal results give
-    equal text; nothing is loaded and no script runs. Not included: plots and assumptions."""
+    equal text; nothing is loaded and no script runs. Not modelled: plots and assumptions."""
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
     parts = [f"<style>{_STYLE}</style><h3>{plain(title)}</h3>", summary(result)]
     if result.run is not None:

@@ -38,7 +38,7 @@ def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]]) -
     """A whole HTML file: each part is HTML, a plot, or plots side by side that share the ranges of their y axes.
 
     ``title`` is plain text; a part that is a str is taken as it is. Equal arguments give equal text. Nothing is loaded
-    from elsewhere, and the file forbids it to the browser. Not included: any picture where scripts are switched off.
+    from elsewhere, and the file forbids it to the browser. Not modelled: any picture where scripts are switched off.
     """
     from plotly.offline import get_plotlyjs
 

@@ -1,6 +1,6 @@
 """The pages of runs by name, for ``--page``: every module ``*_page.py`` of this folder that has a ``PAGE``.
 
-Not included: the pages of memory plans, sweeps and validations, which are made of other data.
+Not modelled: the pages of memory plans, sweeps and validations, which are made of other data.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _LISTED = 15  # operators, and waits
 def run_page(result: Result) -> str:
     """A page with lanes over time, memory, cycles and energy by operator, traffic, tables, and what it all depends on.
 
-    Equal results give equal text. Without a run the page says why. Not included: of a region's map the smallest pieces
+    Equal results give equal text. Without a run the page says why. Not modelled: of a region's map the smallest pieces
     when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
     """
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"

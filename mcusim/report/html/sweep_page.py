@@ -29,7 +29,7 @@ def sweep_page(frame: pandas.DataFrame, study: StudyLike, conclusions: Sequence[
     inputs that matter most, every point as a line over its inputs and outputs, and the table.
 
     ``frame`` is the table of :func:`mcusim.sweep` for ``study``; ``conclusions`` are sentences to put first. Equal
-    tables give equal text. Not included: pictures of more than 6 models and 12 heat maps, of the table what is after
+    tables give equal text. Not modelled: pictures of more than 6 models and 12 heat maps, of the table what is after
     its 400th row; derived columns are in the Parquet file only.
     """
     sweep = Sweep(frame.to_dict("records"), study)

@@ -35,7 +35,7 @@ def export_json(graph: Graph, data: bytes, file: str) -> dict[str, Any]:
     """``model file file_bytes sha256`` (of the file), ``macs``, ``weight_bytes`` (constants), ``operators`` (how many
     of each type, the most frequent first), ``random_weights`` and ``warnings``.
 
-    Not included: what ``inspect`` shows of the file.
+    Not modelled: what ``inspect`` shows of the file.
     """
     shown = inspect(graph)
     return {
@@ -151,7 +151,7 @@ def model_json(graph: Graph) -> dict[str, Any]:
     """:func:`mcusim.model.inspection.inspect` with ``model``, ``peak_activation_bytes`` and, at each operator,
     ``live_bytes``: the activations alive while it runs, its inputs and outputs included.
 
-    Not included: fragmentation, kernel scratch and the interpreter's own data, which a plan adds.
+    Not modelled: fragmentation, kernel scratch and the interpreter's own data, which a plan adds.
     """
     live = usage_bytes(graph)
     data = {"model": graph.name, "peak_activation_bytes": max(live, default=0), **inspect(graph)}
@@ -197,7 +197,7 @@ def _shape(graph: Graph, index: int | None) -> str:
 def zoo_json() -> dict[str, Any]:
     """``models``: for each name or pattern of names an example, with its operators, MACs and weights in bytes.
 
-    A pattern's ``w*`` is the width multiplier, ``r*`` the input resolution. Not included: what ``inspect`` shows.
+    A pattern's ``w*`` is the width multiplier, ``r*`` the input resolution. Not modelled: what ``inspect`` shows.
     """
     from mcusim.model import inspect, load_model, zoo_names
 

@@ -22,7 +22,7 @@ def sets_json(sets: Sequence[KernelSet]) -> dict[str, Any]:
     (code and constants; null where it is not built), ``compiler`` and ``flags`` (as BUILD.toml says, else null),
     ``profiles`` (cost profiles measured on it) and ``warnings``.
 
-    Not included: what :func:`set_json` has of one set.
+    Not modelled: what :func:`set_json` has of one set.
     """
     return {"sets": [_summary(kernels) for kernels in sets]}
 

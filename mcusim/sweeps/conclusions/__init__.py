@@ -1,7 +1,7 @@
 """Conclusions from the shipped studies: sentences with numbers of a sweep, and whether they are true of it.
 
 Most are directions that physics demands (a wider bus is not slower); a sweep that contradicts one has found a defect of
-mcusim or of a machine. Not included: statistical significance; a replay has no noise.
+mcusim or of a machine. Not modelled: statistical significance; a replay has no noise.
 """
 
 from __future__ import annotations

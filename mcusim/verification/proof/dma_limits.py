@@ -52,7 +52,7 @@ class Limits:
         ):
             if value % dma.beat:
                 number = f"{value:,} B" if what == "size" else f"{value:#010x}"
-                text = f"{called(task)}: its {what}, {number}, is no multiple of its beat of {dma.beat} B"
+                text = f"{called(task)}: its {what}, {number}, is not a multiple of its beat of {dma.beat} B"
                 fix = f"align it to {dma.beat} B, or use beats of 1 B on {dma.name}"
                 self._findings.add("alignment", (place,), low, low + size, text, fix)
 

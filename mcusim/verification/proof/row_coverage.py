@@ -22,7 +22,7 @@ def needed_rows(task: Compute) -> tuple[int, int]:
 
 def check_rows(program: Program, findings: Findings) -> None:
     """Rule wrong-data: rows computed twice or not at all, halo rows that are missing, operands too short for their
-    rows. Not included: the rows of operators that are not in tiles, which are all of them."""
+    rows. Not modelled: the rows of operators that are not in tiles, which are all of them."""
     done: dict[int, tuple[int, int]] = {}  # operator -> next row, last call
     for place, task in enumerate(program.tasks):
         if not isinstance(task, Compute):

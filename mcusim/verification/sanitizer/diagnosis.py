@@ -33,7 +33,7 @@ class Cause:
 
 
 class Diagnosis:
-    """Explains the violations that ``sanitizer`` x."""
+    """Explains what ``sanitizer`` found in ``program``; ``line`` bytes are a cache line (0: no data cache)."""
 
     def __init__(self, program: Program, sanitizer: Sanitizer, image: Image, line: int) -> None:
         self._program, self._sanitizer, self._image, self._line = program, sanitizer, image, line

@@ -1,6 +1,6 @@
 """What the sanitizer saw: a finding of the static proof's kinds, and where and when in a run it happened.
 
-Not included: the values of the bytes.
+Not modelled: the values of the bytes.
 """
 
 from __future__ import annotations

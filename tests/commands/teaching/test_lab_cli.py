@@ -112,7 +112,7 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
     assert "Traceback" not in _until(master, None) and process.wait(timeout=30) == 130
 
 
-def test_a_lab_is_left_and_gone_on_with(tmp_path: Path) -> None:
+def test_a_lab_is_left_and_continued(tmp_path: Path) -> None:
     """After Ctrl-C in the middle, and after q, the same command shows all so far again and asks for the next."""
     kept, options = tmp_path / "kept.txt", ["lab", "overlap", "--save", str(tmp_path / "kept.txt")]
     lines = [line for lines in STUDENT.values() for line in lines]
@@ -213,7 +213,7 @@ def test_a_file_of_bytes_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "bytes"
     path.write_bytes(b"\xff\xfe" * 100)
     assert main(["lab", "overlap", "--answers", str(path)]) == 2
-    assert "it is no text" in capsys.readouterr().err
+    assert "it is not text" in capsys.readouterr().err
 
 
 def test_what_a_file_has_is_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,7 +244,7 @@ def test_answers_through_a_pipe(tmp_path: Path) -> None:
     lines = "".join(f"{line}\n" for lines in STUDENT.values() for line in lines)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and json.loads(done.stdout)["finished"]
-    assert "[times] > no idea\n'no idea' is no number" in done.stderr
+    assert "[times] > no idea\n'no idea' is not a number" in done.stderr
 
 
 def test_the_teachers_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

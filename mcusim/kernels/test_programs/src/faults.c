@@ -19,7 +19,7 @@ uint32_t fault_unaligned_load(uint32_t address) {
 
 void fault_undefined(void) { __asm__ volatile("udf #0"); }
 
-/* LDRD faults wherever its address is no multiple of 4 */
+/* LDRD faults wherever its address is not a multiple of 4 */
 uint32_t fault_unaligned_pair(void) {
     static uint32_t words[4];
     uint32_t low, high;

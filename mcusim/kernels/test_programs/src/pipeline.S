@@ -52,7 +52,7 @@
     close \name
     .endm
 
-    /* a nop.n first, so that each wide instruction of the body stands at an address that is no multiple of 4 */
+    /* a nop.n first, so that each wide instruction of the body stands at an address that is not a multiple of 4 */
     .macro halfword name, per_unit, unit
     prologue \name, UNITS*(\per_unit)+1
     bl p_setup
