@@ -67,7 +67,7 @@ def deaf() -> Iterator[None]:
     deaf itself (``nohup``)."""
     resource_tracker.ensure_running()  # which would let it through when it starts
     heard: list[int] = []
-    # the thread that hears it, whichever one the system tells
+    # the thread that hears it, whichever one the system chooses
     ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if ours else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it

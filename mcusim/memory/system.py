@@ -223,7 +223,7 @@ class MemorySystem:
         return {region.name: dict(zip(COUNTERS, map(int, row), strict=True)) for region, row in rows}
 
     def install_ranges(self, ranges: Sequence[Range]) -> None:
-        """Let the emulated core see ``ranges`` instead of the machine's own; see :func:`ranges.install`."""
+        """Let the emulated core see ``ranges`` instead of the machine's own (:mod:`mcusim.memory.address_ranges`)."""
         install(self.state, ranges, self.blocks, self.contents)
         shared = [block for block in set(self.blocks.values()) if self.state[block + L.SHARED]]
         if shared:

@@ -61,7 +61,7 @@ _runtime: Any = runtime
 _config: Any = config
 
 
-class _Cache(_FunctionCache):  # type: ignore[misc]
+class _StoredCode(_FunctionCache):  # type: ignore[misc]
     """Code on disk that is found again only by the sources it was made of, all of them."""
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
@@ -115,7 +115,7 @@ class Native(_Dispatcher):  # type: ignore[misc]
 
     def enable_caching(self) -> None:
         """Keep compiled code on disk. Raises RuntimeError where there is no folder for it."""
-        self._cache = _Cache(self.py_func)
+        self._cache = _StoredCode(self.py_func)
 
     def prepare(self) -> Any:
         """Compile what Python calls, or load it from disk; returns that."""
@@ -213,7 +213,7 @@ class Callback:
         kinds = described.args, described.return_type
         self._made = _CFunc(function, kinds, {}, {**_options}, pipeline_class=_NativeCompiler)
         with suppress(RuntimeError):  # no folder to keep compiled code in
-            self._made._cache = _Cache(function)
+            self._made._cache = _StoredCode(function)
         self._compiled = False
 
     def prepare(self) -> Any:

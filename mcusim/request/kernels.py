@@ -31,7 +31,7 @@ FIDELITIES = ("replay", "emulate")
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What ``--kernels`` stands for. ``name`` is as chosen: a name, or a path unless ``shipped``.
+    """What ``--kernels`` chose. ``name`` is as chosen: a name, or a path unless ``shipped``.
 
     Two are equal when they were chosen alike; the files of a path may have changed between them.
     """

@@ -16,15 +16,14 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
 
-Order = Annotated[
-    str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: that of the least peak.")
-]
+Order = Annotated[str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: least peak memory.")]
 Allocator = Annotated[
     str,
     typer.Option("--allocator", metavar="NAME", help="greedy (TFLM's), linear, dynamic (moves tensors) or optimal."),
 ]
 Machine = Annotated[
-    str | None, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Does it fit there? What do moves cost?")
+    str | None,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="Check that it fits this machine; cost of moves there."),
 ]
 Out = Annotated[
     Path | None,

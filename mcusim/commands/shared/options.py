@@ -97,7 +97,9 @@ Overlay = Annotated[
 Buffering = Annotated[
     str | None,
     typer.Option(
-        "--buffering", metavar="NAME", help="Of {buffering}: double (default), or single, which DMA and core share."
+        "--buffering",
+        metavar="NAME",
+        help="With {buffering}: double (default), or single buffers, shared by DMA and core.",
     ),
 ]
 Kernels = Annotated[

@@ -171,13 +171,15 @@ def replay(
     target: Target,
     fidelity: options.Fidelity = "replay",
     interpreter: Interpreter,
-    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Its model, to emulate.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="The program's model; needed to emulate.")
+    ] = None,
     values: Values,
     shown: Shown,
     views: Views,
     written: Written,
 ) -> int:
-    """Simulate a saved program, a schedule trace of `mcusim plan`, on a machine; only emulation needs the model.
+    """Simulate a saved program, written by `mcusim plan`, on a machine; only emulation needs the model.
 
     Without --machine it is the machine the program was written for, with the keys that `mcusim plan --set` changed;
     --set changes further ones, or these again. With --machine it is that machine with --set alone.

@@ -24,7 +24,9 @@ Out = Annotated[
 ]
 Fit = Annotated[
     str | None,
-    typer.Option("--fit", metavar="LIST", help="Keys to fit, by commas. Default: those that the rows determine."),
+    typer.Option(
+        "--fit", metavar="LIST", help="Keys to fit, separated by commas. Default: those that the rows determine."
+    ),
 ]
 Template = Annotated[bool, typer.Option("--template", help="Print a CSV to start from, and exit.")]
 

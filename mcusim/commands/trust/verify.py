@@ -57,7 +57,9 @@ Kernels = Annotated[
 OfModel = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Of a program. Default: the one it names, in its folder or in `mcusim models`."
+        "--model",
+        metavar="MODEL",
+        help="The program's model. Default: the one it names, in its folder or in `mcusim models`.",
     ),
 ]
 Static = Annotated[bool, typer.Option("--static", help="The static proof alone: nothing is run.")]

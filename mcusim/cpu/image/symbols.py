@@ -24,7 +24,7 @@ _ENCLOSING = 16  # symbols looked back at for one that encloses an address
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """``address`` has no Thumb bit (``thumb`` tells); ``size`` in bytes, 0 when the file does not say.
+    """``address`` has no Thumb bit (``thumb`` has it); ``size`` in bytes, 0 when the file does not say.
 
     ``kind`` is ``label`` for symbols without a type: assembler labels and what linker scripts define.
     """

@@ -35,7 +35,7 @@ KINDS = {
     "profile": "Kernel cost profiles",
     "policy": "Policies",
 }
-_INDENT, _WIDTH = 13, 80
+_INDENT, _WIDTH = 17, 80
 _FURTHEST = 12
 _HEAD = """<!-- written by scripts/docs from mcusim/evidence/validate/ledger.toml; do not edit -->
 # Fidelity ledger
@@ -137,7 +137,7 @@ def ledger_table() -> str:
 
 
 def _lines(entry: LedgerEntry) -> Iterator[str]:
-    pairs = [("modelled", entry.modelled), ("left out", entry.left_out), ("error", entry.error or "not known")]
+    pairs = [("modelled", entry.modelled), ("not modelled", entry.left_out), ("error", entry.error or "not known")]
     pairs.append(("tests", ", ".join(_shown(entry.tests))))
     pairs += [("error in", ", ".join(_shown(entry.error_tests)))] if entry.error_tests else []
     for label, text in pairs:

@@ -1,9 +1,10 @@
 """One beat (or burst) of a DMA transfer in flight: the read of its source, the write of its target.
 
-A transfer is cut into chunks, where :func:`path.dma` cuts it. When a chunk begins, what its SDRAM rows and the posted
-writes will cost undisturbed is taken from the same device functions that time a whole transfer, so that a transfer
-nobody disturbs takes exactly as long; its beats then come one by one, at their own times. A beat pays extra for what
-others did since: a row that was closed, a flash line that was displaced, a new QSPI command, a place in the queue.
+A transfer is cut into chunks, where :func:`mcusim.memory.ports.replay.dma` cuts it. When a chunk begins, what its SDRAM
+rows and the posted writes will cost undisturbed is taken from the same device functions that time a whole transfer, so
+that a transfer nobody disturbs takes exactly as long; its beats then come one by one, at their own times. A beat pays
+extra for what others did since: a row that was closed, a flash line that was displaced, a new QSPI command, a place in
+the queue.
 
 The write of a beat comes at the end of the controller's own ticks. A memory is *held* by a beat: SRAM for its clocks on
 the bus, SDRAM until the data is read or the posted write through, flash and QSPI for the read.

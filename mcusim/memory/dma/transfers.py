@@ -37,7 +37,7 @@ class DmaTransfers:
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
     ) -> int:
-        """Enter a transfer whose beats start at ``cycle``; see :meth:`MemorySystem.begin_transfer`."""
+        """Enter a transfer whose beats start at ``cycle``; see ``MemorySystem.begin_transfer``."""
         s = self.state
         if len(self.controllers) > L.MAX_CONTROLLERS:
             raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")

@@ -103,7 +103,7 @@ def shown(name: str) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """The bytes of the file at ``path``. Raises ModelError for what is no regular file, too large or not readable."""
-    needed = "a directory; a .tflite file is needed"
+    needed = "is a directory; a .tflite file is needed"
     return read_guarded(
         path, LARGEST_FILE, ModelError, too_large=", the most a .tflite file may have", directory=needed
     )

@@ -149,7 +149,7 @@ def _slowest(run: Run) -> str:
 def _reading(result: Result) -> str:
     lines = [
         "A task's colours are its cycles by cause, drawn end to end: when inside the task each was spent is not known. "
-        "Tasks narrower than a pixel are merged until you zoom in; the pointer tells how many they are.",
+        "Tasks narrower than a pixel are merged until you zoom in; point at one to see how many they are.",
         "A task's bytes are taken to cross the pins evenly over its time. Causes: dma_wait is the core waiting for a "
         "transfer, bus the two delaying each other at one memory, runtime interpreter and DMA driver.",
         "Bytes in use are the buffers' own, without padding; a buffer is there from the start of the first operator "

@@ -84,7 +84,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def tooltip(*lines: str) -> str:
-    """What the pointer tells, from lines of plotly's markup; names in them are no templates."""
+    """What the pointer shows, from lines of plotly's markup; names in them are no templates."""
     return f"{'<br>'.join(lines)}<extra></extra>".replace("%{", "&#37;{")
 
 

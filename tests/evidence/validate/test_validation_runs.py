@@ -107,7 +107,7 @@ def test_a_micro_benchmark_is_a_call_of_a_test_program() -> None:
 
 
 def test_the_diagnosis_names_the_stored_errors() -> None:
-    """The last column of its table: latency, and energy in brackets where it stands there."""
+    """The last column of its table: latency, and energy in brackets where it has one."""
     text = (REPOSITORY / "docs" / "pages" / "evidence" / "why-is-it-off.md").read_text(encoding="utf-8")
     rows = [row for row in stored_rows() if row.source.startswith("TinyOps")]
     stored = {(row.model, row.board[5:9], row.placement, row.quantity): row.error for row in rows}

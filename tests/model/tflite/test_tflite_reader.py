@@ -213,7 +213,7 @@ def test_files_that_are_no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         load_model(tmp_path)
     monkeypatch.setattr(flatbuffer, "LARGEST_FILE", 8)
     path.write_bytes(b"\0\0\0\0TFL3\0")
-    with pytest.raises(ModelError, match=r"larger than 8 B, no \.tflite file may be"):
+    with pytest.raises(ModelError, match=r"larger than 8 B, the most a \.tflite file may have"):
         load_model(path)
 
 

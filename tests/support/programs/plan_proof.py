@@ -127,9 +127,9 @@ def assert_coherent(program: Program, line: int, cached: set[str]) -> int:
             for operand in task.operands:
                 copied = memory.source(operand.span) if operand.access == "r" else None
                 if copied and operand.span.region in cached:
-                    brought = max(position[t] for t in copied[1])
+                    copied_at = max(position[t] for t in copied[1])
                     assert any(
-                        m.action == "invalidate" and covers(m.span, operand.span) and brought < j < i
+                        m.action == "invalidate" and covers(m.span, operand.span) and copied_at < j < i
                         for j, m in maintains
                     ), f"call {task.id} may read stale lines of its {operand.role}"
     for _, task in maintains:

@@ -1,6 +1,6 @@
 """Loop nests of the ``cmsis`` set's convolutions: ``sets/cmsis/*.c``, function by function.
 
-Each function's levels, in the order of their numbers, are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not
+Each function's levels, in the order of their numbers, are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Not
 modelled: what :mod:`mcusim.kernels.cost.fitted.nest` does not model.
 """
 

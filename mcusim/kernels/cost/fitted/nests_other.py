@@ -1,6 +1,6 @@
 """Loop nests of the operators without products of weights: pools, element-wise ones, softmax, moves, resizes.
 
-Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not modelled: what
+Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model; which elements a SLICE, STRIDED_SLICE, SPLIT or TRANSPOSE takes
 (as many as the output has, from the input's first); rows of broadcast operands (their elements are read in order, again
 and again).

@@ -1,7 +1,7 @@
 """Loop nests of plain convolutions (``sets/reference/convolution.c``, the plain cases of ``sets/cmsis``) and of
 FULLY_CONNECTED.
 
-Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.NESTS`. Not modelled: what
+Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Not modelled: what
 :mod:`mcusim.kernels.cost.fitted.nest` does not model.
 """
 

@@ -41,7 +41,7 @@ const mcusimLanes = (meta) => {
     });
   }
 
-  function said(run, piece) {
+  function tooltip(run, piece) {
     const named = [...piece.parts].filter(([part]) => run.names[part]);
     const causes = named.length > 1 ? named.map(([part, n]) => `${run.names[part]} ${count(n)}`) : [];
     const span = `${time(piece.start * run.scale)} to ${time(piece.end * run.scale)} ms`, cycles = piece.end - piece.start;
@@ -60,7 +60,7 @@ const mcusimLanes = (meta) => {
       const slot = (high - low) / run.scale / width;
       run.rows.forEach((row, number) => {
         for (const piece of pieces(row, slot, low / run.scale, high / run.scale)) {
-          const hover = said(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
+          const hover = tooltip(run, piece), name = piece.count === 1 && row.labelled ? run.texts[piece.text] : "";
           const room = (Math.min(piece.end, high / run.scale) - Math.max(piece.start, low / run.scale)) / slot;
           const text = [name, name.split(" ")[0]].find((one) => room > LETTER * one.length + 6) || "";
           for (let [start, length, part] of stackedParts(piece, slot)) {

@@ -77,7 +77,7 @@ def _bars(
     y: str,
     unit: str,
 ) -> list[dict[str, Any]]:
-    """A trace a part; the pointer tells all parts of its operator."""
+    """A trace a part; the pointer shows all parts of its operator."""
     labels = operator_labels(run)
     wholes = [
         _told(operator, label, {part: values[i] for part, values in parts.items()}, unit)

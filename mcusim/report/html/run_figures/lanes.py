@@ -139,7 +139,7 @@ def stacked_parts(piece: LanePiece, slot: float) -> list[tuple[float, float, str
 
 
 def hover_text(piece: LanePiece, scale: float) -> str:
-    """What the pointer tells about a piece."""
+    """What the pointer shows of a piece."""
     span = f"{piece.start * scale:,.4f} to {piece.end * scale:,.4f} ms"
     cycles = f"{piece.end - piece.start:,} cycles"
     causes = [f"{name} {n:,}" for name, n in piece.parts.items() if name not in _SHADES]
