@@ -76,7 +76,7 @@ def test_a_group_reads_its_texts() -> None:
     planning = Planning(set_=["core.clock = 200 MHz"], overlay="input, bias,input")
     assert planning.overrides == {"core.clock": "200 MHz"} and planning.overlays == ["input", "bias"]
     assert planning.settings("tinyops", None, "replay").options.overlay == {"input", "bias"}
-    with pytest.raises(UsageError, match="--overlay names nothing"):
+    with pytest.raises(UsageError, match="--overlay has no names in it"):
         _ = Planning(overlay=" , ").overlays
     assert Values(input=[]).max_instructions is None
 

@@ -165,7 +165,7 @@ def test_bad_measurements_are_one_clear_error(name: str, tmp_path: Path, capsys:
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--json", "o.toml"], "two outputs"),
         (["own.toml", "--measurements", "good.csv", "-o", "own.toml", "--force"], "it is an input file"),
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--json", "good.csv", "--force"], "it is an input file"),
-        ([F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", ","], "--fit names nothing"),
+        ([F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", ","], "--fit has no names in it"),
         ([F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", "power.supply"], "is not a fittable figure"),
         (
             [F469, "--measurements", "good.csv", "-o", "o.toml", "--fit", f"{READ},{RUN}"],
