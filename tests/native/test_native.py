@@ -5,6 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mcusim.native.called import called
 
 # code without a file, for which numba finds no folder either
 PROBE = """
@@ -112,6 +118,16 @@ def test_a_shared_function_is_compiled_once_and_found_again_on_disk(tmp_path: Pa
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import module"
     assert run(code) == ["7 -2 3 ['half', 'quarter', 'outer', 'other']"]
     assert run(code) == ["7 -2 3 []"]
+
+
+@pytest.mark.parametrize("names", [0, 100, 300, 70_000])
+def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
+    """By a global name and by one of a module; behind many names the bytecode needs wider arguments."""
+    before = "".join(f"    name_{n}\n" for n in range(names))
+    known: dict[str, Any] = {"module": ModuleType("module"), "one": 1.0}
+    known["module"].other = 2.0
+    exec(f"def function():\n{before}    one\n    module.other\n", known)
+    assert list(called(known["function"], float)) == [1.0, 2.0]
 
 
 def test_nothing_is_left_to_compile_after_all_was() -> None:
