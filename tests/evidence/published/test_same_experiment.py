@@ -29,6 +29,9 @@ def latency(result: Result) -> float | None:
     return result.measured.figures["latency_ms"] if result.measured else None
 
 
+PROFILE = Path(mcusim.__file__).parent / "kernels/cost/profiles/cmsis-2021-gcc9.toml"
+
+
 @pytest.mark.parametrize(
     ("policy", "options", "published"),
     [
@@ -39,11 +42,7 @@ def latency(result: Result) -> float | None:
         ("external", {"overrides": {"core.clock": "180 MHz"}}, None),
         ("internal", {"sram_budget": "256 KiB"}, 1007),
         ("internal", {"sram_budget": "255 KiB"}, None),
-        (
-            "internal",
-            {"kernels": str(Path(mcusim.__file__).parent / "kernels/cost/profiles/cmsis-2021-gcc9.toml")},
-            None,
-        ),
+        pytest.param("internal", {"kernels": str(PROFILE)}, None, id="internal-a profile's file-None"),
         ("tinyops", {"overlay": ["quant", "bias", "input", "filter"]}, 1059),
         ("tinyops", {"overlay": ["input"]}, None),
         ("tinyops", {"sram_budget": "1 B"}, None),
