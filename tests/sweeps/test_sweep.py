@@ -125,6 +125,13 @@ def test_no_point_that_runs_is_a_verdict(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["sweep", str(path.with_name("a.parquet"))]) == 2
 
 
+def test_points_that_are_all_errors_are_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = SMALL.replace("stm32f746g-disco", "nucleo-f746zg").replace('"internal", ', "")  # it has no SDRAM
+    path = write(tmp_path, "\n".join(line for line in text.splitlines() if "tRCD" not in line))
+    assert main(["sweep", str(path), "-o", str(tmp_path / "a.parquet"), "-j", "1"]) == 2
+    assert "points ran; the first: " in capsys.readouterr().err
+
+
 def test_outputs_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study, output = write(tmp_path, SMALL), tmp_path / "out.parquet"
     output.write_text("mine")

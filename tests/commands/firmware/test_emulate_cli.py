@@ -133,12 +133,13 @@ def test_what_is_loaded_is_used_and_what_is_dumped_is_written(
     a.write_bytes(bytes(x & 255 for x in left))
     b.write_bytes(bytes(x & 255 for x in right))
     loads = ["--load", f"{a}@{FREE:#x}", "--load", f"{b}@{FREE + 64:#x}"]
-    dump = ["--dump", f"{FREE:#x}:128={out}", "--dump", f"{FREE + 64:#x}:64"]
+    dump = ["--dump", f"{FREE:#x}:128={out}", "--dump", f"{FREE + 64:#x}:64", "--dump", f"{FREE:#x}:1"]
     call = ["--call", "dot", "--args", f"{FREE:#x},{FREE + 64:#x},64"]
     row = emulated(capsys, elf("conv", isa), *call, *loads, *dump, isa=isa)
     assert row["result"] == sum(x * y for x, y in zip(left, right, strict=True)) & 0xFFFF_FFFF
     assert out.read_bytes() == a.read_bytes() + b.read_bytes()
     assert bytes.fromhex(row["dumps"][1]["hex"]) == b.read_bytes()
+    assert bytes.fromhex(row["dumps"][2]["hex"]) == a.read_bytes()[:1]
 
 
 def test_a_copy_by_the_program_arrives(tmp_path: Path) -> None:
