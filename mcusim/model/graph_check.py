@@ -96,6 +96,7 @@ def _operator(graph: Graph, op: Operator) -> None:
     inputs, outputs = _operands(graph, op, spec), [graph.tensors[i] for i in op.outputs]
     _constants(op, inputs, spec)
     _types(op, inputs, outputs)
+    _scales(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
     window = max(inputs[1].shape[1:3]) if op.traits.parametric and op.traits.windowed else 1
     if window > LARGEST_WINDOW:
@@ -118,6 +119,20 @@ def _constants(op: Operator, inputs: list[Tensor], spec: OperatorSpec) -> None:
             raise UnsupportedError(f"input {position} '{inputs[position].name}' is computed at run time")
     if all(t.constant for t in inputs):
         raise UnsupportedError("all its inputs are constants; fold them when converting")
+
+
+def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    """Negative ones where LiteRT and TFLM compute with them: int8 filters with a scale for each channel, and the biases
+    that go with them. All others they refuse, stop at, or read as something else than the file says."""
+    filters = inputs[1:2] if op.traits.per_channel and inputs[1].dtype == "int8" else []
+    allowed = {t.index for t in (*filters, *(inputs[2:] if op.traits.parametric else ()))}
+    for tensor in (*inputs, *outputs):
+        found = tensor.quantization
+        if found is not None and min(found.scales) < 0 and tensor.index not in allowed:
+            raise ModelError(
+                f"'{tensor.name}' has the negative scale {min(found.scales):g}; only int8 filters of convolutions, and"
+                " biases, may have one: convert the model again"
+            )
 
 
 def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcusim.model.geometry import Geometry
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Role
 
-__all__ = ["check_extent", "needed_bytes", "steps"]
+__all__ = ["check_extent", "needed_bytes", "shortages", "steps"]
 
 LONGEST = 1 << 16  # rows or columns of a tensor
 POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
@@ -15,10 +17,10 @@ POSITIONS = 1 << 22  # kernel rows (columns) x output rows (columns)
 def check_extent(task: Compute) -> None:
     """Raise FieldError for a window that leaves its input, or for an operand too short for the rows of the task.
 
-    Bytes are checked from below, over all operands of a role (SPLIT has several outputs); types without a kernel window
-    count one byte an element, since their inputs and outputs may differ in type. Not modelled: further inputs
-    (``input1``, ``inputN``) and the first of element-wise types, which broadcasting may shorten, and the size of
-    scratch.
+    Bytes are checked from below, over all operands of a role (SPLIT has several outputs), of a CONCATENATION over all
+    inputs together; types without a kernel window count one byte an element, since their inputs and outputs may differ
+    in type. Not modelled: further inputs of other types (``input1``, ``inputN``) and the first of element-wise types,
+    which broadcasting may shorten, and the size of scratch.
     """
     g, rows = task.geometry, task.rows
     if max(g.in_h, g.in_w, g.out_h, g.out_w) > LONGEST:
@@ -28,14 +30,23 @@ def check_extent(task: Compute) -> None:
     if _has_window(g):
         _window("rows", g.in_h, g.out_h, g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, g.pad_bottom)
         _window("columns", g.in_w, g.out_w, g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, g.pad_right)
+    for _, need, text in shortages(task):
+        raise FieldError(f"{text}, its geometry and rows need {need:,} B")
+
+
+def shortages(task: Compute) -> Iterator[tuple[Role, int, str]]:
+    """The roles whose operands are too short: role, bytes needed, and what there is in words."""
     for role, need in needed_bytes(task).items():
-        spans = [operand.span.bytes for operand in task.operands if operand.role == role]
-        if spans and sum(spans) < need:
-            raise FieldError(f"operand {role} has {sum(spans):,} B, its geometry and rows need {need:,} B")
+        joined = role == "input0" and task.geometry.traits.joins
+        of = [o for o in task.operands if o.role == role or (joined and o.role.startswith("input"))]
+        given = sum(operand.span.bytes for operand in of)
+        if of and given < need:
+            yield role, need, f"its inputs have {given:,} B" if joined else f"operand {role} has {given:,} B"
 
 
 def needed_bytes(task: Compute) -> dict[Role, int]:
-    """The least bytes of the operands of each role that its geometry and rows need, as far as they say."""
+    """The least bytes of the operands of each role that its geometry and rows need, as far as they say; where inputs
+    are joined ``input0`` is all of them together."""
     g, rows = task.geometry, task.rows
     item = g.item if _has_window(g) else 1
     needs: dict[Role, int] = {
@@ -45,6 +56,8 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
     }
     if g.traits.broadcast:
         del needs["input0"]
+    if g.traits.joins:
+        needs["input0"] = needs["output"]
     return needs
 
 

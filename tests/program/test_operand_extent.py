@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mcusim.errors import ProgramError
@@ -12,12 +14,13 @@ from mcusim.machine import load_machine
 from mcusim.model.geometry import Geometry, whole
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
-from mcusim.program import check_program
+from mcusim.program import check_program, read_program, write_program
 from mcusim.program.extent import check_extent
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Operand, Program, Span
+from mcusim.verification.proof import prove
 from tests.support.graphs.good_operators import GOOD
-from tests.support.graphs.small_graphs import convolution
+from tests.support.graphs.small_graphs import activation, convolution, one_operator, zeros
 
 MACHINE = load_machine("stm32f746g-disco")
 
@@ -88,3 +91,39 @@ def test_loops_that_no_microcontroller_would_run_are_refused() -> None:
     header = plan(CONV, MACHINE, "external", kernels=load_profile()).header
     with pytest.raises(ProgramError, match=r"the kernel calls have 1.1e\+12 loop steps, more than the 1e\+10 allowed"):
         check_program(Program(header, (huge,)), MACHINE)
+
+
+def joined(seed: int) -> Graph:
+    """Inputs of any sizes, along any axis, some of them constants; then one operator that reads the result."""
+    rng = np.random.default_rng(seed)
+    shape, count = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))], int(rng.integers(1, 7))
+    axis, inputs = int(rng.integers(len(shape))), []
+    for i in range(count):
+        size = [*shape]
+        size[axis] = int(rng.integers(1, 9))
+        inputs.append(zeros(tuple(size)) if i and rng.integers(4) == 0 else activation(tuple(size)))
+    if rng.integers(4) == 0:
+        inputs = [*inputs[1:], inputs[0]]
+    out = [*shape]
+    out[axis] = sum(t.shape[axis] for t in inputs)
+    return one_operator("CONCATENATION", inputs, [activation(tuple(out))], axis=axis, activation="NONE")
+
+
+@pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
+def test_joined_inputs_of_any_sizes_can_be_saved_and_proved(policy: str, tmp_path: Path) -> None:
+    path = tmp_path / "joined.jsonl"
+    for seed in range(60):
+        written = plan(joined(seed), MACHINE, policy, kernels=load_profile("cmsis-2021-gcc9"))
+        write_program(written, path)
+        program = read_program(path)
+        check_program(program, MACHINE)
+        assert program.tasks == written.tasks and not prove(program, MACHINE), f"seed {seed}"
+
+
+def test_joined_inputs_that_are_too_short_together_are_refused() -> None:
+    (task,) = calls(GOOD["CONCATENATION"], "internal")
+    *others, last = (o for o in task.operands if o.role != "output")
+    short = replace(last, span=replace(last.span, bytes=last.span.bytes - 1))
+    output = [o for o in task.operands if o.role == "output"]
+    with pytest.raises(FieldError, match=r"its inputs have [\d,]+ B, its geometry and rows need"):
+        check_extent(replace(task, operands=(*others, short, *output)))

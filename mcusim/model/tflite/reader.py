@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import tflite
+from flatbuffers.number_types import Int32Flags
 
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator
@@ -19,7 +20,7 @@ from mcusim.model.tflite.tensors import TensorReader
 MOST_TENSORS = MOST_OPERATORS = 20_000
 MOST_OPERANDS = 1024
 SHOWN_INDICES = 50
-CUSTOM_CODE_SLOT = 6
+CUSTOM_CODE_SLOT, BUILTIN_CODE_SLOT = 6, 10
 UNKNOWN = "UNKNOWN:"
 BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
 
@@ -83,10 +84,16 @@ def _operator_codes(file: File, model: Any) -> list[str]:
     names = []
     for index in range(file.count(model.OperatorCodesLength(), 4, MOST_OPERATORS, "operator codes")):
         table = file.table(model.OperatorCodes(index))
-        code = max(table.BuiltinCode(), table.DeprecatedBuiltinCode())
+        code = max(_builtin_code(table), table.DeprecatedBuiltinCode())
         name = BUILTIN_NAMES.get(code, f"BUILTIN_{code}")
         names.append(f"CUSTOM({file.text(table, CUSTOM_CODE_SLOT)})" if name == "CUSTOM" else name)
     return names
+
+
+def _builtin_code(table: Any) -> int:
+    """The field itself: ``BuiltinCode()`` gives the old, one-byte field where this one is below 127."""
+    field = table._tab.Offset(BUILTIN_CODE_SLOT)
+    return int(table._tab.Get(Int32Flags, field + table._tab.Pos)) if field else 0
 
 
 def _operators(file: File, subgraph: Any, codes: list[str]) -> tuple[tuple[Operator, ...], dict[str, list[int]]]:

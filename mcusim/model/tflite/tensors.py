@@ -91,8 +91,9 @@ class TensorReader:
             return None
         if len(points) not in (0, 1, len(scales)):
             raise self.file.error(f"{len(scales)} scales but {len(points)} zero points")
-        if not all(math.isfinite(s) and s >= 0 for s in scales):
-            raise self.file.error("a scale is negative or not a number")
+        wrong = [s for s in scales if not math.isfinite(s)]
+        if wrong:
+            raise self.file.error(f"a scale is {wrong[0]}, must be a finite number")
         low, high = ZERO_POINTS.get(dtype, ANY_ZERO_POINT)
         if not all(low <= p <= high for p in points):
             raise self.file.error(f"a zero point is not within {low} to {high} ({dtype})")

@@ -121,8 +121,8 @@ def _quantization(tensor: Tensor, found: Quantization, where: str) -> None:
     count = len(found.scales)
     if not count or len(found.zero_points) != count:
         raise ModelError(f"{where} has {count} scales and {len(found.zero_points)} zero points")
-    if not all(math.isfinite(s) and s >= 0 for s in found.scales):
-        raise ModelError(f"{where}: a scale is negative or not a number")
+    if not all(map(math.isfinite, found.scales)):
+        raise ModelError(f"{where}: a scale is not a finite number")
     if not all(low <= p <= high for p in found.zero_points):
         raise ModelError(f"{where}: a zero point is not within {low} to {high} ({tensor.dtype})")
     fits = 0 <= found.axis < len(tensor.shape) and tensor.shape[found.axis] == count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcusim.model.geometry import whole
-from mcusim.program.extent import needed_bytes
+from mcusim.program.extent import shortages
 from mcusim.program.program import Compute, Program
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.task_accesses import called
@@ -44,11 +44,9 @@ def check_rows(program: Program, findings: Findings) -> None:
 
 
 def _sizes(place: int, task: Compute, findings: Findings) -> None:
-    for role, need in needed_bytes(task).items():
-        have = [operand.span.bytes for operand in task.operands if operand.role == role]
-        if have and sum(have) < need:
-            text = f"{called(task)}: operand {role} has {sum(have):,} B, its geometry and rows need {need:,} B"
-            _found(findings, (place,), task, role, text, f"give it {need:,} B")
+    for role, need, short in shortages(task):
+        text = f"{called(task)}: {short}, its geometry and rows need {need:,} B"
+        _found(findings, (place,), task, role, text, f"give it {need:,} B")
 
 
 def _halo(place: int, task: Compute, findings: Findings) -> None:

@@ -50,6 +50,10 @@ def test_quantize_multiplier_at_its_edges() -> None:
     assert Q.quantize_multiplier(1 - 2.0**-40) == (1 << 30, 1)  # rounds up to 2**31, which is halved
     assert Q.quantize_multiplier(2.0**-31) == (1 << 30, -30)
     assert Q.quantize_multiplier(2.0**-33) == (0, 0)
+    assert Q.quantize_multiplier(-0.75) == (-3 << 29, 0)
+    assert Q.quantize_multiplier(-(0.5 + 2.0**-32)) == (-(1 << 30) - 1, 0)  # a half goes away from 0
+    assert Q.quantize_multiplier(-(1 - 2.0**-40)) == (-(1 << 31), 0)  # as in LiteRT: this end has room for -1
+    assert Q.quantize_multiplier(-(2.0**-33)) == (0, 0)
 
 
 @given(st.floats(-1e9, 1e9))

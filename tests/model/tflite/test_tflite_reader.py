@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tflite
 
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Quantization, geometry, graph_macs, inspect, load_model
 from mcusim.model.tflite import flatbuffer
 from tests.support.graphs.good_operators import ADD, CONV, GOOD, ROW
 from tests.support.graphs.small_graphs import activation, one_operator
-from tests.support.graphs.tflite_writer import write_tflite
+from tests.support.graphs.tflite_writer import Unchecked, write_tflite
 from tests.support.paths import shared_model
 
 
@@ -97,6 +98,22 @@ def test_every_operator_with_its_options(kind: str, tmp_path: Path) -> None:
     geometry(read, read.operators[0])
 
 
+class NewCodesAlone(Unchecked):
+    """Operator codes that set the field of schema 3a and leave out the old, one-byte one."""
+
+    def code(self, kind: str, version: int) -> int:
+        tflite.OperatorCodeStart(self.builder)
+        tflite.OperatorCodeAddVersion(self.builder, version)
+        tflite.OperatorCodeAddBuiltinCode(self.builder, getattr(tflite.BuiltinOperator, kind))
+        return int(tflite.OperatorCodeEnd(self.builder))
+
+
+def test_an_operator_code_in_the_new_field_alone(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(NewCodesAlone(CONV, 1, 3, 0).write())
+    assert [op.type for op in load_model(path).operators] == ["CONV_2D"]
+
+
 def with_tensor(graph: Graph, index: int, **changes: object) -> Graph:
     tensors = list(graph.tensors)
     tensors[index] = replace(tensors[index], **changes)  # type: ignore[arg-type]
@@ -124,7 +141,8 @@ BROKEN: list[tuple[Graph, str]] = [
     (with_tensor(CONV, 0, shape=(1 << 20, 1 << 20, 4, 8)), "negative or too large"),
     (with_tensor(CONV, 0, shape=(1, 0, 4, 8)), "is a constant or empty"),
     (with_tensor(CONV, 0, shape=(1,) * 9), "9 elements of Shape; at most 8 are read"),
-    (with_tensor(CONV, 0, quantization=Quantization((float("nan"),), (0,))), "a scale is negative or not a number"),
+    (with_tensor(CONV, 0, quantization=Quantization((float("nan"),), (0,))), "a scale is nan, must be a finite number"),
+    (with_tensor(CONV, 1, quantization=Quantization((float("-inf"),), (0,))), "a scale is -inf, must be a finite"),
     (with_tensor(CONV, 0, quantization=Quantization((1.0,), (300,))), r"a zero point is not within -128 to 127"),
     (with_tensor(CONV, 1, quantization=Quantization((1.0,) * 7, (0,) * 7)), "7 scales fit no axis"),
     (with_tensor(CONV, 1, quantization=Quantization((1.0,) * 5, (0,) * 4)), "5 scales but 4 zero points"),
