@@ -154,11 +154,12 @@ def replay(
             if model is not None
             else "fidelity emulate runs the kernels on the model's data: name the model with --model"
         )
+    graph = None if model is None else _graph(model, False)
     try:
-        result = simulate_program(program, machine, chosen, None if model is None else _graph(model, False))
+        result = simulate_program(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
-    return replace(result, request=RunRequest(chosen, program=program))
+    return replace(result, request=RunRequest(chosen, graph, program, given=True))
 
 
 def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:

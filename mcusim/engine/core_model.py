@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
 from mcusim.kernels.cost.counted import call as calls
+from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
@@ -36,6 +37,10 @@ class CoreModel(Protocol):
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
         """SimPy process part that moves the bytes of ``task``, from its first beat to its last."""
+        ...
+
+    def kernel(self, task: Compute) -> str:
+        """What executes ``task``: the symbol of a function, or the name that its costs go by."""
         ...
 
     def traffic(self, system: System) -> dict[str, Traffic]:
@@ -114,6 +119,15 @@ class ReplayCore:
         calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
         calls.replay_call(state, g, task.rows, places, self.profile, self.costs)
         return compute * TICK
+
+    def kernel(self, task: Compute) -> str:
+        """The kind of a fitted profile, the variant of a counted one."""
+        if not self.costs.fitted:
+            return variant(task.geometry)
+        from mcusim.kernels.cost.fitted.call import kernel_kind
+
+        operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
+        return kernel_kind(task.geometry, task.rows, operands, self.profile)
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
         """Time the transfer as if alone, then let what runs at the same time slow it down on average."""

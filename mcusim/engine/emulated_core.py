@@ -193,6 +193,10 @@ class EmulatedCore:
             observer.check()
             observer.ends(task, int(env.now))
 
+    def kernel(self, task: Compute) -> str:
+        """The symbol that runs it."""
+        return self.guest.kernel(task).symbol
+
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the memories counted it."""
         return Traffic.by_region(self.memory.by_region())

@@ -69,12 +69,21 @@ def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: s
     by_cause = {cause: sum(spent[cause] for spent in system.operators.values()) for cause in CAUSES}
     assert sum(by_cause.values()) == cycles, f"causes sum to {sum(by_cause.values())}, the run took {cycles}"
     tiles: dict[int, int] = {}
+    called: dict[int, dict[str, None]] = {}
     for task in system.program.tasks:
         if isinstance(task, Compute):
             tiles[task.operator] = tiles.get(task.operator, 0) + 1
+            called.setdefault(task.operator, {})[core.kernel(task)] = None
     types = {info.index: info.type for info in header.operators}
     operators = tuple(
-        OperatorRun(index, types.get(index, "?"), sum(spent.values()), tiles.get(index, 0), spent)
+        OperatorRun(
+            index,
+            types.get(index, "?"),
+            sum(spent.values()),
+            tiles.get(index, 0),
+            spent,
+            ", ".join(called.get(index, ())),
+        )
         for index, spent in sorted(system.operators.items())
     )
     return Run(

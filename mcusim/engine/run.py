@@ -46,13 +46,17 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRun:
-    """Core time of one operator, waiting for its data included; the cycles of all operators sum to the run's."""
+    """Core time of one operator, waiting for its data included; the cycles of all operators sum to the run's.
+
+    ``kernel`` is what its calls were costed as, or the symbol that was executed; '' where nothing was called.
+    """
 
     index: int
     type: str
     cycles: int
     tiles: int
     by_cause: Mapping[str, int]
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def annotate_both(both: Both) -> Both:
 
 
 def _measured(result: Result, request: RunRequest) -> Measured | None:
-    if request.graph is not None:
+    if request.graph is not None and not request.given:
         return published_for(request.graph, result.machine, request.settings, request.program)
     assert request.program is not None
     return published_for_program(request.program, result.machine, request.settings)

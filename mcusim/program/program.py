@@ -149,3 +149,12 @@ class Header:
 class Program:
     header: Header
     tasks: tuple[Task, ...]
+
+
+def steps_of(program: Program) -> dict[int, int]:
+    """Operator -> its place in the order of the kernel calls; one that is never called keeps its index."""
+    steps: dict[int, int] = {}
+    for task in program.tasks:
+        if isinstance(task, Compute):
+            steps.setdefault(task.operator, len(steps))
+    return {info.index: steps.get(info.index, info.index) for info in program.header.operators} | steps

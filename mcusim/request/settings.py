@@ -70,12 +70,13 @@ class Settings:
 class RunRequest:
     """What a result is the answer to: ``graph`` was planned with ``settings``, to ``program`` if it fits.
 
-    Without ``graph`` the program was given, read from a file.
+    With ``given`` the program was given, as one read from a file is; then ``graph`` is None unless it was emulated.
     """
 
     settings: Settings
     graph: Graph | None = None
     program: Program | None = None
+    given: bool = False
 
 
 def require_type(argument: str, value: object, kinds: Kinds) -> None:

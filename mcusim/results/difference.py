@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
-from mcusim.results.result import Result
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
+    from mcusim.results.result import Result
 
 __all__ = ["WORDS", "Difference", "energy_sentence", "explain", "in_words", "rounded_parts", "sentence"]
 
@@ -83,6 +83,25 @@ def cycles_by_part(run: Run) -> dict[_Key, int]:
         if cycles:
             found[cause, "", ""] = found.get((cause, "", ""), 0) + cycles
     return found
+
+
+def operator_parts(run: Run) -> dict[int, dict[_Key, int]]:
+    """Of each operator, by its index, the cycles by cause, region and what, the most first; they sum to its own."""
+    found: dict[int, dict[_Key, int]] = {operator.index: {} for operator in run.operators}
+    rest = {operator.index: dict(operator.by_cause) for operator in run.operators}
+    for wait in run.waits:
+        own, key = found[wait.operator], (wait.cause, wait.region, WORDS.get(wait.role, wait.role))
+        own[key] = own.get(key, 0) + wait.cycles
+        rest[wait.operator][wait.cause] -= wait.cycles
+    for operator in run.operators:
+        own = found[operator.index]
+        for cause, cycles in rest[operator.index].items():
+            key = (cause, "", operator.type if cause == "compute" else "")
+            own[key] = own.get(key, 0) + cycles
+    return {
+        index: {key: own[key] for key in sorted(own, key=lambda key: (-own[key], key)) if own[key]}
+        for index, own in found.items()
+    }
 
 
 def in_words(part: Difference) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "delivered",
     "dma_busy_cycles",
     "energy",
+    "operator_bytes",
     "operator_energy",
     "usage",
     "uses",
@@ -147,7 +148,7 @@ def operator_energy(run: Run, machine: Machine) -> dict[int, dict[str, float]]:
     overlap the DMA's time is that of the one that began first.
     """
     power, dma = machine.power, _dma_cycles(run)
-    moved = _bytes(run)
+    moved = operator_bytes(run)
     waits = power.run if power.stalled is None else power.stalled
     found = {}
     for operator in run.operators:
@@ -167,7 +168,8 @@ def operator_energy(run: Run, machine: Machine) -> dict[int, dict[str, float]]:
     return found
 
 
-def _bytes(run: Run) -> Mapping[int, Mapping[str, int]]:
+def operator_bytes(run: Run) -> Mapping[int, Mapping[str, int]]:
+    """Bytes that the tasks of each operator moved, by region."""
     found: dict[int, dict[str, int]] = {}
     for event in run.events:
         own = found.setdefault(event.operator, {})

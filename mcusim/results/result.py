@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
+from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
 from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
+from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
+    from mcusim.model.graph import Graph
+    from mcusim.program.program import Program
     from mcusim.request.settings import RunRequest
 
 __all__ = ["Result", "sram_bytes", "to_json"]
@@ -61,6 +65,28 @@ class Result:
         from mcusim.report.html.notebook import result_html
 
         return result_html(self)
+
+    @property
+    def operators(self) -> tuple[OperatorResult, ...]:
+        """What each operator took and moved, and where its operands are; none without a run."""
+        program, graph = self._asked
+        return () if self.run is None else operator_results(self.run, self.machine, program, graph)
+
+    @property
+    def tensors(self) -> tuple[TensorPlace, ...]:
+        """Where each tensor lies and when it lives; none without a run."""
+        return () if self.run is None else tensor_places(self.run.header, self._asked[1])
+
+    @property
+    def _asked(self) -> tuple[Program | None, Graph | None]:
+        return (None, None) if self.request is None else (self.request.program, self.request.graph)
+
+    @property
+    def energy_missing(self) -> str | None:
+        """Why ``energy`` is None; None when it is there."""
+        if self.energy is not None:
+            return None
+        return f"there was no run: {self.negative or self.unusable or 'it was not simulated'}"
 
     @property
     def fits(self) -> bool:
@@ -159,23 +185,25 @@ def _figures(result: Result) -> dict[str, Any]:
         "clock_hz": result.machine.core.clock,
         "latency_ms": energy.latency_ms if energy else None,
         "energy_mj": energy.energy_mj if energy else None,
+        "energy_missing": result.energy_missing,
         "supply_current_ma": energy.supply_current_ma if energy else None,
         "macs": result.macs,
         "peak_bytes": dict(sorted(run.header.peak_bytes.items())) if run else None,
         "peak_sram_bytes": sram_bytes(result),
         "memory": memory,
         "cycles_by_cause": dict(run.by_cause) if run else None,
-        "operators": [_operator(o) for o in run.operators] if run else None,
+        "operators": [operator_json(one) for one in result.operators] if run else None,
+        "outside_operators": asdict(outside(run, result.machine)) if run else None,
+        "tensors": [_tensor(one) for one in result.tensors] if run else None,
+        "buffers": [asdict(one) for one in buffer_places(run.header)] if run else None,
         "traffic": {name: asdict(t) for name, t in run.traffic.items()} if run else None,
         "busy": dict(run.busy) if run else None,
         "counters": dict(run.counters) if run else None,
     }
 
 
-def _operator(operator: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {name: getattr(operator, name) for name in ("index", "type", "cycles", "tiles")}
-    row["cycles_by_cause"] = dict(operator.by_cause)
-    return row
+def _tensor(tensor: TensorPlace) -> dict[str, Any]:
+    return asdict(tensor) | {"shape": None if tensor.shape is None else list(tensor.shape)}
 
 
 def _measured(result: Result, measured: Measured) -> dict[str, Any]:

@@ -126,10 +126,18 @@ def _overview(machines: list[Any]) -> Iterator[str]:
     yield f"```text\n{machines_table(machines).rstrip()}\n```"
 
 
+def run_json() -> str:
+    """Every key of a run's JSON."""
+    from mcusim.report.json.run_keys import run_json_page
+
+    return _NOTE + run_json_page()
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "evidence/ledger.md": ledger,
     "reference/broken-overlays.md": broken_overlays,
     "reference/command-line.md": command_line,
     "reference/core-timing.md": core_timing,
     "reference/machines.md": machines,
+    "reference/run-json.md": run_json,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.machine.description import Machine
-from mcusim.program.program import Compute, Program, Span, Task, Transfer
+from mcusim.program.program import Compute, Program, Span, Task, Transfer, steps_of
 
-__all__ = ["TILED", "CacheLines", "accesses", "called", "host_spans", "steps_of"]
+__all__ = ["TILED", "CacheLines", "accesses", "called", "host_spans"]
 
 TILED = ("input", "input1", "output")  # kinds of transfer that belong to one tile
 
@@ -33,15 +33,6 @@ def called(task: Task) -> str:
     else:
         what = f"{task.action}, operator {task.operator} tile {task.tile}"
     return f"task {task.id} ({what})"
-
-
-def steps_of(program: Program) -> dict[int, int]:
-    """Operator -> its place in the order of the kernel calls; one that is never called keeps its index."""
-    steps: dict[int, int] = {}
-    for task in program.tasks:
-        if isinstance(task, Compute):
-            steps.setdefault(task.operator, len(steps))
-    return {info.index: steps.get(info.index, info.index) for info in program.header.operators} | steps
 
 
 def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from mcusim.program.program import Buffer, Program
-from mcusim.verification.proof.task_accesses import steps_of
+from mcusim.program.program import Buffer, Program, steps_of
 
 __all__ = ["TensorHomes"]
 

@@ -7,7 +7,7 @@ way than that of the board the costs were measured on (its wait is scaled by the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
 
-__all__ = ["Call", "replay_call"]
+__all__ = ["Call", "kernel_kind", "replay_call"]
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
 _SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
@@ -74,20 +74,41 @@ def _outputs(call: Call) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
+def kernel_kind(geometry: Geometry, rows: Tile, operands: Operands, profile: Profile) -> str:
+    """The kind that a call is costed as."""
+    call = Call(geometry, rows, operands, 0)
+    return _kind(call, _sizes(call, _places(call)), profile)
+
+
+def _places(call: Call) -> list[tuple[int, int]]:
+    """Address and bytes of the rows of each input that the call reads."""
     g, rows = call.geometry, call.rows
     inputs = [(a, n) for role, a, n in call.operands if role.startswith("input")] or [(0, 0)]
     row = g.batch * g.in_w * g.in_c * g.item
     tiled = (rows.in_row, rows.in_rows) != (0, g.in_h)
-    output = _outputs(call)[0][1]
     places = []
     for address, size in inputs:
         within = tiled and size >= row * g.in_h  # the whole tensor, read in place: the rows begin further on
         places.append((address + row // g.batch * rows.in_row, row * rows.in_rows) if within else (address, size))
-    sizes = {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": output}
+    return places
+
+
+def _sizes(call: Call, places: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """Bytes by role."""
+    return {f"input{i}": size for i, (_, size) in enumerate(places)} | {"output": _outputs(call)[0][1]}
+
+
+def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
+    g = call.geometry
     assert profile.compiled is not None
     kernel = profile.compiled.kernels.get((g.type, g.types))
-    kind = kind_of(kernel.symbol, g, sizes) if kernel else _FALLBACK
+    return kind_of(kernel.symbol, g, sizes) if kernel else _FALLBACK
+
+
+def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
+    g, rows, places = call.geometry, call.rows, _places(call)
+    sizes = _sizes(call, places)
+    kind = _kind(call, sizes, profile)
     p = np.zeros(N.SLOTS + 2 * len(places), np.int64)
     for slot, value in slots(g, rows, sizes).items():
         p[slot] = value

@@ -1,0 +1,227 @@
+"""The keys of a run's JSON, one by one: what the reference page lists and a test compares with what is written.
+
+``a.b`` is key ``b`` of the object ``a``, ``a[]`` any item of a list, ``<region>`` any key. A type with ``?`` may be
+null: without ``run`` (the model does not fit, or its kernel faults) all figures are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["RUN_KEYS", "described", "run_json_page"]
+
+_PLACE = {
+    "region": ("text", "region of the first byte"),
+    "address": ("integer", "address of the first byte"),
+    "bytes": ("integer", "size"),
+}
+_LIFE = {
+    "first": ("integer", "step at which it begins to live (`operators[].step`)"),
+    "last": ("integer", "step after which its bytes are free"),
+}
+_OPERATOR = {
+    "index": ("integer", "place in the model"),
+    "type": ("text", "TFLite's name of the operator"),
+    "step": ("integer", "place in the order of execution; the list is in this order"),
+    "kernel": ("text", "symbol that was executed, or what the cost profile costs it as"),
+    "cycles": ("integer", "core cycles, waiting included; they sum to `cycles`"),
+    "ms": ("number", "the same in milliseconds; they sum to `latency_ms`"),
+    "energy_mj": ("number", "millijoules; they sum to `energy_mj`, with `outside_operators`"),
+    "macs": ("integer", "multiply-accumulates"),
+    "tiles": ("integer", "tiles that it is computed in: one for each kernel task"),
+    "cycles_by_cause.<cause>": ("integer", "cycles by cause; sum to `cycles`"),
+    "main_cause": ("text?", "the largest of `cycles_by_part` in words"),
+    "cycles_by_part[].cause": ("text", "cycles by cause, memory and operand, largest first; sum to `cycles`"),
+    "cycles_by_part[].region": ("text", "region that was waited for; empty for none"),
+    "cycles_by_part[].what": ("text", "operands that were waited for; the type of operator for `compute`"),
+    "cycles_by_part[].cycles": ("integer", "cycles of this part"),
+    "energy_mj_by_part.<part>": ("number", "millijoules by consumer; sum to `energy_mj`"),
+    "traffic.<region>": ("integer", "bytes that crossed the region's pins for it, by core and DMA"),
+    "bytes_in_use.<region>": ("integer", "bytes in buffers that are alive while it runs, weights included"),
+    "bytes_in_use": ("object?", "null when the program is not known"),
+    "inputs[]": ("integer", "index of an input in `tensors`; constants included"),
+    "inputs": ("list?", "null when the program was read from a file and its model is not known"),
+    "input_shapes[][]": ("integer", "shape of each input"),
+    "input_shapes": ("list?", "null as `inputs`"),
+    "outputs[]": ("integer", "index of an output in `tensors`"),
+    "outputs": ("list?", "null as `inputs`"),
+    "output_shapes[][]": ("integer", "shape of each output"),
+    "output_shapes": ("list?", "null as `inputs`"),
+    "operands[].role": ("text", "`input0`, `filter`, `bias`, `multiplier`, `shift`, `scratch`, `output` ..."),
+    "operands[].access": ("text", "`r`, `w` or `rw`"),
+    "operands[].tensor": ("integer?", "whose values these are, also in a copy; null for scratch and the like"),
+    "operands[].buffer": ("text?", "buffer of the program that the bytes lie in"),
+} | {f"operands[].{key}": text for key, text in _PLACE.items()}
+_TENSOR = {
+    "index": ("integer", "place in the model"),
+    "name": ("text?", "null when the model is not known"),
+    "shape[]": ("integer", "sizes of its axes"),
+    "shape": ("list?", "null when the model is not known"),
+    "dtype": ("text?", "`int8`, `int32` ...; null when the model is not known"),
+    "bytes": ("integer", "size"),
+    "kind": ("text", "`activation` or `constant`"),
+    "region": ("text?", "region of the first byte; null for a tensor that the program keeps no bytes of"),
+    "address": ("integer?", "address of the first byte"),
+    "first": ("integer?", _LIFE["first"][1]),
+    "last": ("integer?", _LIFE["last"][1]),
+}
+_BUFFER = {
+    "name": ("text", "the program's name"),
+    "kind": ("text", "`scratch`, `overlay` (tiles and weights that the DMA copies) or `runtime`"),
+    **_PLACE,
+    **_LIFE,
+}
+_OUTPUT = {
+    "name": ("text", "an output of the network (emulated runs)"),
+    "dtype": ("text", "its type"),
+    "shape[]": ("integer", "its shape"),
+    "sha256": ("text", "of its bytes"),
+    "values[]": ("number?", "its values, flat, when there are no more than a thousand; null for an infinity"),
+}
+_HEAD = {
+    "model": ("text", "name of the model"),
+    "machine": ("text", "name of the board"),
+    "policy": ("text", "planner"),
+    "kernels": ("text", "cost profile or kernel set"),
+    "fidelity": ("text", "`replay` or `emulate`"),
+    "fits": ("bool", "whether it ran"),
+    "sram_budget": ("integer?", "limit of on-chip RAM that was asked for, bytes"),
+    "set.<key>": ("text", "machine keys that were changed"),
+    "cycles": ("integer?", "core cycles"),
+    "clock_hz": ("integer", "core clock"),
+    "latency_ms": ("number?", "milliseconds"),
+    "energy_mj": ("number?", "millijoules that the supply delivers"),
+    "energy_missing": ("text?", "why there is no energy; null when there is one"),
+    "supply_current_ma": ("number?", "mean current"),
+    "macs": ("integer?", "multiply-accumulates of one inference; null when the model was not loaded"),
+    "peak_bytes.<region>": ("integer", "bytes that the plan reserves, weights included"),
+    "peak_bytes": ("object?", "null without a run"),
+    "peak_sram_bytes": ("integer?", "of these, in on-chip RAM"),
+    "memory": ("object?", "null without a run"),
+    "memory.activations": ("integer", "peak of planned activations, bytes"),
+    "memory.scratch": ("integer", "largest scratch buffer"),
+    "memory.overlay": ("integer", "buffers of copies"),
+    "memory.runtime": ("integer", "interpreter's data"),
+    "memory.arena": ("integer", "arena as TensorFlow Lite Micro would plan it, runtime included"),
+    "memory.weights": ("integer", "constants"),
+    "memory.arena_exported": ("integer?", "that arena with explicit PADs, as a PyTorch export has them"),
+    "cycles_by_cause.<cause>": ("integer", "cycles by cause; sum to `cycles`"),
+    "cycles_by_cause": ("object?", "null without a run"),
+}
+_TAIL = {
+    "outside_operators": ("object?", "the totals less the sum of the operators; null without a run"),
+    "outside_operators.cycles": ("integer", "0: every cycle belongs to an operator"),
+    "outside_operators.energy_mj": ("number", "energy of what is moved between operators"),
+    "outside_operators.traffic.<region>": ("integer", "bytes moved between operators"),
+    "traffic": ("object?", "null without a run"),
+    "traffic.<region>.core_read": ("integer", "bytes that crossed the region's pins (behind the caches)"),
+    "traffic.<region>.core_write": ("integer", "written by the core"),
+    "traffic.<region>.dma_read": ("integer", "read by DMA"),
+    "traffic.<region>.dma_write": ("integer", "written by DMA"),
+    "busy": ("object?", "null without a run"),
+    "busy.<lane>": ("integer", "cycles with a task in progress on the core or a DMA stream"),
+    "counters": ("object?", "null without a run"),
+    "counters.<name>": ("integer", "hits and misses, rows, refreshes; emulated also instructions and branches"),
+    "confidence": ("text?", "what published results make of such a run; null without one"),
+    "assumptions[]": ("text", "figures that the result rests on and that were not measured"),
+    "warnings[]": ("text", "what to know about the model or the plan"),
+}
+_SOMETIMES = {
+    "does_not_fit.region": ("text", "where there is no room; the key is there when a model does not fit"),
+    "does_not_fit.needed": ("integer", "bytes that were needed"),
+    "does_not_fit.available": ("integer", "bytes that there are"),
+    "does_not_fit.what": ("text", "what they were needed for"),
+    "fault.operator": ("integer", "operator whose kernel faulted; the key is there when one did"),
+    "fault.type": ("text", "its type"),
+    "fault.tile": ("integer", "tile, from 0"),
+    "fault.tiles": ("integer", "tiles of the operator"),
+    "fault.symbol": ("text", "function"),
+    "fault.kind": ("text", "what it did wrong"),
+    "fault.text": ("text", "the same in words"),
+    "fault.pc": ("integer?", "address of the instruction"),
+    "fault.address": ("integer?", "address that was accessed"),
+    "fault.line": ("text?", "line of the source"),
+    "unusable": ("text", "why the row of a comparison could not be planned at all"),
+    "measured.<figure>": ("number", "published figure of this experiment; the key is there when there are any"),
+    "measured.source": ("text", "publication and tables"),
+    "measured.use.<figure>": ("text", "`calibrate` or `validate`"),
+    "measured.error_percent.<figure>": ("number", "simulated against measured"),
+}
+
+
+def _under(prefix: str, keys: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {f"{prefix}[].{key}": text for key, text in keys.items()}
+
+
+RUN_KEYS: Mapping[str, tuple[str, str]] = {
+    **_HEAD,
+    "operators": ("list?", "null without a run"),
+    **_under("operators", _OPERATOR),
+    "tensors": ("list?", "null without a run"),
+    **_under("tensors", _TENSOR),
+    "buffers": ("list?", "buffers that are no tensor's; null without a run"),
+    **_under("buffers", _BUFFER),
+    **_TAIL,
+    **_under("outputs", _OUTPUT),
+    **_SOMETIMES,
+}
+"""By path: type and meaning."""
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "text": (str,), "integer": (int,), "number": (int, float), "bool": (bool,), "object": (dict,), "list": (list,),
+}  # fmt: skip
+
+
+def described(data: Any) -> Iterator[tuple[str, str | None]]:
+    """Each value in the JSON of a run: its path as written there, and the key of :data:`RUN_KEYS` that describes it;
+    None where none does. Containers are listed where the table has them."""
+    yield from _walk(data, "", "")
+
+
+def _walk(value: Any, path: str, key: str) -> Iterator[tuple[str, str | None]]:
+    if path and (key in RUN_KEYS or not isinstance(value, dict | list)):
+        yield path, key if key in RUN_KEYS and _is(value, RUN_KEYS[key][0]) else None
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _walk(item, f"{path}[{i}]", f"{key}[]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _walk(item, f"{path}.{name}".lstrip("."), _key(key, name))
+
+
+def _key(parent: str, name: str) -> str:
+    """The key of a member: its own name where the table has it, or the one that represents any name."""
+    own = f"{parent}.{name}".lstrip(".")
+    if any(key == own or key.startswith((f"{own}.", f"{own}[")) for key in RUN_KEYS):
+        return own
+    start = f"{parent}.<"
+    any_name = next((key for key in RUN_KEYS if key.startswith(start)), None)
+    return own if any_name is None else any_name[: any_name.index(">") + 1]
+
+
+def _is(value: Any, kind: str) -> bool:
+    if value is None:
+        return kind.endswith("?")
+    plain = kind.removesuffix("?")
+    return isinstance(value, _TYPES[plain]) and (plain == "bool") is isinstance(value, bool)
+
+
+def run_json_page() -> str:
+    """The reference page of these keys, as Markdown."""
+    rows = [f"| `{key}` | {_cell(kind)} | {text} |" for key, (kind, text) in RUN_KEYS.items()]
+    return "\n".join([_HEADING, "| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
+
+
+def _cell(kind: str) -> str:
+    return f"{kind[:-1]} or null" if kind.endswith("?") else kind
+
+
+_HEADING = """# JSON of a run
+
+What `mcusim run --json FILE` writes, `mcusim replay --json` too, and `result.save_json(path)` in Python. `mcusim
+compare --json` has a list of these objects under `rows`; `--fidelity both` has two, `replay` and `emulate`. Sizes are
+in bytes, addresses are integers. `a.b` is key `b` of object `a`, `a[]` any item of a list, `<region>` any key.
+
+The parts sum to the whole: cycles and ms of `operators` to those of the run, mJ and bytes together with
+`outside_operators`. A test compares this table with what is written.
+"""

@@ -1,0 +1,162 @@
+"""A run operator by operator: time, energy, bytes and places of each; what is outside of them is named too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from mcusim.machine.description import Machine
+from mcusim.results.difference import Difference, in_words, operator_parts
+from mcusim.results.energy import energy, operator_bytes, operator_energy
+from mcusim.results.places import OperandPlace, bytes_in_use, operands
+
+if TYPE_CHECKING:
+    from mcusim.engine.run import OperatorRun, Run
+    from mcusim.model.graph import Graph
+    from mcusim.program.program import Program
+
+__all__ = ["CyclePart", "OperatorResult", "Outside", "operator_json", "operator_results", "outside"]
+
+Shape = tuple[int, ...]
+_PLAIN = ("index", "type", "step", "kernel", "cycles", "ms", "energy_mj", "macs", "tiles")
+
+
+@dataclass(frozen=True, slots=True)
+class CyclePart:
+    """Cycles of an operator: ``cause`` of :data:`mcusim.engine.run.CAUSES`, ``region`` ('' for none), and ``what``: the
+    operands waited for (``inputs``, ``weights`` ...), for ``compute`` the type of operator, '' where there is none."""
+
+    cause: str
+    region: str
+    what: str
+    cycles: int
+
+    def __str__(self) -> str:
+        return in_words(Difference(self.cause, self.region, self.what, Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorResult:
+    """One operator of a run: what it took, what it moved, where its operands are.
+
+    ``index`` is its place in the model, ``step`` in the order of execution. ``kernel`` is the symbol that was executed
+    or what it was costed as. ``inputs`` and ``outputs`` are indices of tensors, with their shapes; None when the
+    program was read from a file and its model is not known. ``energy_mj_by_part`` sums to ``energy_mj``, ``parts`` to
+    ``cycles``, largest first. ``traffic``: bytes that crossed each region's own pins for it, by core and DMA.
+    ``bytes_in_use``: bytes of each region in buffers that are alive while it runs, weights included; None without a
+    program.
+    """
+
+    index: int
+    type: str
+    step: int
+    kernel: str
+    cycles: int
+    ms: float
+    energy_mj: float
+    macs: int
+    tiles: int
+    by_cause: Mapping[str, int]
+    parts: tuple[CyclePart, ...]
+    energy_mj_by_part: Mapping[str, float]
+    traffic: Mapping[str, int]
+    inputs: tuple[int, ...] | None
+    input_shapes: tuple[Shape, ...] | None
+    outputs: tuple[int, ...] | None
+    output_shapes: tuple[Shape, ...] | None
+    operands: tuple[OperandPlace, ...]
+    bytes_in_use: Mapping[str, int] | None
+
+    @property
+    def main_cause(self) -> CyclePart | None:
+        """The largest of its parts; None for an operator of no cycles."""
+        return self.parts[0] if self.parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the run's totals have beyond the sum of its operators: 0 cycles always, and no time. ``traffic``: bytes that
+    belong to no task, such as those of the call structures that an emulated interpreter writes between calls."""
+
+    cycles: int
+    energy_mj: float
+    traffic: Mapping[str, int]
+
+
+def operator_results(
+    run: Run, machine: Machine, program: Program | None, graph: Graph | None
+) -> tuple[OperatorResult, ...]:
+    """The operators that ran, in the order of execution; their cycles and ms sum to the run's, their mJ and bytes
+    together with :func:`outside`."""
+    from mcusim.program.program import steps_of
+
+    infos = run.header.operators
+    steps = {info.index: info.index for info in infos} if program is None else steps_of(program)
+    parts, joules, moved = operator_parts(run), operator_energy(run, machine), operator_bytes(run)
+    places = {} if program is None else operands(program)
+    count = max(steps.values(), default=-1) + 1
+    in_use = None if program is None else bytes_in_use(run.header, machine, count)
+    macs = {info.index: info.macs for info in infos}
+
+    def row(one: OperatorRun) -> OperatorResult:
+        own, step = joules[one.index], steps.get(one.index, one.index)
+        op = None if graph is None or one.index >= len(graph.operators) else graph.operators[one.index]
+        read = None if op is None else tuple(t for t in op.inputs if t >= 0)
+        made = None if op is None else tuple(op.outputs)
+        return OperatorResult(
+            index=one.index, type=one.type, step=step, kernel=one.kernel, cycles=one.cycles,
+            ms=1e3 * one.cycles / run.clock, energy_mj=sum(own.values()), macs=macs.get(one.index, 0), tiles=one.tiles,
+            by_cause=one.by_cause,
+            parts=tuple(CyclePart(*key, cycles) for key, cycles in parts[one.index].items()),
+            energy_mj_by_part={part: mj for part, mj in own.items() if mj},
+            traffic=dict(sorted(moved.get(one.index, {}).items())),
+            operands=places.get(one.index, ()),
+            bytes_in_use=None if in_use is None else in_use[step] if step < len(in_use) else {},
+            inputs=read, input_shapes=None if graph is None or read is None else _shapes(graph, read),
+            outputs=made, output_shapes=None if graph is None or made is None else _shapes(graph, made),
+        )  # fmt: skip
+
+    return tuple(sorted((row(one) for one in run.operators), key=lambda one: (one.step, one.index)))
+
+
+def _shapes(graph: Graph, tensors: tuple[int, ...]) -> tuple[Shape, ...]:
+    return tuple(graph.tensors[t].shape for t in tensors)
+
+
+def outside(run: Run, machine: Machine) -> Outside:
+    """The totals of the run less those of its operators, rounding aside."""
+    moved: dict[str, int] = {}
+    for own in operator_bytes(run).values():
+        for region, n in own.items():
+            moved[region] = moved.get(region, 0) + n
+    names = sorted({*run.traffic, *moved})
+    rest = {name: (run.traffic[name].total if name in run.traffic else 0) - moved.get(name, 0) for name in names}
+    cycles = run.cycles - sum(one.cycles for one in run.operators)
+    joules = sum(sum(parts.values()) for parts in operator_energy(run, machine).values())
+    whole = energy(run, machine).energy_mj
+    over = whole - joules
+    return Outside(cycles, 0.0 if abs(over) <= 1e-9 * abs(whole) else over, {name: n for name, n in rest.items() if n})
+
+
+def operator_json(one: OperatorResult) -> dict[str, Any]:
+    """An operator as plain data; ``operands`` and ``cycles_by_part`` are lists of objects."""
+    row: dict[str, Any] = {name: getattr(one, name) for name in _PLAIN}
+    row["cycles_by_cause"] = dict(one.by_cause)
+    row["main_cause"] = None if one.main_cause is None else str(one.main_cause)
+    row["cycles_by_part"] = [asdict(part) for part in one.parts]
+    row["energy_mj_by_part"] = dict(one.energy_mj_by_part)
+    row["traffic"] = dict(one.traffic)
+    row["bytes_in_use"] = None if one.bytes_in_use is None else dict(one.bytes_in_use)
+    for name in ("inputs", "outputs"):
+        row[name] = _as_list(getattr(one, name))
+    for name in ("input_shapes", "output_shapes"):
+        shapes = getattr(one, name)
+        row[name] = None if shapes is None else [list(shape) for shape in shapes]
+    row["operands"] = [asdict(place) for place in one.operands]
+    return row
+
+
+def _as_list(numbers: tuple[int, ...] | None) -> list[int] | None:
+    return None if numbers is None else list(numbers)
