@@ -27,6 +27,7 @@ from mcusim.request.settings import (
     settings,
 )
 from mcusim.results import Result
+from mcusim.results.flash import FlashUse, flash_use
 
 if TYPE_CHECKING:
     from mcusim.program.program import Program
@@ -78,9 +79,13 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine."""
     from mcusim.model import graph_macs
 
+    program = None
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)
         program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
+        flash = _flash(graph, machine, chosen, program)
+        if flash.over is not None:
+            raise flash.over
         result = simulate_program(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
         return Result(
@@ -94,9 +99,18 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             fault=reason if isinstance(reason, KernelFault) else None,
             sram_budget=chosen.options.sram_budget,
             warnings=graph.warnings,
+            flash=_flash(graph, machine, chosen, program),
             request=RunRequest(chosen, graph),
         )
-    return replace(result, sram_budget=chosen.options.sram_budget, request=RunRequest(chosen, graph, program))
+    request = RunRequest(chosen, graph, program)
+    return replace(result, sram_budget=chosen.options.sram_budget, flash=flash, request=request)
+
+
+def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
+    """What flash keeps; where the weights are is known for sure once there is a program."""
+    weights = chosen.options.weights if program is None else program.header.options.get("weights")
+    kernels = chosen.kernels.planned(chosen.fidelity)
+    return flash_use(graph, machine, kernels, weights, chosen.execution.code)
 
 
 def plan_program(

@@ -10,6 +10,7 @@ from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
+from mcusim.results.flash import FlashUse
 from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 
@@ -34,6 +35,7 @@ class Result:
     asked for, in bytes; None when there was none. ``measured`` are the published figures of this very experiment and
     ``confidence`` says what the published results of this machine, these kernels and this policy make of a run; both
     are added by :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
+    ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
     """
 
     model: str
@@ -53,6 +55,7 @@ class Result:
     fault: KernelFault | None = None
     outputs: tuple[KernelOutput, ...] = ()
     confidence: str | None = None
+    flash: FlashUse | None = None
     request: RunRequest | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -146,6 +149,7 @@ def to_json(result: Result) -> dict[str, Any]:
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
     ``fault`` or ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
+    ``flash`` is as :meth:`mcusim.results.flash.FlashUse.to_json` has it, null when the model is not known.
     ``confidence`` begins with ``latency validated to x %``, ``calibrated`` or ``extrapolated``; null without a run.
     """
     row: dict[str, Any] = {
@@ -158,6 +162,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "sram_budget": result.sram_budget,
         "set": dict(result.machine.changes),
         **_figures(result),
+        "flash": result.flash.to_json() if result.flash else None,
         "confidence": result.confidence,
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),

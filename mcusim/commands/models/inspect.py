@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+    from mcusim.model.graph import Graph
+    from mcusim.results.flash import FlashUse
+
+Board = Annotated[
+    str | None,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="The board whose flash counts. Default: all that ship."),
+]
+KernelSetName = Annotated[
+    str,
+    typer.Option("--kernels", metavar="NAME|PATH", help="Whose code counts: a kernel set, or a cost profile."),
+]
 
 
 @grouped
@@ -61,19 +75,38 @@ def models(written: Written) -> int:
 def inspect(
     model: options.Model,
     *,
+    machine: Board = None,
+    kernels: KernelSetName = "cmsis",
     allow_unknown: options.AllowUnknown = False,
     written: Written,
 ) -> int:
-    """Show a model's operators, MACs and peak of live activations.
+    """Show a model's operators, MACs, peak of live activations, and the flash that it needs on boards.
 
     \b
-    Example:
+    Examples:
       mcusim inspect vww_96_int8.tflite --json -
+      mcusim inspect ds-cnn --machine stm32f469i-disco --kernels cmsis-nano
     """
-    output = written.to(model)
+    output = written.to(model, machine)
     from mcusim.model import load_model
+    from mcusim.report.text.flash import boards_json, boards_lines
     from mcusim.report.text.inspect import model_json, model_table
 
     graph = load_model(model, allow_unknown)
-    output.emit(lambda: model_table(graph), lambda: model_json(graph))
+    boards = _flash(graph, machine, kernels)
+    output.emit(
+        lambda: "\n".join([model_table(graph), "", *boards_lines(kernels, boards)]),
+        lambda: {**model_json(graph), "flash": boards_json(kernels, boards)},
+    )
     return 0
+
+
+def _flash(graph: Graph, machine: str | None, kernels: str) -> list[tuple[Machine, FlashUse]]:
+    """What flash keeps on ``machine``, or on every board that ships."""
+    from mcusim.machine import load_machine, machine_names
+    from mcusim.request.kernels import resolve
+    from mcusim.results.flash import flash_use
+
+    chosen = resolve(kernels, "plan").planned()
+    boards = [load_machine(name) for name in ([machine] if machine is not None else machine_names())]
+    return [(board, flash_use(graph, board, chosen)) for board in boards]

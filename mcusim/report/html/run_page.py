@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.report.html.flash_table import flash_section
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
@@ -36,6 +37,7 @@ def run_page(result: Result) -> str:
         parts += [breakdown_figure(run, result.machine)] if run.operators else []
         parts += [traffic_figure(run)] if run.traffic else []
         parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
+    parts += [flash_section(result.flash)] if result.flash else []
     parts += [_reading(result), rests_on(result)]
     return page(title, [part for part in parts if part])
 

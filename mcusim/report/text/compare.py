@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mcusim.report.compare_pairs import differences_lines
+from mcusim.report.text.flash import flash_notes
 from mcusim.results.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import changed, hanging, kib, percent, rounded, size, wrapped
@@ -32,8 +33,8 @@ def compare_table(results: Sequence[Result]) -> str:
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
     :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups is why runs of
-    a model differ in time (:mod:`mcusim.report.compare_pairs`). Machine keys that were set are at the end, or in each
-    group when machines differ in them.
+    a model differ in time (:mod:`mcusim.report.compare_pairs`), then what flash keeps. Machine keys that were set are
+    at the end, or in each group when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}
     lines = _layout([_cells(result, _group(result) in exported) for result in results])
@@ -46,6 +47,8 @@ def compare_table(results: Sequence[Result]) -> str:
         table += _ratio_line(members) + _planned_line(members)
     why = differences_lines(results)
     table += ["", *why] if why else []
+    flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])
+    table += ["", *flash] if flash else []
     return "\n".join([*table, *_footer(results, changed(results[0].machine.changes) if alike and results else [])])
 
 

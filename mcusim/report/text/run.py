@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
 from mcusim.text import changed, columns, hanging, percent, rounded, size, wrapped
@@ -25,9 +26,11 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
     lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
-        return "\n".join([*lines, *wrapped(str(result.negative or result.unusable))])
+        flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
+        return "\n".join([*lines, *wrapped(str(result.negative or result.unusable)), *flash])
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
+    lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
     lines += ["", "Cycles by cause", *_causes(result.run)]
     lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
     lines += _slowest(result.run, slowest)

@@ -1,0 +1,193 @@
+"""What a model needs of the memory that keeps its bytes without power: weights, the rest of the file, code, runtime.
+
+Not modelled: the firmware around the network (C library, drivers, the application), the interpreter's preparation of
+each operator (TensorFlow Lite Micro's ``Prepare`` and option parsing), padding between the parts, a loader that copies
+weights to a RAM, and runtimes that need no model file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal
+
+from mcusim.errors import DoesNotFit, UnsupportedError
+from mcusim.kernels import Profile
+from mcusim.kernels.calls.call_bytes import types
+from mcusim.kernels.kernel_set import KernelSet, load_set
+from mcusim.machine.description import Machine, Region
+from mcusim.model.graph import Graph, Operator
+from mcusim.model.operators import OPERATORS
+from mcusim.plan.pools import largest_region
+
+__all__ = ["RUNTIME_BYTES", "FlashPart", "FlashUse", "flash_use"]
+
+RUNTIME_BYTES = 16 << 10
+_RUNTIME = "TFLM's core, 16 KB (tensorflow.org/lite/microcontrollers)"
+_LEFT = "reference"  # the set that has what another lacks, as TensorFlow Lite Micro falls back to its reference kernels
+
+
+@dataclass(frozen=True)
+class FlashPart:
+    """``bytes`` that are kept in ``region`` (None: the machine has no memory for them).
+
+    ``basis``: ``stored`` in the model file, ``counted`` in compiled code, or ``assumed``; ``source`` says more.
+    """
+
+    name: str
+    bytes: int
+    region: str | None
+    basis: Literal["stored", "counted", "assumed"]
+    source: str
+
+
+@dataclass(frozen=True)
+class FlashUse:
+    """The ``parts``; ``sizes`` are the bytes of their regions; ``uncounted`` says whose code is not known."""
+
+    parts: tuple[FlashPart, ...]
+    sizes: Mapping[str, int]
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Bytes of all parts, wherever they are kept."""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def used(self) -> dict[str, int]:
+        """Bytes by region, in the order of the parts."""
+        found: dict[str, int] = {}
+        for part in self.parts:
+            if part.region is not None:
+                found[part.region] = found.get(part.region, 0) + part.bytes
+        return found
+
+    @property
+    def over(self) -> DoesNotFit | None:
+        """The verdict on the first region that is too small; None when every part fits."""
+        for region, needed in self.used.items():
+            if needed > self.sizes[region]:
+                parts = ", ".join(f"{part.name} {part.bytes:,} B" for part in self.parts if part.region == region)
+                return DoesNotFit(region, needed, self.sizes[region], f"what flash keeps ({parts})")
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """``parts`` (``name bytes region basis source``), ``regions`` (``region used size fits``), ``total_bytes``,
+        ``fits`` and ``uncounted``.
+        """
+        rows = [
+            {"region": r, "used": n, "size": self.sizes[r], "fits": n <= self.sizes[r]} for r, n in self.used.items()
+        ]
+        return {
+            "parts": [asdict(part) for part in self.parts],
+            "regions": rows,
+            "total_bytes": self.total,
+            "fits": self.over is None,
+            "uncounted": list(self.uncounted),
+        }
+
+
+def flash_use(
+    graph: Graph, machine: Machine, kernels: Profile | KernelSet, weights: str | None = None, code: str | None = None
+) -> FlashUse:
+    """What ``graph`` with the functions that it needs of ``kernels`` keeps in the flash of ``machine``.
+
+    ``weights`` is the region they are read from. Those in a flash or a QSPI flash are kept there; those in a RAM are
+    copied to it at the start from the largest flash or, where that is too small and there is one, the QSPI flash.
+    ``code`` is the region that code runs from; from a RAM it is copied likewise. The code of a profile that no set was
+    fitted to is that of the set of its technique, as its basis says; operators that a set lacks are taken from the set
+    ``reference``. Raises InputError for a set that cannot be read.
+    """
+    keeps = _kept_in(machine, code) or next((r for r in machine.memory.values() if r.kind == "flash"), None)
+    region = None if keeps is None else keeps.name
+    runtime = FlashPart("runtime", RUNTIME_BYTES, region, "assumed", _RUNTIME)
+    function, uncounted = _code(graph, kernels, machine.core.isa, region)
+    stored, more = _stored(graph), function.bytes + runtime.bytes
+    rest = max(0, graph.file_bytes - stored)
+    home = _keeper(machine, weights, stored + rest, {region: more})
+    parts = (
+        FlashPart("weights", stored, home, "stored", "constants of the model, each buffer once"),
+        FlashPart("model file", rest, home, "stored", _file_source(graph)),
+        function,
+        runtime,
+    )
+    sizes = {name: machine.memory[name].size for name in (home, region) if name is not None}
+    return FlashUse(parts, sizes, uncounted)
+
+
+def _kept_in(machine: Machine, name: str | None) -> Region | None:
+    """The region of that name if it keeps its bytes without power."""
+    found = machine.memory.get(name or "")
+    return found if found is not None and found.kind in ("flash", "qspi") else None
+
+
+def _keeper(machine: Machine, weights: str | None, size: int, taken: Mapping[str | None, int]) -> str | None:
+    """The region that keeps the ``size`` bytes of the model, where code has ``taken`` some: that of the weights, or the
+    one that they are copied from."""
+    named = _kept_in(machine, weights)
+    if named is not None:
+        return named.name
+    flash, qspi = largest_region(machine, "flash"), largest_region(machine, "qspi")
+    full = flash is None or size + taken.get(flash.name, 0) > flash.size
+    if weights is not None and qspi is not None and full:
+        return qspi.name
+    return None if flash is None else flash.name
+
+
+def _file_source(graph: Graph) -> str:
+    if not graph.file_bytes:
+        return "not known: the graph was not read from a file"
+    estimated = ", estimated for a zoo network" if graph.random_weights else ""
+    return f"the rest of the .tflite, {graph.file_bytes:,} B{estimated}"
+
+
+def _stored(graph: Graph) -> int:
+    """Bytes of the constants; tensors that share a buffer of the file count once."""
+    found = {}
+    for tensor in graph.tensors:
+        if tensor.data is not None:
+            found[tensor.data.__array_interface__["data"][0], tensor.bytes] = tensor.bytes
+    return sum(found.values())
+
+
+def _code(
+    graph: Graph, kernels: Profile | KernelSet, isa: str, region: str | None
+) -> tuple[FlashPart, tuple[str, ...]]:
+    """The functions that ``graph`` needs, and whose code is not known."""
+    compiled = kernels if isinstance(kernels, KernelSet) else kernels.compiled
+    chosen = compiled or _shipped(kernels.technique)  # type: ignore[union-attr]
+    size, missing = _trimmed(graph.operators, graph, chosen, isa)
+    source = f"kernel set {chosen.name}, what the model needs of it"
+    if missing and chosen.name != _LEFT:
+        more, missing = _trimmed(missing, graph, _shipped(_LEFT), isa)
+        size += more
+        source += f", and of {_LEFT} what it lacks" if more else ""
+    if compiled is None:
+        source = source.replace("what the model needs of it", f"as the code of {kernels.name} is not known")
+    kinds = sorted({op.type for op in missing})
+    part = FlashPart("kernel code", size, region, "counted" if compiled else "assumed", source)
+    return part, tuple(f"code of {kind}: no kernel set has it" for kind in kinds)
+
+
+def _trimmed(operators: Iterable[Operator], graph: Graph, chosen: KernelSet, isa: str) -> tuple[int, list[Operator]]:
+    """Bytes of the functions for ``operators``, and the operators that the set has none for."""
+    found = [(op, _symbol(graph, op, chosen)) for op in operators]
+    symbols = {symbol for _, symbol in found if symbol is not None}
+    size = chosen.loaded_bytes(isa, symbols) if symbols else 0
+    return size, [op for op, symbol in found if symbol is None]
+
+
+def _symbol(graph: Graph, op: Operator, chosen: KernelSet) -> str | None:
+    if op.type not in OPERATORS or not op.inputs or not op.outputs:
+        return None
+    try:
+        return chosen.kernel(op.type, types(graph, op)).symbol
+    except UnsupportedError:
+        return None
+
+
+@cache
+def _shipped(name: str) -> KernelSet:
+    return load_set(name)
