@@ -57,9 +57,9 @@ def _emulate(
 ) -> tuple[Run, tuple[KernelOutput, ...]]:
     from mcusim.engine.emulated_core import EmulatedCore, Options
     from mcusim.engine.execute import run_program
-    from mcusim.program import check_program
+    from mcusim.program import check_program, program_graph
 
-    asked, kernels = chosen.execution, chosen.kernels.compiled()
+    asked, kernels, graph = chosen.execution, chosen.kernels.compiled(), program_graph(program, graph)
     inputs = model_inputs(graph, asked.inputs)
     check_program(program, machine)
     options = Options(asked.code, asked.overhead, asked.most_instructions, observe=asked.observe)

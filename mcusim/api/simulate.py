@@ -16,6 +16,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan import plan
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.settings import (
+    ArenaPlan,
     Execution,
     MachineArg,
     ModelArg,
@@ -46,6 +47,9 @@ def simulate(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    order: str | None = None,
+    allocator: str | None = None,
+    in_place: bool = False,
     allow_unknown: bool = False,
     fidelity: str = "replay",
     execution: Execution | None = None,
@@ -56,22 +60,21 @@ def simulate(
     ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
     bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
     what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
-    between them); ``buffering`` is ``double`` (its default) or ``single``.
+    between them); ``buffering``, ``order``, ``allocator`` and ``in_place`` are those of
+    :class:`~mcusim.plan.options.PlanOptions`.
 
     ``fidelity`` ``replay`` uses the kernels' cost model, ``emulate`` runs the compiled kernel set on the inputs of
     ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
     ``cmsis``. Emulated, ``Result.outputs`` are the network's own.
-
     A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
-    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used.
-
-    Published figures are not looked up here: :func:`mcusim.evidence.annotate.simulate`, which is ``mcusim.simulate``,
-    adds them. Not modelled: what its parts do not model; ``Result.assumptions`` lists the figures it depends on.
+    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used. ``mcusim.simulate`` adds
+    published figures. Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    chosen = settings(policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
+    named = (policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
+    chosen = settings(*named, ArenaPlan(order, allocator, in_place))
     return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
 
 

@@ -22,7 +22,7 @@ from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
-from mcusim.request.settings import RunRequest, base_settings, require_overrides
+from mcusim.request.settings import ArenaPlan, RunRequest, base_settings, require_overrides
 from mcusim.results import Result
 from mcusim.results.measured import Measured
 
@@ -90,6 +90,9 @@ def compare(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    order: str | None = None,
+    allocator: str | None = None,
+    in_place: bool = False,
     allow_unknown: bool = False,
     fidelity: str = "replay",
 ) -> Comparison:
@@ -103,7 +106,8 @@ def compare(
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
-    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering)
+    arena = ArenaPlan(order, allocator, in_place)
+    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering, arena=arena)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:

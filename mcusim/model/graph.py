@@ -76,7 +76,11 @@ class Operator:
 
 @dataclass(frozen=True)
 class Graph:
-    """Operators are in execution order as stored; ``sha256`` is that of the file (zoo: of the definition)."""
+    """Operators are in execution order as stored; ``sha256`` is that of the file (zoo: of the definition).
+
+    ``order``: which of the stored operators each one is, where they are not as stored. ``offline_plan``: the numbers of
+    the memory plan in the file's metadata, an offset for each tensor or -1, as they are there; None without one.
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -87,3 +91,5 @@ class Graph:
     file_bytes: int = 0
     random_weights: bool = False
     warnings: tuple[str, ...] = ()
+    order: tuple[int, ...] | None = None
+    offline_plan: tuple[int, ...] | None = None

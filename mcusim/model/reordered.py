@@ -9,29 +9,36 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import tflite
+from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.graph import Graph
-from mcusim.model.tflite.flatbuffer import File
-from mcusim.model.tflite.offline_plan import OFFLINE_PLAN, metadata
+
+if TYPE_CHECKING:
+    from mcusim.model.tflite.flatbuffer import File
 
 __all__ = ["reordered", "with_order"]
 
 # metadata that speaks of the order of operators
 _OF_THE_ORDER = {
-    OFFLINE_PLAN: "an offline memory plan (its offsets hold for the old order)",
+    "OfflineMemoryAllocation": "an offline memory plan (its offsets hold for the old order)",
     "model_control_dependencies": "control dependencies (they name operators by number)",
 }
 
 
 def reordered(graph: Graph, order: Sequence[int]) -> Graph:
-    """``graph`` with its operators in ``order``, renumbered. Raises UsageError unless it names each once."""
+    """``graph`` with its operators in ``order``, renumbered; itself where that is its own order.
+
+    An offline memory plan is left behind: its offsets hold for the other order. Raises UsageError unless ``order``
+    names each operator once.
+    """
     if sorted(order) != list(range(len(graph.operators))):
         raise UsageError(f"the order must name each of the {len(graph.operators)} operators once")
+    if list(order) == list(range(len(order))):
+        return graph
     operators = (replace(graph.operators[old], index=new) for new, old in enumerate(order))
-    return replace(graph, operators=tuple(operators))
+    stored = tuple(order if graph.order is None else (graph.order[old] for old in order))
+    return replace(graph, operators=tuple(operators), order=stored, offline_plan=None)
 
 
 def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
@@ -41,6 +48,10 @@ def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
     Raises ModelError for a file that cannot be read, or whose metadata speaks of the old order; without its offline
     memory plan (:func:`mcusim.model.tflite.offline_plan.without_offline_plan`) a file can be reordered.
     """
+    import tflite
+
+    from mcusim.model.tflite.flatbuffer import File
+
     file = File(data, source)
     with file.reading("the operators' offsets"):
         model = file.table(tflite.Model.GetRootAs(data, 0))
@@ -61,7 +72,9 @@ def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:
     return bytes(patched)
 
 
-def _refuse_metadata(file: File, model: tflite.Model) -> None:
+def _refuse_metadata(file: File, model: Any) -> None:
+    from mcusim.model.tflite.offline_plan import metadata
+
     for name, _ in metadata(file, model):
         if name in _OF_THE_ORDER:
             raise ModelError(

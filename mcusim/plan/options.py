@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from mcusim.errors import UsageError
 
-__all__ = ["BUFFERING", "OVERLAYS", "PlanOptions"]
+__all__ = ["ALLOCATORS", "BUFFERING", "ORDERS", "OVERLAYS", "PlanOptions"]
 
 OVERLAYS = ("input", "filter", "bias", "quant")
+ORDERS = ("default", "optimal")
+ALLOCATORS = ("greedy", "linear", "optimal", "offline")
 BUFFERING = {"double": 2, "single": 1}  # buffers for the tiles of an input, and for filters
 
 
@@ -18,13 +20,23 @@ class PlanOptions:
     ``overlay`` what the ``tinyops`` policy copies into SRAM, a subset of :data:`OVERLAYS`; ``buffering``, of
     :data:`BUFFERING`, whether it fills one buffer while the core reads the other, or has one and does both in turn.
 
-    Raises UsageError for a budget below one byte, an unknown overlay or an unknown buffering.
+    ``order``, of :data:`ORDERS`: the operators as stored, or in the order of least peak. ``allocator``, of
+    :data:`ALLOCATORS`: who places the tensors; None is ``offline`` for a file that has a plan for the order, else
+    ``greedy``. ``in_place``: results lie in the bytes of inputs that die, as
+    :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the search of an order, and that of
+    offsets to :data:`PLACING` at most.
+
+    Raises UsageError for a budget below one byte, and a name that is not known.
     """
 
     sram_budget: int | None = None
     weights: str | None = None
     overlay: frozenset[str] = frozenset(OVERLAYS)
     buffering: str = "double"
+    order: str = "default"
+    allocator: str | None = None
+    in_place: bool = False
+    seconds: float = 60.0
 
     def __post_init__(self) -> None:
         if self.sram_budget is not None and self.sram_budget < 1:
@@ -34,3 +46,12 @@ class PlanOptions:
             raise UsageError(f"unknown overlay {', '.join(unknown)}; there are {', '.join(OVERLAYS)}")
         if self.buffering not in BUFFERING:
             raise UsageError(f"unknown buffering {self.buffering[:80]!r}; there are {', '.join(BUFFERING)}")
+        if self.order not in ORDERS:
+            raise UsageError(f"order {self.order[:80]!r}: must be one of {', '.join(ORDERS)}")
+        if self.allocator == "dynamic":
+            raise UsageError(
+                "the dynamic allocator moves tensors while the network runs, which no program does; `mcusim memory"
+                " --allocator dynamic` shows what it would need"
+            )
+        if self.allocator is not None and self.allocator not in ALLOCATORS:
+            raise UsageError(f"allocator {self.allocator[:80]!r}: must be one of {', '.join(ALLOCATORS)}")

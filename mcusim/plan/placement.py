@@ -10,14 +10,14 @@ from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, plan_arena
+from mcusim.plan.allocators.greedy import Arena, align_up
+from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
+from mcusim.plan.options import PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 
 __all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos", "place"]
-
-ALIGN = 16  # TFLM's buffer alignment
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class MemoryNeeds:
     nodes: tuple[int, ...]
     runtime: int
     weights: int
+    allocator: str = "greedy"
 
     def memory(self, overlay: int = 0) -> MemoryParts:
         """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would."""
@@ -49,19 +50,19 @@ class MemoryNeeds:
         )
 
 
-def memory_needs(graph: Graph, kernels: Costs) -> MemoryNeeds:
-    """Plan the arena of ``graph`` (stored order, 16-byte alignment) and add up what else it needs.
+def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = None) -> MemoryNeeds:
+    """Plan the arena of ``graph`` (its operators in order already, 16-byte alignment) and add up what else it needs.
 
     Runtime is what an interpreter keeps: ``node_bytes`` of each operator, ``per_channel_bytes`` for each output channel
     of the types in ``arrays``. Not modelled: the interpreter's own objects, its temporary allocations while it starts,
-    and the stack.
+    and the stack. Raises UsageError and ModelError for an allocator that the graph has no plan for.
     """
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
-    lives = lifetimes(graph)
-    tensors = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
-    extra = [ArenaBlock(size, step, step) for step, size in enumerate(scratch) if size]
-    alone = plan_arena(tensors, ALIGN)
+    chosen = options or PlanOptions()
+    allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=chosen.in_place)
+    alone = arena_of(graph, lives, (), allocator, chosen.seconds)
+    together = arena_of(graph, lives, scratch, allocator, chosen.seconds) if any(scratch) else alone
     channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
     nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
     return MemoryNeeds(
@@ -69,11 +70,12 @@ def memory_needs(graph: Graph, kernels: Costs) -> MemoryNeeds:
         scratch,
         lives,
         alone,
-        plan_arena(tensors + extra, ALIGN) if extra else alone,
+        together,
         channels,
         nodes,
         sum(channels) * kernels.per_channel_bytes + sum(nodes),
         sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _constants(graph)),
+        allocator,
     )
 
 
@@ -112,11 +114,13 @@ def operator_infos(graph: Graph, geometries: Sequence[Geometry]) -> tuple[Operat
 
 
 def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed: Placement) -> None:
+    alone = {life.tensor: (life.first, life.last) for life in lifetimes(graph)}
     for life, offset in zip(need.lives, plan.offsets, strict=False):
         span = span_at(placed.machine, base + offset, life.bytes)
-        placed.tensors[life.tensor] = span
-        name = f"tensor{life.tensor}"
-        placed.buffers.append(Buffer(name, "activation", span, life.first, life.last))
+        for tensor in (life.tensor, *life.shared):
+            placed.tensors[tensor] = span
+            first, last = alone[tensor] if life.shared else (life.first, life.last)
+            placed.buffers.append(Buffer(f"tensor{tensor}", "activation", span, first, last))
     with_scratch = [step for step, size in enumerate(need.scratch) if size]
     for step, offset in zip(with_scratch, plan.offsets[len(need.lives) :], strict=False):
         span = span_at(placed.machine, base + offset, need.scratch[step])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
@@ -10,6 +11,7 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.registry import POLICY_OPTIONS, find_policy, takers
 from mcusim.program.program import Program
@@ -28,12 +30,30 @@ def plan(
 
     ``kernels`` is a kernel cost profile or a kernel set: it says what scratch and parameters its kernels ask for.
     Raises UsageError for an unknown policy and for options the machine cannot meet, DoesNotFit when a region is too
-    small. Not modelled: choosing the order of the operators; they run as stored.
+    small, ModelError for an offline memory plan that cannot be used. An order other than the stored one is in the
+    header's options, and operators are numbered by it: :func:`mcusim.program.program_graph` gives the graph that is
+    meant. Not modelled: tensors that move.
     """
     chosen = find_policy(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    return chosen.plan(graph, machine, costs_of(kernels), options or PlanOptions())
+    asked = options or PlanOptions()
+    ordered = in_order(graph, asked)
+    program = chosen.plan(ordered, machine, costs_of(kernels), asked)
+    recorded = {**_recorded(ordered, asked), **program.header.options}
+    return replace(program, header=replace(program.header, options=recorded))
+
+
+def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
+    """What a header says of the order and of who placed the tensors; nothing of what is the default."""
+    allocator = allocator_of(ordered, asked)
+    found: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
+    if asked.in_place:
+        found["in_place"] = True
+    if asked.order != "default":
+        found["order"] = asked.order
+        found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
+    return found
 
 
 def require_effect(

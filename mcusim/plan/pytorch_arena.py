@@ -18,7 +18,7 @@ from __future__ import annotations
 from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.greedy import ArenaBlock, plan_arena
+from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 from mcusim.plan.placement import ALIGN, MemoryNeeds, memory_needs
 
 __all__ = ["exported_arena_bytes"]
@@ -47,7 +47,7 @@ def exported_arena_bytes(graph: Graph, kernels: Costs, need: MemoryNeeds | None 
     blocks += [ArenaBlock(size, steps[i] - 1, steps[i]) for i, size in enumerate(pads) if size]
     blocks += [ArenaBlock(size, steps[i], steps[i]) for i, size in enumerate(need.scratch) if size]
     nodes = sum(1 for size in pads if size)
-    return plan_arena(blocks, ALIGN).bytes + need.runtime + nodes * kernels.node
+    return greedy_by_size(blocks, ALIGN).bytes + need.runtime + nodes * kernels.node
 
 
 def _padded_bytes(g: Geometry) -> int:

@@ -139,7 +139,7 @@ def span(value: object, what: str) -> Span:
 
 def options(value: object) -> Mapping[str, Any]:
     """An object of strings, whole or finite numbers, true/false/null, and lists of these; ``set`` is an object of
-    strings and ``sram_budget`` a number of bytes or null."""
+    strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list of whole numbers."""
     found = keys(value, (), value if isinstance(value, dict) else ())
     for key, entry in found.items():
         text(key, "a key of options")
@@ -148,6 +148,9 @@ def options(value: object) -> Mapping[str, Any]:
             continue
         for v in entry if isinstance(entry, list) else [entry]:
             _scalar(v, key)
+    if "operator_order" in found:
+        for number in items(found["operator_order"], "option 'operator_order'"):
+            whole(number, "an operator of option 'operator_order'")
     if found.get("sram_budget") is not None:
         whole(found["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
     return found

@@ -10,7 +10,9 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
 * ``random_weights``: true if the weights were made up (zoo)
 * ``options``: what the policy chose or was given. ``sram_budget`` is the limit asked for in bytes, null for none;
   ``set`` the machine keys that were changed, ``{"core.clock": "200 MHz"}``, key and value as strings, which a replay
-  on ``machine`` changes too; ``title`` describes a sample
+  on ``machine`` changes too; ``title`` describes a sample; ``allocator`` other than ``greedy``, ``in_place`` and
+  ``order`` other than ``default`` say how the arena was planned, ``operator_order`` which of the file's operators each
+  one is
 * ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``; may have
   ``arena_exported``, the arena with explicit PADs (:mod:`mcusim.plan.pytorch_arena`)
 * ``peak_bytes``: region -> bytes in use at the peak

@@ -18,6 +18,7 @@ from mcusim.request.tensors import Input
 from mcusim.units import parse_size
 
 __all__ = [
+    "ArenaPlan",
     "Execution",
     "Kinds",
     "MachineArg",
@@ -53,6 +54,24 @@ class Execution:
     most_instructions: int | None = None
     progress: Callable[[int, int], object] | None = None
     observe: Callable[[int, list[Any]], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaPlan:
+    """How the arena is planned: ``order``, ``allocator`` and ``in_place`` of :class:`~mcusim.plan.options.PlanOptions`;
+    None is the default of each."""
+
+    order: str | None = None
+    allocator: str | None = None
+    in_place: bool = False
+
+    def checked(self) -> tuple[str, str | None, bool]:
+        """The three, defaults filled in. Raises UsageError for what is no text, or not true or false."""
+        for argument, value in (("order", self.order), ("allocator", self.allocator)):
+            if value is not None:
+                require_type(argument, value, NameArg)
+        require_type("in_place", self.in_place, ((bool,), "true or false"))
+        return self.order or "default", self.allocator, self.in_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +133,11 @@ def settings(
     fidelity: str,
     execution: Execution | None = None,
     buffering: str | None = None,
+    arena: ArenaPlan | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
     option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
-    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering)
+    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
     require_effect([policy], sram_budget, overlay, buffering)
     return found
 
@@ -131,6 +151,7 @@ def base_settings(
     policy: str = "internal",
     execution: Execution | None = None,
     buffering: str | None = None,
+    arena: ArenaPlan | None = None,
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
@@ -147,7 +168,8 @@ def base_settings(
     copied = OVERLAYS if overlay is None else as_list("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
     if buffering is not None:
         require_type("buffering", buffering, NameArg)
-    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double")
+    planned = (arena or ArenaPlan()).checked()
+    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double", *planned)
     asked = _execution(execution or Execution(), fidelity)
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity)

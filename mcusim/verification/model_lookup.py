@@ -10,7 +10,7 @@ from mcusim.errors import InputError
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.model.zoo import build, parse_name
-from mcusim.program.program import Program
+from mcusim.program import Program, program_graph
 
 __all__ = ["model_of"]
 
@@ -19,7 +19,8 @@ LONGEST_NAME = 200
 
 
 def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
-    """The graph that ``program``, read from the file ``trace``, was written for; None when it is not here.
+    """The graph that ``program``, read from the file ``trace``, was written for, its operators in the program's order;
+    None when it is not here.
 
     ``given``, a path or a zoo name, when there is one: raises ProgramError when the program was written for another
     model, ModelError when it cannot be read. Else what the header names, if its sha256 is the header's: a file of that
@@ -30,6 +31,7 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
     """
     if given is not None:
         graph = load_model(given)
+        graph = program_graph(program, graph)
         check_model(program, graph)
         return graph
     name, sha256 = program.header.model, program.header.model_sha256
@@ -37,7 +39,8 @@ def model_of(program: Program, trace: Path, given: str | None) -> Graph | None:
         return None
     try:
         path = _beside(trace, name, sha256)
-        return _built(name, sha256) if path is None else load_model(path)
+        found = _built(name, sha256) if path is None else load_model(path)
+        return None if found is None else program_graph(program, found)
     except InputError:
         return None
 

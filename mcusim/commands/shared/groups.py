@@ -13,7 +13,7 @@ from mcusim.commands.shared.output import Output
 if TYPE_CHECKING:
     from mcusim.plan.liveness.accounting import Accounting
     from mcusim.request.kernels import Kernels
-    from mcusim.request.settings import Execution, Settings
+    from mcusim.request.settings import ArenaPlan, Execution, Settings
 
 __all__ = ["CountedBytes", "Interpreter", "Planning", "Values", "Written"]
 
@@ -27,6 +27,16 @@ class Planning:
     weights: options.Weights = None
     overlay: options.Overlay = None
     buffering: options.Buffering = None
+    order: options.Order = None
+    allocator: options.Allocator = None
+    in_place: options.InPlace = False
+
+    @property
+    def arena(self) -> ArenaPlan:
+        """How the arena is planned."""
+        from mcusim.request.settings import ArenaPlan
+
+        return ArenaPlan(self.order, self.allocator, self.in_place)
 
     @property
     def overrides(self) -> dict[str, str]:
@@ -44,9 +54,8 @@ class Planning:
         """Of a run. Raises UnitError or UsageError, also for an option without effect."""
         from mcusim.request.settings import settings
 
-        return settings(
-            policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution, self.buffering
-        )
+        named = (policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution)
+        return settings(*named, self.buffering, self.arena)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcusim.results import KernelOutput
 
 __all__ = [
+    "Allocator",
     "AllowUnknown",
     "Buffering",
     "Code",
@@ -27,6 +28,7 @@ __all__ = [
     "Kernels",
     "Machine",
     "Model",
+    "Order",
     "OutputFile",
     "Overhead",
     "Overlay",
@@ -100,6 +102,21 @@ Buffering = Annotated[
         "--buffering",
         metavar="NAME",
         help="With {buffering}: double (default), or single buffers, shared by DMA and core.",
+    ),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order", metavar="NAME", help="The operators: default, as stored; optimal: in the order of least peak."
+    ),
+]
+Allocator = Annotated[
+    str | None,
+    typer.Option(
+        "--allocator",
+        metavar="NAME",
+        help="Who places tensors: greedy (TFLM's), linear, optimal, or offline: the plan in the file, the default"
+        " where there is one, else greedy.",
     ),
 ]
 Kernels = Annotated[

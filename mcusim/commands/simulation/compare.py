@@ -83,7 +83,8 @@ def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
     from mcusim.request.settings import base_settings
 
     budget, weights, buffering = planning.sram_budget, planning.weights, planning.buffering
-    return base_settings(kernels, budget, weights, planning.overlays, fidelity, buffering=buffering)
+    arena = planning.arena
+    return base_settings(kernels, budget, weights, planning.overlays, fidelity, buffering=buffering, arena=arena)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:

@@ -92,7 +92,8 @@ class ModelPlanning:
         """The first option that a program has no use for."""
         how = self.planning
         named = {"--policy": self.policy, "--sram-budget": how.sram_budget, "--weights": how.weights}
-        return _first({**named, "--overlay": how.overlay, "--buffering": how.buffering})
+        named |= {"--overlay": how.overlay, "--buffering": how.buffering, "--order": how.order}
+        return _first({**named, "--allocator": how.allocator, "--in-place": how.in_place or None})
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,7 @@ def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running)
     from mcusim.api.simulate import plan_program
     from mcusim.machine import load_machine
     from mcusim.model import load_model
+    from mcusim.program import program_graph
     from mcusim.request.kernels import DEFAULT_SET, resolve
 
     # before the plan: a cost profile without code is planned for, and not run
@@ -216,7 +218,7 @@ def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running)
     target = load_machine(machine or _MACHINE, plan.planning.overrides)
     graph = load_model(what)
     program = plan_program(graph, target, chosen)
-    return VerifyCase(program, target, None if asked.static else graph, kernels.compiled)
+    return VerifyCase(program, target, None if asked.static else program_graph(program, graph), kernels.compiled)
 
 
 @grouped

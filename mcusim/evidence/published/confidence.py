@@ -67,6 +67,10 @@ def differs_from_published(header: Header, machine: Machine, execution: Executio
         return f"overlays of {', '.join(overlay) or 'nothing'} alone"
     if recorded.get("buffering", "double") != "double":
         return f"{recorded['buffering']} buffering"
+    planned = {"allocator": "the {} allocator", "order": "the {} order", "in_place": "results in place"}
+    for name, words in planned.items():
+        if name in recorded:
+            return words.format(recorded[name])
     if execution.code not in (None, "flash"):
         return f"code in {execution.code}"
     if execution.overhead is not None:

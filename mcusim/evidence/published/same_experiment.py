@@ -34,13 +34,15 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
     """The published figures of this very experiment, or None.
 
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
-    name, identified by its sha256; kernels, fidelity, overlays, buffering and the weights' region are the defaults; the
-    SRAM budget is none or that of the publication. A ``weights`` region named by the user is the default one when
-    ``program``, planned with it, is what the default gives. Not modelled: whether the publication's binary was built
-    like ours.
+    name, identified by its sha256; kernels, fidelity, overlays, buffering, how the arena is planned and the weights'
+    region are the defaults; the SRAM budget is none or that of the publication. A ``weights`` region named by the user
+    is the default one when ``program``, planned with it, is what the default gives. Not modelled: whether the
+    publication's binary was built like ours.
     """
     options = chosen.options
     if chosen.policy == "tinyops" and (options.overlay != frozenset(OVERLAYS) or options.buffering != "double"):
+        return None
+    if (options.order, options.allocator, options.in_place) != ("default", None, False):
         return None
     if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options.sram_budget):
         return None
@@ -55,6 +57,8 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
+    if {"order", "allocator", "in_place"} & set(header.options):
+        return None
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):
         return None
     chosen = replace(chosen, options=PlanOptions(sram_budget=budget))

@@ -28,7 +28,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     arena = sdram(machine, "external")
     weights = options.weights or arena
     pools = region_pool(machine, arena), region_pool(machine, weights)
-    return whole_program(graph, machine, "external", kernels, *pools, {"weights": weights})
+    return whole_program(graph, machine, "external", kernels, options, *pools, {"weights": weights})
 
 
 def sdram(machine: Machine, policy: str) -> str:

@@ -34,4 +34,4 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
             raise UsageError(f"machine {machine.name} has no flash for the weights; name a region for them")
         weights = flash.name
     chosen: dict[str, object] = {"weights": weights, "sram_budget": options.sram_budget}
-    return whole_program(graph, machine, "internal", kernels, pool, region_pool(machine, weights), chosen)
+    return whole_program(graph, machine, "internal", kernels, options, pool, region_pool(machine, weights), chosen)

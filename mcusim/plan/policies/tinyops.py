@@ -41,7 +41,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     buffer, only when the operator before has ended. Both together change the latencies of the paper's tables by -2 to
     +4 %.
     """
-    need, layout = memory_needs(graph, kernels), Layout(machine)
+    need, layout = memory_needs(graph, kernels, options), Layout(machine)
     home = sdram(machine, "tinyops")
     weights = options.weights or home
     dma = controller(machine)

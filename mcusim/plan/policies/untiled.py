@@ -9,6 +9,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
 from mcusim.plan.operand_roles import whole_operands
+from mcusim.plan.options import PlanOptions
 from mcusim.plan.placement import MemoryNeeds, Placement, memory_needs, operator_infos, place
 from mcusim.plan.pools import Layout, Pool
 from mcusim.plan.pytorch_arena import exported_arena_bytes
@@ -18,10 +19,17 @@ __all__ = ["make_header", "whole_program"]
 
 
 def whole_program(
-    graph: Graph, machine: Machine, policy: str, kernels: Costs, arena: Pool, weights: Pool, options: dict[str, object]
+    graph: Graph,
+    machine: Machine,
+    policy: str,
+    kernels: Costs,
+    asked: PlanOptions,
+    arena: Pool,
+    weights: Pool,
+    options: dict[str, object],
 ) -> Program:
     """The program with the arena in pool ``arena`` and the constants in pool ``weights``. Raises DoesNotFit."""
-    need, layout = memory_needs(graph, kernels), Layout(machine)
+    need, layout = memory_needs(graph, kernels, asked), Layout(machine)
     placed = place(graph, need, layout, arena, weights)
     tasks = tuple(
         Compute(op.index, op.index, 0, 1, g, whole(g), whole_operands(graph, op, placed))
@@ -48,13 +56,19 @@ def make_header(
         policy=policy,
         kernels=kernels.name,
         operators=operator_infos(graph, need.geometries),
-        memory=replace(need.memory(overlay), arena_exported=exported_arena_bytes(graph, kernels, need)),
+        memory=replace(need.memory(overlay), arena_exported=_exported(graph, kernels, need)),
         peak_bytes=layout.peak_bytes(),
         buffers=tuple(placed.buffers),
         options=options,
         warnings=(*graph.warnings, *(() if kernels.uint8 else _unsigned(graph))),
         random_weights=graph.random_weights,
     )
+
+
+def _exported(graph: Graph, kernels: Costs, need: MemoryNeeds) -> int | None:
+    """The arena with explicit PADs, of the order, the allocator and the sharing that the published networks had."""
+    plain = need.allocator == "greedy" and graph.order is None and not any(life.shared for life in need.lives)
+    return exported_arena_bytes(graph, kernels, need) if plain else None
 
 
 def _unsigned(graph: Graph) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mcusim.model.geometry import whole
-from mcusim.program.program import Buffer, Compute, Operand, Program, Span, Transfer
+from mcusim.program.program import Buffer, Compute, Operand, Program, Span, Task, Transfer
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.last_writer import HOST, NOBODY, ByteHistory, LastWriter
 from mcusim.verification.proof.task_accesses import TILED, called
@@ -135,20 +135,20 @@ class Contents:
 
     def _fresh(self, place: int, operator: int, runs: Runs, address: int, near: Sequence[int]) -> None:
         """Bytes of an activation are those of the operator that computes it, not older ones of the same memory."""
-        home = self._homes.at(address, operator)
-        if home is None or home.kind != "activation":
+        homes = [home for home in self._homes.all_at(address, operator) if home.kind == "activation"]
+        if not homes:
             return
-        producer = self._homes.producer(home)
+        home, producers = homes[0], [self._homes.producer(home) for home in homes]
         for low, high, history in runs:
             if history.writer in (HOST, NOBODY) or low >= home.span.end or high <= home.span.address:
                 continue
             writer = self._tasks[history.writer]
-            if writer.operator != producer and not self._brought(history):
+            if writer.operator not in producers and not self._brought(history) and not _keeps(writer):
                 text = (
                     f"{called(self._tasks[place])} reads {home.name} where {called(writer)} wrote last;"
-                    f" operator {producer} computes it"
+                    f" operator {producers[0]} computes it"
                 )
-                fix = f"let operator {producer} compute these bytes before, or correct the address"
+                fix = f"let operator {producers[0]} compute these bytes before, or correct the address"
                 self._findings.add("unwritten", (history.writer, *near, place), low, high, text, fix)
 
     def _at_home(
@@ -172,7 +172,7 @@ class Contents:
             named = self._homes.named(f"{operand.role}{task.operator}")
             right = named is None or (named.span.address == base and operand.span.bytes <= named.span.bytes)
             return "" if right or named is None else f"where {named.name} is at {named.span.address:#010x}"
-        home = self._homes.at(base, task.operator)
+        home = self._homes.at(base, task.operator, operand.access == "w")
         if home is None:
             if operand.access == "w" and self._elsewhere(operand.span):
                 return ""
@@ -185,6 +185,14 @@ class Contents:
     def _elsewhere(self, span: Span) -> bool:
         """Outputs may go to an overlay buffer, to be copied from there."""
         return any(source.address < span.end and span.address < source.end for source in self._sources)
+
+
+def _keeps(writer: Task) -> bool:
+    """Does a kernel call write the very bytes that it reads? What they were was asked when it read them."""
+    if not isinstance(writer, Compute) or not writer.geometry.traits.view:
+        return False
+    read, written = ({o.span for o in writer.operands if o.access == access} for access in "rw")
+    return bool(read & written)
 
 
 def _offset(task: Compute, operand: Operand, offset: int, home: Buffer, copied: bool) -> str:

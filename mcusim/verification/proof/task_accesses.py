@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from mcusim.machine.description import Machine
@@ -39,7 +40,7 @@ def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
     """What is in memory before the program starts; True where the core wrote it through its cache, the graph's inputs.
 
     Weights and the interpreter's data; and activations alive from the first operator that no kernel call of that
-    operator has as its output.
+    operator has as its output, or in whose bytes it puts it.
     """
     steps = steps_of(program)
     own = [
@@ -49,11 +50,16 @@ def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
         for operand in task.operands
         if operand.access == "w"
     ]
+    early = Counter(b.span.address for b in program.header.buffers if b.kind == "activation" and b.first == 0)
+
+    def only_written(span: Span) -> bool:
+        return early[span.address] == 1 and any(span.address <= a < span.end for a in own)
+
     for buffer in program.header.buffers:
         span = buffer.span
         if buffer.kind in ("weights", "runtime"):
             yield span, False
-        elif buffer.kind == "activation" and buffer.first == 0 and not any(span.address <= a < span.end for a in own):
+        elif buffer.kind == "activation" and buffer.first == 0 and not only_written(span):
             yield span, True
 
 

@@ -31,9 +31,19 @@ class TensorHomes:
     def weights(self) -> list[Buffer]:
         return [b for b in self._buffers if b.kind == "weights"]
 
-    def at(self, address: int, operator: int) -> Buffer | None:
-        """The buffer alive while ``operator`` runs that holds ``address``; None when there is none."""
-        return next(self._around(address, operator), None)
+    def at(self, address: int, operator: int, written: bool = False) -> Buffer | None:
+        """The buffer alive while ``operator`` runs that holds ``address``; None when there is none.
+
+        Where the operator puts a result into the bytes of an input, that is the input, or the result if ``written``.
+        """
+        return next(iter(self.all_at(address, operator, written)), None)
+
+    def all_at(self, address: int, operator: int, written: bool = False) -> list[Buffer]:
+        """As :meth:`at`, with all tensors that share the bytes: a view and what it is a view of."""
+        found = list(self._around(address, operator))
+        step = self._steps.get(operator, operator)
+        meant = [buffer for buffer in found if (buffer.first == step) is written]
+        return meant or found
 
     def producer(self, buffer: Buffer) -> int | None:
         """The operator that computes an activation, by its lifetime."""

@@ -1,0 +1,31 @@
+"""The graph that a program means: its operators in the order that the header records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mcusim.errors import ProgramError, UsageError
+from mcusim.model.graph import Graph
+from mcusim.program.program import Program
+
+__all__ = ["program_graph"]
+
+
+def program_graph(program: Program, graph: Graph) -> Graph:
+    """``graph`` with its operators in the order of ``program``, whose numbers of operators are positions in it.
+
+    A graph that is in that order already is returned as it is. Raises ProgramError for an order that is none of the
+    graph's operators. Not modelled: whether the order works, which the checks of a program find out.
+    """
+    order = program.header.options.get("operator_order")
+    if order is None or graph.order is not None:
+        return graph
+    from mcusim.model.reordered import reordered
+
+    try:
+        found = reordered(graph, order)
+    except (UsageError, TypeError):
+        raise ProgramError(
+            f"the header's operator_order is no order of the {len(graph.operators)} operators of {graph.name}"
+        ) from None
+    return replace(found, offline_plan=None)
