@@ -1,0 +1,196 @@
+"""What becomes of one ``.tflite``: read, planned, run, emulated, compared with LiteRT or TensorFlow Lite Micro.
+
+    python scripts/evidence/one_model_file.py FILE [--most-macs N] [--kernels NAME]
+
+prints one line of JSON. Board: the STM32F746G-DISCO, policy ``internal`` where it fits, else ``external``, else
+``external`` with an SDRAM of 256 MiB. A file is *quantised* when most of what its operators put out is int8, uint8 or
+int16; compiled for an accelerator when one of its operators is that accelerator's program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import mcusim
+from mcusim.errors import McusimError
+from mcusim.model import graph_macs, load_model
+from mcusim.model.graph import Graph
+from mcusim.request.settings import Execution
+from mcusim.request.tensors import random_inputs
+
+BOARD = "stm32f746g-disco"
+PLACES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("internal", {}),
+    ("external", {}),
+    ("external", {"memory.sdram.size": "256 MiB"}),
+)
+WHERE = ("internal", "external", "larger SDRAM")
+ACCELERATORS = (b"edgetpu-custom-op", b"ethos-u")
+INTEGERS = (tflite.TensorType.INT8, tflite.TensorType.UINT8, tflite.TensorType.INT16)
+Array = np.ndarray[Any, Any]
+Outputs = dict[int, list[Array]]
+
+
+def kind(data: bytes) -> str:
+    """``quantised``, ``float``, ``accelerator`` or ``no model``."""
+    if data[4:8] != b"TFL3":
+        return "no model"
+    try:
+        model = tflite.Model.GetRootAs(data, 0)
+        codes = [model.OperatorCodes(i).CustomCode() for i in range(model.OperatorCodesLength())]
+        if any(name in (code or b"") for name in ACCELERATORS for code in codes):
+            return "accelerator"
+        graph = model.Subgraphs(0)
+        made = [graph.Operators(i).Outputs(j) for i in range(graph.OperatorsLength())
+                for j in range(graph.Operators(i).OutputsLength())]  # fmt: skip
+        types = [graph.Tensors(t).Type() for t in made]
+    except Exception:
+        return "no model"
+    return "quantised" if 2 * sum(t in INTEGERS for t in types) >= len(types) else "float"
+
+
+def examine(path: Path, most_macs: int, kernels: str) -> dict[str, Any]:
+    """The row of a file; ``stopped`` is the first step that it does not pass, with ``reason``."""
+    data = path.read_bytes()
+    row: dict[str, Any] = {"kind": kind(data)}
+    if row["kind"] != "quantised":
+        return row
+    start = time.perf_counter()
+    try:
+        row["stopped"] = "read"
+        graph = load_model(path)
+        row |= {"macs": graph_macs(graph), "operators": len(graph.operators), "stopped": "run"}
+        place = _run(graph, row)
+        row["stopped"] = "emulated"
+        if row["macs"] > most_macs:
+            row |= {"emulated": f"not tried: {row['macs'] / 1e6:,.0f} M MACs"}
+        else:
+            _emulate(graph, data, place, kernels, row)
+        del row["stopped"]
+    except McusimError as error:
+        row["reason"] = str(error).replace(str(path), path.name).splitlines()[0]
+    row["head"] = _head(path, data)
+    row["seconds"] = round(time.perf_counter() - start, 1)
+    return row
+
+
+def _run(graph: Graph, row: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """Replay it at the first place where it fits."""
+    for where, (policy, overrides) in zip(WHERE, PLACES, strict=True):
+        result = mcusim.simulate(graph, BOARD, policy, overrides=overrides)
+        if result.run is not None:
+            row |= {"run": where, "cycles": result.run.cycles}
+            return policy, overrides
+    raise result.does_not_fit or McusimError("it does not run")
+
+
+def _emulate(graph: Graph, data: bytes, place: tuple[str, dict[str, str]], kernels: str, row: dict[str, Any]) -> None:
+    seen: Outputs = {}
+    inputs = random_inputs(graph)
+    execution = Execution(inputs=list(inputs), observe=seen.__setitem__)
+    policy, overrides = place
+    result = mcusim.simulate(graph, BOARD, policy, kernels, overrides=overrides, fidelity="emulate", execution=execution)
+    if result.run is None:
+        raise result.negative or McusimError("it does not run")
+    row["cycles_emulated"] = result.run.cycles
+    row["emulated"], row["with"] = compared(graph, data, inputs, seen)
+
+
+def compared(graph: Graph, data: bytes, inputs: Sequence[Array], seen: Outputs) -> tuple[str, str]:
+    """``exact``, or the first operator that differs; and what it was compared with."""
+    refused = []
+    for name, reference in (("LiteRT", litert), ("TFLM", tflm)):
+        try:
+            theirs = reference(graph, data, inputs)
+        except (RuntimeError, ValueError) as error:
+            refused.append(f"{name}: {error}"[:120])
+            continue
+        for op in graph.operators:
+            for tensor, ours in zip(op.outputs, seen.get(op.index, ()), strict=False):
+                want = theirs.get(tensor)
+                if want is not None and want.tobytes() != np.ascontiguousarray(ours).tobytes():
+                    return f"operator {op.index} {op.type} differs", name
+        missing = [t for t in graph.outputs if t not in theirs]
+        return (f"no output {missing[0]} to compare" if missing else "exact"), name
+    return "nothing to compare with", "; ".join(refused)
+
+
+def litert(graph: Graph, data: bytes, inputs: Sequence[Array]) -> dict[int, Array]:
+    """Tensor to its bytes, by LiteRT's reference kernels on the file as it is."""
+    from ai_edge_litert import interpreter
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # keeping tensors warns of memory
+        runtime: Any = interpreter.Interpreter(
+            model_content=data,
+            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+        )
+    runtime.allocate_tensors()
+    for detail, values in zip(runtime.get_input_details(), inputs, strict=True):
+        runtime.set_tensor(detail["index"], values)
+    runtime.invoke()
+    found = {}
+    for tensor in {t for op in graph.operators for t in op.outputs}:
+        try:
+            found[tensor] = np.array(runtime.get_tensor(tensor))
+        except ValueError:  # no data: LiteRT folded it, or it is a resource
+            continue
+    return found
+
+
+def tflm(graph: Graph, data: bytes, inputs: Sequence[Array]) -> dict[int, Array]:
+    """The graph's outputs by TensorFlow Lite Micro's wheel."""
+    from tests.support.graphs.tflm import TFLM
+
+    outputs = TFLM(data).run(*inputs, outputs=len(graph.outputs))
+    return dict(zip(graph.outputs, outputs, strict=True))
+
+
+def _head(path: Path, data: bytes) -> dict[str, Any]:
+    """Bytes at the head of TFLM's arena: ours, and the wheel's where it accepts the file."""
+    from tests.support.graphs.tflm import TFLM
+
+    try:
+        theirs: int | str = TFLM(data).head
+    except RuntimeError:
+        return {}
+    try:
+        ours: int | str | None = mcusim_head(path)
+    except McusimError as error:
+        ours = str(error)[:120]
+    return {"ours": ours, "theirs": theirs}
+
+
+def mcusim_head(path: Path) -> int | None:
+    from mcusim.api.plan_memory import memory
+    from mcusim.report.json.memory import memory_json
+
+    found: int | None = memory_json(memory(path, allocator="greedy", seconds=1.0))["tflm_head_bytes"]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--most-macs", type=float, default=1e9)
+    parser.add_argument("--kernels", default="cmsis")
+    given = parser.parse_args()
+    print(json.dumps(examine(given.file, int(given.most_macs), given.kernels)))
+
+
+if __name__ == "__main__":
+    main()
