@@ -98,7 +98,7 @@ class ReplayCore:
             cause = CAUSE[system.machine.memory[name].kind]
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
             cycles[cause] = cycles.get(cause, 0) + whole
-        if self.costs.fitted:
+        if self.profile.of_call(task.geometry).core(self.isa).fitted:
             demand = _with_beats(demand, system.machine)
         cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), demand))
         return cycles
@@ -106,14 +106,17 @@ class ReplayCore:
     def _play(self, task: Compute, system: System, state: Any) -> int:
         """Replay the task's code and accesses on the memory; the ticks of its cycles."""
         g = task.geometry
-        if self.costs.fitted:
+        profile = self.profile.of_call(g)
+        costs = profile.core(self.isa)
+        if costs.fitted:
             from mcusim.kernels.cost.fitted import call as fitted_calls  # its native nests take seconds to compile
 
             operands = [(str(operand.role), operand.span.address, operand.span.bytes) for operand in task.operands]
             if not self._nodes:
                 self._nodes = {buffer.name: buffer.span.address for buffer in system.program.header.buffers}
             call = fitted_calls.Call(g, task.rows, operands, self._nodes.get(f"node{task.operator}", 0))
-            return fitted_calls.replay_call(state, call, self.profile, self.costs, self.code)
+            code = self.code if profile is self.profile else self.code + self.profile.code_bytes
+            return fitted_calls.replay_call(state, call, profile, costs, code)
         compute = calls.cycles(g, task.rows, self.costs)
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
@@ -156,6 +159,8 @@ class ReplayCore:
         by_basis: dict[tuple[str, str], list[str]] = {}
         for kind, found in self.costs.basis.items():
             by_basis.setdefault(found, []).append(kind)
+        if self.profile.rest:
+            lines.append(f"kernels {self.profile.name}: what it was not counted for is costed as {self.profile.rest}")
         if self.given:
             lines.append(f"interpreter: {self.overhead:,} cycles an operator (given)")
         for (basis, source), kinds in by_basis.items():

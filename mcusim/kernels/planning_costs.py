@@ -56,7 +56,7 @@ def costs_of(kernels: Profile | KernelSet) -> Costs:
         tuple(kind for kind, spec in OPERATORS.items() if spec.traits.per_channel),
         profile.per_channel_bytes,
         profile.node_bytes,
-        False,
+        profile.rest is not None,
         lambda graph, op, g: profile.scratch_bytes(g),
         lambda graph, op: profile.node_bytes,
     )

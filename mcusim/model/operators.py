@@ -174,8 +174,8 @@ OPERATORS: dict[str, OperatorSpec] = {
         (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
         traits=Traits(elementwise=True, costed_as="elementwise"),
     ),
-    "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="lookup")),
-    "TANH": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="lookup")),
+    "LOGISTIC": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
+    "TANH": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
     "HARD_SWISH": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
         traits=Traits(elementwise=True, partitionable=True, costed_as="elementwise"),

@@ -15,7 +15,6 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,9 @@ def _emulate(graph: Graph, data: bytes, place: tuple[str, dict[str, str]], kerne
     inputs = random_inputs(graph)
     execution = Execution(inputs=list(inputs), observe=seen.__setitem__)
     policy, overrides = place
-    result = mcusim.simulate(graph, BOARD, policy, kernels, overrides=overrides, fidelity="emulate", execution=execution)
+    result = mcusim.simulate(
+        graph, BOARD, policy, kernels, overrides=overrides, fidelity="emulate", execution=execution
+    )
     if result.run is None:
         raise result.negative or McusimError("it does not run")
     row["cycles_emulated"] = result.run.cycles

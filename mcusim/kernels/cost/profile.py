@@ -18,7 +18,7 @@ from typing import Any
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded
-from mcusim.kernels.cost.counted.variants import VARIANTS, scratch_bytes
+from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
 from mcusim.model.geometry import Geometry
@@ -76,7 +76,11 @@ class CoreCosts:
 
 @dataclass(frozen=True)
 class Profile:
-    """``set`` is the compiled kernel set that the costs were measured on, if any; ``technique`` how its loops go."""
+    """``set`` is the compiled kernel set that the costs were measured on, if any; ``technique`` how its loops go.
+
+    ``rest`` names the profile of a compiled set that has the costs of the operators that this one was not counted for:
+    ``uncounted`` variants, and all that are not int8.
+    """
 
     name: str
     title: str
@@ -87,14 +91,30 @@ class Profile:
     cores: Mapping[str, CoreCosts] = field(repr=False)
     set: str | None = None
     technique: str = "cmsis"
+    rest: str | None = None
+    uncounted: frozenset[str] = frozenset()
 
     @cached_property
     def compiled(self) -> KernelSet | None:
         """The kernel set named ``set``, read once. Raises InputError when it cannot be."""
         return None if self.set is None else load_set(self.set)
 
+    def of_call(self, g: Geometry) -> Profile:
+        """The profile that has the cost of an operator: this one, or ``rest`` for what it was not counted for."""
+        if self.rest is None or is_counted(g, self.uncounted):
+            return self
+        return _shipped(self.rest)
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes from the start of this profile's own code to that of ``rest``: its functions, each on a line of 64."""
+        return sum(-(-size // 64) * 64 for size in self.code.values())
+
     def scratch_bytes(self, g: Geometry) -> int:
         """Scratch the kernel for ``g`` needs, in bytes."""
+        owner = self.of_call(g)
+        if owner is not self:
+            return owner.scratch_bytes(g)
         if self.compiled is None:
             return scratch_bytes(g)
         kernel = self.compiled.kernels.get((g.type, g.types))
@@ -110,6 +130,11 @@ class Profile:
 def profile_names() -> list[str]:
     """Names of the shipped profiles."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def _fitted_names() -> list[str]:
+    """Shipped profiles that were fitted to a compiled set: each is named after its set."""
+    return [name for name in profile_names() if name.startswith(tuple(f"{known}-gcc" for known in set_names()))]
 
 
 def load_profile(name: str = "cmsis-2021-gcc9") -> Profile:
@@ -163,24 +188,45 @@ def _read(path: Path) -> str:
 
 
 def _profile(where: str, data: Mapping[str, Any]) -> Profile:
-    known = {"name", "title", "set", "technique", "memory", "code", *CORES}
+    known = {"name", "title", "set", "technique", "rest", "memory", "code", *CORES}
     for key in data:
         if key not in known:
             raise UsageError(f"kernel profile {where}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     memory, code = _table(where, data, "memory"), _table(where, data, "code")
     measured = _one_of(where, data, "set", set_names(), None)
-    own = VARIANTS if measured is None else ()
+    rest, uncounted = _rest(where, data)
+    own = tuple(kind for kind in VARIANTS if kind not in uncounted) if measured is None else ()
     return Profile(
         name=str(data.get("name", Path(where).stem)),
         title=str(data.get("title", "")),
         per_channel_bytes=int(_number(where, "memory.per_channel", memory.get("per_channel"))),
         node_bytes=int(_number(where, "memory.per_node", memory.get("per_node"))),
-        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in own},
+        code={v: int(_number(where, f"code.{v}", code.get(v))) for v in (VARIANTS if measured is None else ())},
         code_basis=(str(code.get("basis", "assumed")), str(code.get("source", ""))),
         cores={isa: _core(where, isa, _table(where, data, isa), own) for isa in CORES if isa in data},
         set=measured,
         technique=_one_of(where, data, "technique", TECHNIQUES, "cmsis"),
+        rest=rest,
+        uncounted=frozenset(uncounted),
     )
+
+
+def _rest(where: str, data: Mapping[str, Any]) -> tuple[str | None, Sequence[str]]:
+    """The profile that has what this one was not counted for, and the variants that it was not counted for."""
+    if "rest" not in data:
+        return None, ()
+    table = _table(where, data, "rest")
+    unknown = set(table) - {"profile", "variants"}
+    if unknown:
+        raise UsageError(f"kernel profile {where}: unknown key rest.{min(unknown)}; known: profile, variants")
+    named = _one_of(where, table, "profile", _fitted_names(), None)
+    variants = table.get("variants", [])
+    if named is None or not isinstance(variants, list) or not set(map(str, variants)) <= set(VARIANTS):
+        raise UsageError(
+            f"kernel profile {where}: [rest] needs a profile, one of {', '.join(_fitted_names())}, and may list"
+            f" variants, some of {', '.join(VARIANTS)}"
+        )
+    return named, variants
 
 
 def _one_of(where: str, data: Mapping[str, Any], key: str, known: Sequence[str], default: Any) -> Any:

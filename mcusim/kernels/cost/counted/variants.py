@@ -1,10 +1,14 @@
 """Which kernel of a set runs an operator, and the scratch it asks for: CMSIS-NN's own dispatch rules.
 
 Source: ``arm_convolve_wrapper_s8``, ``arm_depthwise_conv_wrapper_s8`` and the ``*_get_buffer_size`` functions of CMSIS
-5.8.0. uint8 operators go through TFLM's reference kernels on a board; they are costed as int8 ones here.
+5.8.0. What that library has no function of its own for (uint8 and int16 operators, a depthwise convolution with a
+multiplier, most element-wise operators) goes through TFLM's reference kernels on a board: a profile takes its cost from
+another one (:meth:`mcusim.kernels.cost.profile.Profile.of_call`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from mcusim.model.geometry import Geometry
 
@@ -27,6 +31,15 @@ def variant(g: Geometry) -> str:
         small = g.kernel_h == g.kernel_w == 3 and g.pad_top <= 1 and g.pad_left <= 1
         return "depthwise_3x3" if small else "depthwise"
     return kind
+
+
+def is_counted(g: Geometry, uncounted: Collection[str]) -> bool:
+    """Whether a counted profile has the cost of an operator itself: an int8 one of a variant not in ``uncounted``.
+
+    ``copy`` was counted for views alone (RESHAPE), which are one ``memcpy``.
+    """
+    kind = variant(g)
+    return g.types == "int8" and kind not in uncounted and (kind != "copy" or g.traits.view)
 
 
 def scratch_bytes(g: Geometry) -> int:

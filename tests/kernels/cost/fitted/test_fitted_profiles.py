@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mcusim
 from mcusim.errors import UsageError
 from mcusim.kernels import load_profile
 from mcusim.kernels.cost.fitted.kinds import KINDS, nest
 from mcusim.kernels.cost.fitted.nest import LEVELS
 from mcusim.kernels.cost.profile import FOLDER, Profile
+from mcusim.request.settings import Execution
 from tests.support.paths import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "profiles"))
@@ -75,6 +77,27 @@ def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
             errors.append(abs(counts @ (cost[:, 0] + cost[:, 1]) / (one.cycles + one.fetch) - 1))
             assert errors[-1] <= (0.6 if one.kind == "reference_join" else 0.3), (one.kind, seed)
     assert np.median(errors) <= 0.02
+
+
+UNCOUNTED = [*UINT8, ("DEPTHWISE_CONV_2D", M.depthwise_plain), ("RELU", M.unary), ("CONCATENATION", M.concatenation)]
+
+
+@pytest.mark.parametrize("board", ["stm32f469i-disco", "stm32f746g-disco"])
+def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(board: str) -> None:
+    """uint8 was five times too fast, a depthwise convolution with a multiplier three times."""
+    for i, (kind, shapes) in enumerate(UNCOUNTED):
+        graph = shapes(M.Maker(kind, "uint8" if i < len(UINT8) else "int8", NEW, 30_000))
+        replayed = mcusim.simulate(graph, board, execution=Execution(overhead=0))
+        emulated = mcusim.simulate(
+            graph, board, kernels="cmsis-nano", fidelity="emulate", execution=Execution(overhead=0)
+        )
+        assert replayed.run is not None
+        assert emulated.run is not None
+        assert 1 / 1.5 < replayed.run.cycles / emulated.run.cycles < 1.5, (
+            kind,
+            replayed.run.cycles,
+            emulated.run.cycles,
+        )
 
 
 @pytest.mark.parametrize("name", FITTED)
