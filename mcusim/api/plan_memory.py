@@ -17,6 +17,7 @@ from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
+from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
 from mcusim.plan.allocators.tflm_arena import ALIGNMENT as TFLM_ALIGNMENT
 from mcusim.plan.allocators.tflm_arena import tflm_head
@@ -101,8 +102,8 @@ def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = Non
 def _tflm_head(plan: MemoryPlan) -> int | None:
     """The head of TFLM's arena for this plan: by its own planner where that is the allocator, else with our offsets.
 
-    None for an operator that is not known, whose kernel may have scratch buffers, and for uint8 networks, whose
-    convolutions it has no kernels for.
+    None for an operator that is not known, whose kernel may have scratch buffers, for uint8 networks, whose
+    convolutions it has no kernels for, and for a plan of a network without the operators that the reader computed.
     """
     counted = plan.after.accounting
     if any(op.type not in OPERATORS for op in plan.graph.operators):
@@ -111,8 +112,11 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
         return None
     if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
         return None
-    graph = reordered(plan.graph, plan.after.timeline.order)
     own = plan.allocator == "greedy" and not counted.in_place
+    if plan.graph.folded:  # the file as it is; written with a plan or in another order it is without them
+        known = own and plan.ordering is None and not any(FOLDED[op.type].scratch for op in plan.graph.folded)
+        return tflm_head(plan.graph.as_stored) if known else None
+    graph = reordered(plan.graph, plan.after.timeline.order)
     return tflm_head(graph, None if own else tensor_offsets(plan))
 
 

@@ -24,8 +24,9 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     """``graph``, read from ``model``, as a ``.tflite`` with its operators in ``order``.
 
     A file keeps every byte but its operators' order, and all of them when that is its own already; with ``replan`` an
-    offline memory plan in it is dropped. A zoo network is written as ``export`` does. Raises ModelError for a file
-    whose metadata speaks of another order.
+    offline memory plan in it is dropped. A zoo network is written as ``export`` does, and so is, for another
+    order or a plan, a file some of whose operators were computed when it was read: without those. Raises ModelError
+    for a file whose metadata speaks of another order.
     """
     from mcusim.model.reordered import reordered, with_order
     from mcusim.model.tflite.flatbuffer import read_bytes
@@ -33,12 +34,13 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     from mcusim.model.tflite.writer import write_tflite
 
     path = Path(model)
-    if not path.is_file():
+    same = order == tuple(range(len(order)))
+    if not path.is_file() or (graph.folded and (replan or not same)):
         return write_tflite(reordered(graph, order))
     data = read_bytes(path)
     if replan:
         data = without_offline_plan(data, path)
-    return data if order == tuple(range(len(order))) else with_order(data, path, order)
+    return data if same else with_order(data, path, order)
 
 
 def planned_file(model: str, plan: MemoryPlan) -> bytes:

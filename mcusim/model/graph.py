@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.model.operators import Traits, traits_of
@@ -80,6 +81,8 @@ class Graph:
 
     ``order``: which of the stored operators each one is, where they are not as stored. ``offline_plan``: the numbers of
     the memory plan in the file's metadata, an offset for each tensor or -1, as they are there; None without one.
+    ``folded``: operators of the file that the reader computed, with the file's indices; ``operators`` are numbered
+    without them, and their outputs are constants.
     """
 
     name: str
@@ -93,3 +96,28 @@ class Graph:
     warnings: tuple[str, ...] = ()
     order: tuple[int, ...] | None = None
     offline_plan: tuple[int, ...] | None = None
+    folded: tuple[Operator, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the network when it was read, in words; empty for most."""
+        if not self.folded:
+            return ()
+        counts = Counter(op.type for op in self.folded)
+        names = ", ".join(f"{count} {name}" for name, count in counts.items())
+        return (
+            f"computed when read, since their inputs are constants: {names}; TensorFlow Lite Micro runs them at every"
+            " inference",
+        )
+
+    @property
+    def as_stored(self) -> Graph:
+        """This network with the folded operators in their places, as a runtime that does not fold them sees it."""
+        made = {i for op in self.folded for i in op.outputs}
+        every: list[Operator | None] = [None] * (len(self.operators) + len(self.folded))
+        for op in self.folded:
+            every[op.index] = op
+        left = iter(self.operators)
+        operators = (op or replace(next(left), index=i) for i, op in enumerate(every))
+        tensors = tuple(replace(t, data=None) if t.index in made else t for t in self.tensors)
+        return replace(self, operators=tuple(operators), tensors=tensors, folded=())

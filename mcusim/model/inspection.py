@@ -11,9 +11,10 @@ from mcusim.model.graph import Graph, Operator, Tensor
 def inspect(graph: Graph) -> dict[str, Any]:
     """The graph as JSON-ready data: sizes in bytes, shapes in elements, ``macs`` of one inference.
 
-    Keys: ``name sha256 file_bytes random_weights warnings macs weight_bytes inputs outputs operators[] tensors[]``. An
-    operator has ``index type macs inputs outputs options``, a tensor ``index name shape dtype bytes constant
-    quantization``.
+    Keys: ``name sha256 file_bytes random_weights warnings macs weight_bytes inputs outputs operators[] folded[]
+    tensors[]``. An operator has ``index type macs inputs outputs options``, one that the reader computed and that is
+    not among the others ``index`` (in the file) ``type inputs outputs``, a tensor ``index name shape dtype bytes
+    constant quantization``.
 
     Not modelled: the peak of live activations, which depends on the schedule, and the constants' values.
     """
@@ -29,6 +30,10 @@ def inspect(graph: Graph) -> dict[str, Any]:
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "operators": operators,
+        "folded": [
+            {"index": op.index, "type": op.type, "inputs": list(op.inputs), "outputs": list(op.outputs)}
+            for op in graph.folded
+        ],
         "tensors": [_tensor(t) for t in graph.tensors],
     }
 

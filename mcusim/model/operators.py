@@ -18,7 +18,7 @@ LARGEST_WINDOW = 4096
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
-    "axis": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
+    "axis": 0, "batch_dims": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
     "half_pixel_centers": False, "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
     "shrink_axis_mask": 0,
 }  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_graph
 from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, OperatorSpec
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
+from mcusim.model.tflite.folding import Folding, fold
 from mcusim.model.tflite.tensors import TensorReader
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
@@ -32,6 +35,9 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     kept as ``UNKNOWN:<NAME>`` and the graph carries a warning. ``random_weights`` is set when the file's description
     says so, as :func:`mcusim.model.tflite.writer.write_tflite` has it for zoo networks.
 
+    Operators that compute with constants alone are computed here (:mod:`mcusim.model.tflite.folding`): the graph's
+    ``folded``.
+
     Raises ModelError for a file that cannot be read, is damaged, is not quantised or contradicts itself, and
     UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs, dynamic
     shapes, sparse, variable or string tensors.
@@ -46,23 +52,15 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
         codes = _operator_codes(file, model)
         reader = TensorReader(file, model, subgraph)
         random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
-    operators, unknown = _operators(file, subgraph, codes)
-    warnings = _unknown(path, unknown, allow_unknown)
-    tensors = tuple(reader.tensor(i) for i in range(tensor_count))
-    warnings += reader.warnings()
+    tables = _operators(file, subgraph, codes)
+    read = [reader.tensor(i) for i in range(tensor_count)]
     with file.reading("the graph's inputs and outputs"):
-        ends = [tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
-    graph = Graph(
-        name=path.stem,
-        tensors=tensors,
-        operators=operators,
-        inputs=ends[0],
-        outputs=ends[1],
-        sha256=hashlib.sha256(file.data).hexdigest(),
-        file_bytes=len(file.data),
-        random_weights=random,
-        warnings=tuple(warnings),
-    )
+        inputs, outputs = (tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs"))
+    found = fold(path, [op for op, _ in tables], read, inputs + outputs, partial(_read_options, file, tables))
+    warnings = (*_unknown(path, found.operators, allow_unknown), *reader.warnings())
+    sha256 = hashlib.sha256(file.data).hexdigest()
+    graph = Graph(path.stem, found.tensors, found.operators, inputs, outputs, sha256, len(file.data), random, warnings)
+    graph = replace(graph, folded=found.folded)
     check_graph(graph, str(path))
     return graph
 
@@ -96,9 +94,9 @@ def _builtin_code(table: Any) -> int:
     return int(table._tab.Get(Int32Flags, field + table._tab.Pos)) if field else 0
 
 
-def _operators(file: File, subgraph: Any, codes: list[str]) -> tuple[tuple[Operator, ...], dict[str, list[int]]]:
-    operators: list[Operator] = []
-    unknown: dict[str, list[int]] = defaultdict(list)
+def _operators(file: File, subgraph: Any, codes: list[str]) -> list[tuple[Operator, Any]]:
+    """The operators as stored, each with its table; those of an unknown type without options."""
+    operators: list[tuple[Operator, Any]] = []
     with file.reading("the operators"):
         count = file.count(subgraph.OperatorsLength(), 4, MOST_OPERATORS, "operators")
     for index in range(count):
@@ -110,15 +108,24 @@ def _operators(file: File, subgraph: Any, codes: list[str]) -> tuple[tuple[Opera
             file.what = f"operator {index} {name}"
             ends = [tuple(file.numbers(table, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
             spec = OPERATORS.get(name)
-            if spec is None:
-                unknown[name].append(index)
             options = _options(file, table, spec) if spec else {}
-        operators.append(Operator(index, name if spec else UNKNOWN + name, ends[0], ends[1], options))
-    return tuple(operators), unknown
+        operators.append((Operator(index, name if spec else UNKNOWN + name, ends[0], ends[1], options), table))
+    return operators
 
 
-def _unknown(path: Path, unknown: dict[str, list[int]], allowed: bool) -> list[str]:
+def _read_options(file: File, tables: list[tuple[Operator, Any]], index: int, folding: Folding) -> dict[str, Any]:
+    """The options of an operator that is computed here; its entry, if it has one, need not list them all."""
+    operator, table = tables[index]
+    with file.reading(f"operator {index} {operator.type.removeprefix(UNKNOWN)}"):
+        return _options(file, table, folding)
+
+
+def _unknown(path: Path, operators: tuple[Operator, ...], allowed: bool) -> list[str]:
     """The warning for operators that are not known; UnsupportedError where they are not allowed."""
+    unknown: dict[str, list[int]] = defaultdict(list)
+    for op in operators:
+        if op.type.startswith(UNKNOWN):
+            unknown[op.type.removeprefix(UNKNOWN)].append(op.index)
     if not unknown:
         return []
     listed = "; ".join(f"{name} (operator{'s' * (len(at) > 1)} {_indices(at)})" for name, at in unknown.items())
@@ -133,7 +140,7 @@ def _indices(at: list[int]) -> str:
     return ", ".join(map(str, at[:SHOWN_INDICES])) + f" and {len(at) - SHOWN_INDICES} more" * (len(at) > SHOWN_INDICES)
 
 
-def _options(file: File, operator: Any, spec: OperatorSpec) -> dict[str, Any]:
+def _options(file: File, operator: Any, spec: OperatorSpec | Folding) -> dict[str, Any]:
     """The options of ``spec`` by our names, with TFLite's defaults where the file has no option table."""
     if not spec.table:
         return {}

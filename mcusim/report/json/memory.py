@@ -20,7 +20,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     offset}}``, ``allocators[]{allocator bytes lower_bound gap seconds moved_bytes moves[]{step resident source target
     bytes}}``. Of a machine ``machine set memory{name bytes fits}``, null, empty and null without one; of moves that are
     made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and
-    ``assumptions``; then ``warnings``.
+    ``assumptions``; then ``notes`` (what the reader computed) and ``warnings``.
     """
     found, ordering = plan.after.timeline, plan.ordering
     return {
@@ -47,6 +47,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
         "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
         "assumptions": list(plan.assumptions),
+        "notes": list(plan.graph.notes),
         "warnings": list(plan.graph.warnings),
     }
 

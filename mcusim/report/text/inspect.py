@@ -16,7 +16,7 @@ from mcusim.machine.description import Cache, Machine
 from mcusim.model.graph import Graph
 from mcusim.model.inspection import inspect
 from mcusim.plan.liveness.lifetimes import usage_bytes
-from mcusim.text import columns, size
+from mcusim.text import columns, size, wrapped
 
 __all__ = [
     "export_json",
@@ -184,6 +184,7 @@ def model_table(graph: Graph) -> str:
         target = _shape(graph, operator.outputs[0] if operator.outputs else None)
         rows.append([str(row["index"]), row["type"], source, target, f"{row['macs']:,}", size(row["live_bytes"])])
     lines += ["", *columns(rows, left=2)]
+    lines += ["", *(line for note in graph.notes for line in wrapped(note))] if graph.notes else []
     lines += [f"warning: {warning}" for warning in graph.warnings]
     if graph.random_weights:
         lines.append("random weights: the architecture is published, the weights are seeded random numbers")

@@ -34,6 +34,7 @@ def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bo
     lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
     lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
+    lines += [line for note in plan.graph.notes for line in wrapped(note)]
     lines += [f"warning: {warning}" for warning in plan.graph.warnings]
     return "\n".join(lines)
 
