@@ -28,7 +28,7 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     order or a plan, a file some of whose operators were computed when it was read: without those. Raises ModelError
     for a file whose metadata speaks of another order.
     """
-    from mcusim.model.reordered import reordered, with_order
+    from mcusim.model.reordered import file_order, reordered, with_order
     from mcusim.model.tflite.flatbuffer import read_bytes
     from mcusim.model.tflite.offline_plan import without_offline_plan
     from mcusim.model.tflite.writer import write_tflite
@@ -40,7 +40,7 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     data = read_bytes(path)
     if replan:
         data = without_offline_plan(data, path)
-    return data if same else with_order(data, path, order)
+    return data if same else with_order(data, path, file_order(graph, order))
 
 
 def planned_file(model: str, plan: MemoryPlan) -> bytes:

@@ -14,7 +14,7 @@ from mcusim.errors import ProgramError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model.geometry import geometry, whole
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import Graph, Operator, initial_values
 from mcusim.plan.operand_roles import tensor_roles
 from mcusim.program.program import Compute, Program, Span
 
@@ -50,7 +50,8 @@ class GuestProgram:
         return span.address
 
     def constants(self) -> Iterator[tuple[int, bytes]]:
-        """What lies in memory before the program starts: weights, multipliers and shifts."""
+        """What lies in memory before the program starts: weights, multipliers and shifts, initial values of state."""
+        yield from self.state()
         for index, tensor in enumerate(self.graph.tensors):
             if tensor.data is not None and f"tensor{index}" in self.buffers:
                 data = tensor.data.tobytes()
@@ -59,6 +60,13 @@ class GuestProgram:
             arrays = P.channel_arrays(self.graph, op)
             for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
                 yield self.home(f"{name}{op.index}", len(data)), data
+
+    def state(self) -> Iterator[tuple[int, bytes]]:
+        """The variables' initial values; one without has its zero point, as TensorFlow Lite Micro resets it."""
+        for tensor in self.graph.tensors:
+            if tensor.variable and f"tensor{tensor.index}" in self.buffers:
+                data = initial_values(tensor).tobytes()
+                yield self.home(f"tensor{tensor.index}", len(data)), data
 
     def kernel(self, task: Compute) -> Kernel:
         return self.kernels[task.operator]
@@ -74,7 +82,8 @@ class GuestProgram:
         for part in range(P.calls(op)):
             at = first + part * size
             places = P.Places(at, inputs, [span.address for span in outputs], **one)
-            written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs), *self.spans(task, "scratch")]
+            written = [*(outputs[part : part + 1] if P.calls(op) > 1 else outputs)]
+            written += [*self.spans(task, "scratch"), *self.spans(task, "state")]
             found.append((at, P.call_bytes(self.graph, op, places, task.rows, part), written))
         return found
 
@@ -87,6 +96,8 @@ class GuestProgram:
 
     def _inputs(self, task: Compute, op: Operator) -> list[int]:
         """Addresses of the inputs' rows that the task reads, in the order the kernel's structure has them."""
+        if op.traits.keeps_state:
+            return [self.tensor(t) if t >= 0 else 0 for t in op.inputs]
         tensors = P.data_inputs(op)
         named = [t for role, t in tensor_roles(self.graph, op) if role.startswith("input")]
         spans = [o.span for o in task.operands if o.role.startswith("input")]

@@ -31,7 +31,7 @@ def check_whole(program: Program, graph: Graph) -> None:
     """Raise ProgramError unless the kernel calls compute every operator's rows, each once, after its producers."""
     rows = [geometry(graph, op).out_h for op in graph.operators]
     done = [0] * len(rows)
-    producer = {t: op.index for op in graph.operators for t in op.outputs}
+    producer = {t: op.index for op in graph.operators for t in op.outputs if not graph.tensors[t].variable}
     for task in program.tasks:
         if not isinstance(task, Compute):
             continue
@@ -53,11 +53,11 @@ def check_whole(program: Program, graph: Graph) -> None:
 
 
 def check_apart(program: Program) -> None:
-    """Raise ProgramError when a buffer shares bytes with weights or with an interpreter's parameters."""
+    """Raise ProgramError when a buffer shares bytes with weights, state or an interpreter's parameters."""
     spans = sorted((b.span.address, b.span.end, b.name, b.kind) for b in program.header.buffers)
     reach = spans[:1]
     for one, other in pairwise(spans):
         if one[1] > reach[0][1]:
             reach = [one]
-        if other[0] < reach[0][1] and {"weights", "runtime"} & {other[3], reach[0][3]}:
+        if other[0] < reach[0][1] and {"weights", "runtime", "state"} & {other[3], reach[0][3]}:
             raise ProgramError(f"buffers '{reach[0][2]}' and '{other[2]}' share bytes at {other[0]:#010x}")

@@ -96,8 +96,11 @@ def _inputs(graph: Graph, operator: Operator) -> list[Tensor]:
 
 
 def activation_inputs(graph: Graph, operator: Operator) -> list[Tensor]:
-    """Inputs that are computed while the network runs, in the operator's order; an input used twice is listed twice."""
-    return [t for t in _inputs(graph, operator) if not t.constant]
+    """Inputs that are computed while the network runs, in the operator's order; an input used twice is listed twice.
+
+    Variables are not among them.
+    """
+    return [t for t in _inputs(graph, operator) if not t.constant and not t.variable]
 
 
 def constant_inputs(graph: Graph, operator: Operator) -> list[Tensor]:

@@ -29,7 +29,11 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Tensor:
-    """``data`` is None for activations, the constant's array (shape ``shape``) otherwise."""
+    """``data`` is None for activations, the constant's array (shape ``shape``) otherwise.
+
+    ``variable``: state, kept from one inference to the next; ``initial`` is what it has before the first (None: what
+    the zero point says, 0 without one).
+    """
 
     index: int
     name: str
@@ -37,6 +41,8 @@ class Tensor:
     dtype: str
     quantization: Quantization | None = None
     data: np.ndarray[Any, Any] | None = field(default=None, repr=False, compare=False)
+    variable: bool = False
+    initial: np.ndarray[Any, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def elements(self) -> int:
@@ -83,6 +89,7 @@ class Graph:
     the memory plan in the file's metadata, an offset for each tensor or -1, as they are there; None without one.
     ``folded``: operators of the file that the reader computed, with the file's indices; ``operators`` are numbered
     without them, and their outputs are constants.
+    ``evaluated`` are the numbers in the file of operators that the reader evaluated, which are left out here.
     """
 
     name: str
@@ -96,6 +103,7 @@ class Graph:
     warnings: tuple[str, ...] = ()
     order: tuple[int, ...] | None = None
     offline_plan: tuple[int, ...] | None = None
+    evaluated: tuple[int, ...] = ()
     folded: tuple[Operator, ...] = ()
 
     @property
@@ -114,10 +122,20 @@ class Graph:
     def as_stored(self) -> Graph:
         """This network with the folded operators in their places, as a runtime that does not fold them sees it."""
         made = {i for op in self.folded for i in op.outputs}
-        every: list[Operator | None] = [None] * (len(self.operators) + len(self.folded))
-        for op in self.folded:
-            every[op.index] = op
-        left = iter(self.operators)
-        operators = (op or replace(next(left), index=i) for i, op in enumerate(every))
+        count = len(self.operators) + len(self.folded) + len(self.evaluated)
+        folded, left = {op.index: op for op in self.folded}, iter(self.operators)
+        every = (folded.get(i) or next(left) for i in range(count) if i not in self.evaluated)
+        operators = (replace(op, index=i) for i, op in enumerate(every))
         tensors = tuple(replace(t, data=None) if t.index in made else t for t in self.tensors)
         return replace(self, operators=tuple(operators), tensors=tensors, folded=())
+
+
+def initial_values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """What a variable has before the first inference: its zero point where it has no values of its own, as in
+    TensorFlow Lite Micro."""
+    import numpy as np
+
+    if tensor.initial is not None:
+        return tensor.initial.reshape(tensor.shape)
+    point = tensor.quantization.zero_points[0] if tensor.quantization else 0
+    return np.full(tensor.shape, point, tensor.dtype)

@@ -19,6 +19,7 @@ def check_graph(graph: Graph, source: str) -> None:
         raise ModelError(f"{source}: has no operators")
     _ends(graph, source)
     ready = set(graph.inputs)
+    ready |= {t.index for t in graph.tensors if t.variable}
     producers = {i: op.index for op in reversed(graph.operators) for i in op.outputs}
     for op in graph.operators:
         where = f"{source}: operator {op.index} {op.type}"
@@ -42,6 +43,8 @@ def _ends(graph: Graph, source: str) -> None:
         for i in indices:
             if not 0 <= i < len(graph.tensors):
                 raise ModelError(f"{source}: graph {what} {i} does not exist, there are {len(graph.tensors)} tensors")
+            if graph.tensors[i].variable:
+                raise ModelError(f"{source}: graph {what} '{graph.tensors[i].name}' is a variable (state)")
     for i in graph.inputs:
         if graph.tensors[i].constant or not graph.tensors[i].elements:
             raise ModelError(f"{source}: graph input '{graph.tensors[i].name}' is a constant or empty")
@@ -61,12 +64,17 @@ def _indices(graph: Graph, op: Operator) -> None:
 
 def _order(graph: Graph, op: Operator, ready: set[int], producers: Mapping[int, int]) -> None:
     for i in op.inputs:
+        if i >= 0 and graph.tensors[i].variable and not op.traits.stateful:
+            raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}', a variable (state), as data")
         if i >= 0 and i not in ready and not graph.tensors[i].constant:
             raise ModelError(f"reads tensor {i} '{graph.tensors[i].name}' {_too_early(graph, op, producers.get(i))}")
     for i in op.outputs:
+        if op.traits.copies_state and graph.tensors[i].variable:
+            continue
         if i in ready or graph.tensors[i].constant:
-            what = "a graph input" if i in graph.inputs else f"the output of operator {producers[i]}"
+            what = "a graph input" if i in graph.inputs else f"the output of operator {producers.get(i)}"
             what = "a constant" if graph.tensors[i].constant else what
+            what = "a variable (state)" if graph.tensors[i].variable else what
             raise ModelError(f"writes tensor {i} '{graph.tensors[i].name}', which is already there: {what}")
     if len(set(op.outputs)) < len(op.outputs):
         raise ModelError(f"writes a tensor twice: outputs {list(op.outputs)}")

@@ -43,6 +43,11 @@ class Traits:
     * ``casts``: input and output may differ in type, and one may be of floats
     * ``partitionable``: an overlaying policy may cut it into tiles along H (what the TinyOps firmware partitions)
     * ``data_input``: the position of the first input that is data
+    * ``copies_state``: it copies between a variable and an activation
+    * ``keeps_state``: variables among its inputs are state that its kernel updates in place; the kernel is called with
+      every input where it is at home
+    * ``gates``: matrices of inputs and of the last outputs that each step in time multiplies (LSTM: 4)
+    * ``filters_in_time``: each output sums products of inputs, and of its state over time
     * ``costed_as``: the loops of a counted cost profile it runs as; ``copy`` where a profile has none of its own for it
     """
 
@@ -60,7 +65,16 @@ class Traits:
     casts: bool = False
     partitionable: bool = False
     data_input: int = 0
+    copies_state: bool = False
+    keeps_state: bool = False
+    gates: int = 0
+    filters_in_time: bool = False
     costed_as: str = "copy"
+
+    @property
+    def stateful(self) -> bool:
+        """It reads or writes variables."""
+        return self.copies_state or self.keeps_state
 
     @property
     def by_rows(self) -> bool:
@@ -201,6 +215,8 @@ OPERATORS: dict[str, OperatorSpec] = {
     "RESIZE_BILINEAR": OperatorSpec(
         (2, 2), "resize", "resize", constants=(1,), table="ResizeBilinearOptions", fields=_RESIZE
     ),
+    "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
+    "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
 }  # fmt: skip
 
 # the reader does not know these; in a graph built by hand they count as element-wise

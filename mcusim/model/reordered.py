@@ -17,7 +17,7 @@ from mcusim.model.graph import Graph
 if TYPE_CHECKING:
     from mcusim.model.tflite.flatbuffer import File
 
-__all__ = ["reordered", "with_order"]
+__all__ = ["file_order", "reordered", "with_order"]
 
 # metadata that speaks of the order of operators
 _OF_THE_ORDER = {
@@ -39,6 +39,13 @@ def reordered(graph: Graph, order: Sequence[int]) -> Graph:
     operators = (replace(graph.operators[old], index=new) for new, old in enumerate(order))
     stored = tuple(order if graph.order is None else (graph.order[old] for old in order))
     return replace(graph, operators=tuple(operators), order=stored, offline_plan=None)
+
+
+def file_order(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
+    """``order`` of the graph's operators as that of its file's: those that the reader evaluated come first."""
+    count = len(graph.operators) + len(graph.evaluated)
+    stored = [i for i in range(count) if i not in set(graph.evaluated)]
+    return (*graph.evaluated, *(stored[i] for i in order))
 
 
 def with_order(data: bytes, source: str | Path, order: Sequence[int]) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.plan.placement import Placement
-from mcusim.program.program import Operand, Role
+from mcusim.program.program import Operand, Role, Span
 
-__all__ = ["data_inputs", "tensor_roles", "whole_operands"]
+__all__ = ["data_inputs", "operand", "tensor_roles", "whole_operands"]
 
 INPUTS: tuple[Role, ...] = ("input0", "input1")
 
@@ -16,14 +16,25 @@ def tensor_roles(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
 
     Parametric operators read ``input0``, ``filter``, ``bias``. Elsewhere activations (and constants that are data:
     :attr:`~mcusim.model.operators.Traits.constants_are_data`) are ``input0``, ``input1``, ``inputN`` ..., other
-    constants (shapes, paddings, axes) ``table``. Omitted and empty tensors are left out.
+    constants (shapes, paddings, axes) ``table``. An operator with state reads ``input0``, all its matrices as
+    ``filter``, its vectors as ``bias``, and ``state``. Omitted and empty tensors are left out.
     """
     if op.traits.parametric:
         roles: tuple[Role, ...] = ("input0", "filter", "bias")
         named = list(zip(roles, op.inputs, strict=False))
+    elif op.traits.keeps_state:
+        named = [(_part(graph.tensors[t]), t) for t in op.inputs if t >= 0]
     else:
         named = _data_and_tables(graph, op)
     return [(role, t) for role, t in named if t >= 0 and graph.tensors[t].bytes]
+
+
+def _part(tensor: Tensor) -> Role:
+    if tensor.variable:
+        return "state"
+    if not tensor.constant:
+        return "input0"
+    return "filter" if len(tensor.shape) > 1 else "bias"
 
 
 def _data_and_tables(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
@@ -43,9 +54,14 @@ def data_inputs(graph: Graph, op: Operator) -> list[int]:
     return [t for role, t in tensor_roles(graph, op) if role.startswith("input")]
 
 
+def operand(role: Role, span: Span) -> Operand:
+    """What a kernel call reads there, and updates where it is state."""
+    return Operand(role, span, "rw" if role == "state" else "r")
+
+
 def whole_operands(graph: Graph, op: Operator, placed: Placement) -> tuple[Operand, ...]:
     """Operands of one kernel call that computes the whole operator from where ``placed`` put everything."""
-    operands = [Operand(role, placed.tensors[t], "r") for role, t in tensor_roles(graph, op)]
+    operands = [operand(role, placed.tensors[t]) for role, t in tensor_roles(graph, op)]
     if op.index in placed.multipliers:
         operands.append(Operand("multiplier", placed.multipliers[op.index], "r"))
         operands.append(Operand("shift", placed.shifts[op.index], "r"))

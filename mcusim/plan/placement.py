@@ -37,6 +37,7 @@ class MemoryNeeds:
     runtime: int
     weights: int
     allocator: str = "greedy"
+    state: int = 0  # variables, each aligned
 
     def memory(self, overlay: int = 0) -> MemoryParts:
         """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would."""
@@ -45,8 +46,9 @@ class MemoryNeeds:
             scratch=max(self.scratch, default=0),
             overlay=overlay,
             runtime=self.runtime,
-            arena=self.together.bytes + self.runtime,
+            arena=self.together.bytes + self.runtime + self.state,
             weights=self.weights,
+            state=self.state,
         )
 
 
@@ -76,6 +78,7 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
         sum(channels) * kernels.per_channel_bytes + sum(nodes),
         sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _constants(graph)),
         allocator,
+        sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _variables(graph)),
     )
 
 
@@ -95,15 +98,17 @@ class Placement:
 def place(
     graph: Graph, need: MemoryNeeds, layout: Layout, arena: Pool, weights: Pool, scratch: bool = True
 ) -> Placement:
-    """Put the arena, from its base up (planned buffers, then the interpreter's data), and the weights.
+    """Put the arena, from its base up (planned buffers, then state, then the interpreter's data), and the weights.
 
     ``scratch`` False leaves the scratch buffers to the caller. Raises DoesNotFit.
     """
     plan = need.together if scratch else need.activations
-    base = layout.allocate(arena, plan.bytes + need.runtime, ALIGN, "the tensor arena")
+    planned = align_up(plan.bytes, ALIGN) if need.state else plan.bytes
+    base = layout.allocate(arena, planned + need.state + need.runtime, ALIGN, "the tensor arena")
     placed = Placement(layout.machine, {}, {}, {}, {}, [])
     _place_arena(graph, need, plan, base, placed)
-    _place_runtime(graph, need, base + plan.bytes, placed)
+    _place_state(graph, base + planned, placed)
+    _place_runtime(graph, need, base + planned + need.state, placed)
     _place_weights(graph, layout, weights, placed)
     return placed
 
@@ -126,6 +131,15 @@ def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed
         span = span_at(placed.machine, base + offset, need.scratch[step])
         placed.scratch[step] = span
         placed.buffers.append(Buffer(f"scratch{step}", "scratch", span, step, step))
+
+
+def _place_state(graph: Graph, address: int, placed: Placement) -> None:
+    """Variables, in tensor order, each kept from the first operator to the last and on to the next inference."""
+    for t in _variables(graph):
+        span = span_at(placed.machine, address, graph.tensors[t].bytes)
+        placed.tensors[t] = span
+        placed.buffers.append(Buffer(f"tensor{t}", "state", span, 0, len(graph.operators) - 1))
+        address += align_up(span.bytes, ALIGN)
 
 
 def _place_runtime(graph: Graph, need: MemoryNeeds, base: int, placed: Placement) -> None:
@@ -159,6 +173,10 @@ def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) 
         span = span_at(placed.machine, base + offset, graph.tensors[t].bytes)
         placed.tensors[t] = span
         placed.buffers.append(Buffer(f"tensor{t}", "weights", span, 0, len(graph.operators) - 1))
+
+
+def _variables(graph: Graph) -> list[int]:
+    return [t.index for t in graph.tensors if t.variable and t.bytes]
 
 
 def _constants(graph: Graph) -> list[int]:

@@ -22,8 +22,9 @@ FILE_BYTES = 16 << 20  # the most a program file may have
 
 Role = Literal[
     "input0", "input1", "inputN", "filter", "bias", "multiplier", "shift", "scratch", "output", "table",
+    "state",
 ]  # fmt: skip
-BufferKind = Literal["activation", "scratch", "overlay", "weights", "runtime"]
+BufferKind = Literal["activation", "scratch", "overlay", "weights", "runtime", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """``access`` is ``r``, ``w`` or ``rw`` (scratch)."""
+    """``access`` is ``r``, ``w`` or ``rw`` (scratch, state)."""
 
     role: Role
     span: Span
@@ -48,7 +49,10 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A named place in memory, alive while operators ``first``..``last`` (inclusive) run."""
+    """A named place in memory, alive while operators ``first``..``last`` (inclusive) run.
+
+    What is in a place of kind ``state`` is kept from one inference to the next.
+    """
 
     name: str
     kind: BufferKind
@@ -116,9 +120,11 @@ class OperatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """Bytes: peak of planned activations, of scratch, overlay buffers, interpreter data; and ``arena``: the TFLM-style
-    arena (planned activations and scratch together, plus runtime). ``arena_exported`` is that arena with explicit PADs
-    (:mod:`mcusim.plan.pytorch_arena`); None when it is not known."""
+    """Bytes: peak of planned activations, of scratch, overlay buffers, interpreter data, and what is kept between
+    inferences (``state``); and ``arena``: the TFLM-style arena (planned activations and scratch together, plus state
+    and runtime). ``arena_exported`` is that arena with explicit PADs (:mod:`mcusim.plan.pytorch_arena`); None when it
+    is not known.
+    """
 
     activations: int
     scratch: int
@@ -127,6 +133,7 @@ class MemoryParts:
     arena: int
     weights: int
     arena_exported: int | None = None
+    state: int = 0
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def _header(value: Any) -> Header:
     found = f.keys(value, HEADER)
     if not isinstance(found["random_weights"], bool):
         raise f.FieldError(f"random_weights must be true or false, found {f.quoted(found['random_weights'])}")
-    memory = f.keys(found["memory"], MEMORY, ("arena_exported",))
+    memory = f.keys(found["memory"], MEMORY, ("arena_exported", "state"))
     peak = found["peak_bytes"]
     operators = tuple(_operator(v, n) for n, v in enumerate(f.items(found["operators"], "operators")))
     return Header(

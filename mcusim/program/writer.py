@@ -14,11 +14,12 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
   ``order`` other than ``default`` say how the arena was planned, ``operator_order`` which of the file's operators each
   one is
 * ``memory``: bytes of ``activations``, ``scratch``, ``overlay``, ``runtime``, ``arena``, ``weights``; may have
-  ``arena_exported``, the arena with explicit PADs (:mod:`mcusim.plan.pytorch_arena`)
+  ``arena_exported``, the arena with explicit PADs (:mod:`mcusim.plan.pytorch_arena`), and ``state``, what is kept
+  between inferences
 * ``peak_bytes``: region -> bytes in use at the peak
 * ``operators``: list of ``[index, type, macs]``; the index is the position in this list
 * ``buffers``: list of ``[name, kind, region, address, bytes, first, last]``, alive while operators ``first`` to
-  ``last`` run; kinds are activation, scratch, overlay, weights, runtime
+  ``last`` run; kinds are activation, scratch, overlay, weights, runtime, state
 * ``warnings``: list of strings
 
 **Every further line, a task**; those of one lane run in file order, each once all tasks in ``after`` have finished.
@@ -104,6 +105,7 @@ def _header(h: Header) -> dict[str, Any]:
             "arena": m.arena,
             "weights": m.weights,
             **({} if m.arena_exported is None else {"arena_exported": m.arena_exported}),
+            **({"state": m.state} if m.state else {}),
         },
         "peak_bytes": dict(sorted(h.peak_bytes.items())),
         "operators": [[o.index, o.type, o.macs] for o in h.operators],

@@ -19,7 +19,7 @@ __all__ = ["WORDS", "Difference", "energy_sentence", "explain", "in_words", "rou
 WORDS = {
     "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
     "bias": "biases", "multiplier": "multipliers and shifts", "shift": "multipliers and shifts", "output": "outputs",
-    "table": "tables",
+    "table": "tables", "state": "state",
 }  # fmt: skip
 _Key = tuple[str, str, str]
 CLOCK = "clock"

@@ -138,7 +138,10 @@ def litert_outputs(graph: Graph, inputs: Sequence[Array]) -> Outputs:
     for detail, values in zip(runtime.get_input_details(), inputs, strict=True):
         runtime.set_tensor(detail["index"], values)
     runtime.invoke()
-    return {op.index: [np.array(runtime.get_tensor(t)) for t in op.outputs] for op in graph.operators}
+    return {
+        op.index: [np.array(runtime.get_tensor(t)) for t in op.outputs if not graph.tensors[t].variable]
+        for op in graph.operators
+    }
 
 
 def _along_its_axis(tensor: Tensor) -> Tensor:

@@ -23,10 +23,10 @@ __all__ = ["OFFLINE_PLAN", "metadata", "with_offline_plan", "without_offline_pla
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 ALIGNMENT = 16  # of every constant, and of every buffer in TFLM's arena (MicroArenaBufferAlignment)
-VERSION, SUBGRAPHS = 1, 1
+VERSION = 1
 MOST_METADATA = 1000
 MOST_BUFFERS = 100_000
-MOST_SUBGRAPHS, MOST_OPERATORS = 1000, 20_000
+MOST_SUBGRAPHS, MOST_OPERATORS, MOST_TENSORS = 1000, 20_000, 20_000
 _SLOTS = {  # the Model's fields that point somewhere, by their place in the vtable
     6: tflite.ModelAddOperatorCodes,
     8: tflite.ModelAddSubgraphs,
@@ -42,13 +42,13 @@ _BUFFERS, _METADATA, _NEXT_SLOT = 12, 16, 20
 def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -> bytes:
     """The ``.tflite`` file ``data`` with an offline memory plan; one it had is replaced.
 
-    ``offsets`` has one entry per tensor of the subgraph: its first byte in the arena's head, a multiple of 16, or -1
-    where TFLM's own planner is to find a place (and for constants, where it reads none). Tensors may overlap. Format:
-    TFLM's docs/memory_management.md, "Offline planned tensor allocations"; TFLM ignores version and subgraphs.
-    ``source`` names the file in messages.
+    ``offsets`` has one entry per tensor of the first subgraph: its first byte in the arena's head, a multiple of 16, or
+    -1 where TFLM's own planner is to find a place (and for constants, where it reads none); tensors of further
+    subgraphs get -1. Tensors may overlap. Format: TFLM's docs/memory_management.md, "Offline planned tensor
+    allocations"; TFLM ignores version and subgraphs. ``source`` names the file in messages.
 
     Raises UsageError for an offset that TFLM's kernels could not work at, ModelError for a file that cannot be read
-    or cannot be moved: several subgraphs, bytes kept after the flatbuffer, fields this schema does not know.
+    or cannot be moved: bytes kept after the flatbuffer, fields this schema does not know.
 
     Not modelled: whether the plan is sound and the network one that can be read, and the bytes of a plan that was
     replaced, which stay in the file unused.
@@ -59,12 +59,16 @@ def with_offline_plan(data: bytes, source: str | Path, offsets: Sequence[int]) -
     file = File(data, source)
     with file.reading("the offline memory plan's tensors"):
         model = file.table(tflite.Model.GetRootAs(data, 0))
-        if model.SubgraphsLength() != 1:
-            raise file.error(f"it has {model.SubgraphsLength()} subgraphs; the plan of a file with one is written")
-        count = file.table(model.Subgraphs(0)).TensorsLength()
-        if count != len(offsets):
-            raise file.error(f"it has {count} tensors, the plan {len(offsets)} offsets")
-    return _Moved(file, model).write((VERSION, SUBGRAPHS, count, *offsets))
+        subgraphs = file.count(model.SubgraphsLength(), 4, MOST_SUBGRAPHS, "subgraphs")
+        if subgraphs == 0:
+            raise file.error("it has no subgraph")
+        counts = [file.table(model.Subgraphs(i)).TensorsLength() for i in range(subgraphs)]
+        for count in counts:
+            file.count(count, 4, MOST_TENSORS, "tensors")
+        if counts[0] != len(offsets):
+            raise file.error(f"it has {counts[0]} tensors, the plan {len(offsets)} offsets")
+    offsets = (*offsets, *(-1,) * sum(counts[1:]))
+    return _Moved(file, model).write((VERSION, subgraphs, len(offsets), *offsets))
 
 
 def without_offline_plan(data: bytes, source: str | Path) -> bytes:

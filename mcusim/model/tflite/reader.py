@@ -19,6 +19,7 @@ from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERAT
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
 from mcusim.model.tflite.folding import Folding, fold
 from mcusim.model.tflite.tensors import TensorReader
+from mcusim.model.tflite.variables import read_variables
 
 MOST_TENSORS = MOST_OPERATORS = 20_000
 MOST_OPERANDS = 1024
@@ -39,8 +40,8 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     ``folded``.
 
     Raises ModelError for a file that cannot be read, is damaged, is not quantised or contradicts itself, and
-    UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs, dynamic
-    shapes, sparse, variable or string tensors.
+    UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs but those that
+    fill variables once, dynamic shapes, sparse or string tensors.
 
     Not modelled: metadata, signatures, and the min/max fields of the quantisation.
     """
@@ -52,17 +53,23 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
         codes = _operator_codes(file, model)
         reader = TensorReader(file, model, subgraph)
         random = RANDOM_WEIGHTS.encode() in (model.Description() or b"")
-    tables = _operators(file, subgraph, codes)
-    read = [reader.tensor(i) for i in range(tensor_count)]
-    with file.reading("the graph's inputs and outputs"):
-        inputs, outputs = (tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs"))
+    tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
+    read = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
+    inputs, outputs = _ends(file, subgraph)
     found = fold(path, [op for op, _ in tables], read, inputs + outputs, partial(_read_options, file, tables))
-    warnings = (*_unknown(path, found.operators, allow_unknown), *reader.warnings())
+    operators = variables.applied(found.operators)
+    warnings = (*_unknown(path, operators, allow_unknown), *reader.warnings())
     sha256 = hashlib.sha256(file.data).hexdigest()
-    graph = Graph(path.stem, found.tensors, found.operators, inputs, outputs, sha256, len(file.data), random, warnings)
-    graph = replace(graph, folded=found.folded)
+    graph = Graph(path.stem, found.tensors, operators, inputs, outputs, sha256, len(file.data), random, warnings)
+    graph = replace(graph, folded=found.folded, evaluated=tuple(sorted(variables.dropped)))
     check_graph(graph, str(path))
     return graph
+
+
+def _ends(file: File, subgraph: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    with file.reading("the graph's inputs and outputs"):
+        inputs, outputs = (tuple(file.numbers(subgraph, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs"))
+    return inputs, outputs
 
 
 def _subgraph(file: File, model: Any) -> Any:
@@ -71,10 +78,6 @@ def _subgraph(file: File, model: Any) -> Any:
     count = file.count(model.SubgraphsLength(), 4, 10_000, "subgraphs")
     if count == 0:
         raise file.error("it has no subgraph")
-    if count > 1:
-        raise UnsupportedError(
-            f"{file.source}: has {count} subgraphs (control flow or several entry points); one is read"
-        )
     return file.table(model.Subgraphs(0))
 
 

@@ -38,10 +38,12 @@ class TensorReader:
             dtype = TYPE_NAMES.get(table.Type(), f"type {table.Type()}")
             if dtype not in ITEM_BYTES:
                 raise UnsupportedError(f"{file.source}: {file.what} is of type {dtype}, which is not supported")
-            if table.IsVariable() or table.Sparsity() is not None:
-                raise UnsupportedError(f"{file.source}: {file.what} is variable (state) or sparse")
-            data = self._constant(table, shape, dtype)
-            return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data)
+            if table.Sparsity() is not None:
+                raise UnsupportedError(f"{file.source}: {file.what} is sparse")
+            data, variable = self._constant(table, shape, dtype), bool(table.IsVariable())
+            if variable and data is not None:
+                raise UnsupportedError(f"{file.source}: {file.what} is variable (state) and has stored values")
+            return Tensor(index, name, shape, dtype, self._quantization(table, shape, dtype), data, variable)
 
     def warnings(self) -> list[str]:
         if not self.odd_axes:

@@ -14,6 +14,7 @@ from mcusim.errors import ModelError
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import ACTIVATIONS, OPERATORS, PADDINGS
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS
+from mcusim.model.tflite.variables_writer import VariablesWriter
 from mcusim.model.tflite.writable import constant_bytes, memory_of, operator_version, squeezed_axes, writable
 
 ALIGNMENT = 16
@@ -51,13 +52,15 @@ class Writer:
         # large enough from the start: a builder that grows holds its bytes twice
         self.builder: Any = flatbuffers.Builder(constant_bytes(graph) + 512 * len(graph.tensors) + (1 << 16))
         self.codes: list[Code] = []
+        self.variables = VariablesWriter(self)
         self._names = Counter(t.name for t in graph.tensors)
         self._stored: dict[Hashable, int] = {}
 
     def write(self) -> bytes:
         b = self.builder
         subgraphs = self.offsets(self.subgraphs())
-        buffers = self.offsets([self._buffer(None), *[self._buffer(t) for t in self.graph.tensors]])
+        stored = [None, *self.graph.tensors, *self.variables.values()]
+        buffers = self.offsets([self._buffer(t) for t in stored])
         codes = self.offsets([self.code(*code) for code in self.codes])
         signatures = self.offsets([self._signature()])
         description = b.CreateString(self._description())
@@ -78,7 +81,7 @@ class Writer:
             self.builder.PrependUOffsetTRelative(offset)
         return int(self.builder.EndVector())
 
-    def _numbers(self, values: Sequence[float], item: str = "<i4") -> int:
+    def numbers(self, values: Sequence[float], item: str = "<i4") -> int:
         return int(self.builder.CreateNumpyVector(np.array(values, item)))
 
     def _description(self) -> str:
@@ -118,32 +121,42 @@ class Writer:
         return int(tflite.BufferEnd(b))
 
     def subgraphs(self) -> list[int]:
-        return [self.subgraph(self.tensors())]
+        return [self.subgraph(self.tensors()), *self.variables.second_subgraph(len(self.graph.tensors) + 1)]
 
     def subgraph(self, tensors: list[int]) -> int:
-        b, graph = self.builder, self.graph
-        operators = self.offsets([self._operator(op) for op in graph.operators])
-        table, name = self.offsets(tensors), b.CreateString("main")
-        inputs, outputs = self._numbers(graph.inputs), self._numbers(graph.outputs)
+        graph = self.graph
+        operators = [*self.variables.first_operators(), *map(self._operator, graph.operators)]
+        return self.subgraph_table("main", tensors, operators, graph.inputs, graph.outputs)
+
+    def subgraph_table(
+        self, name: str, tensors: list[int], operators: list[int], inputs: Sequence[int], outputs: Sequence[int]
+    ) -> int:
+        b = self.builder
+        parts = self.offsets(operators), self.offsets(tensors), b.CreateString(name)
+        ends = self.numbers(inputs), self.numbers(outputs)
         tflite.SubGraphStart(b)
-        tflite.SubGraphAddTensors(b, table)
-        tflite.SubGraphAddInputs(b, inputs)
-        tflite.SubGraphAddOutputs(b, outputs)
-        tflite.SubGraphAddOperators(b, operators)
-        tflite.SubGraphAddName(b, name)
+        tflite.SubGraphAddTensors(b, parts[1])
+        tflite.SubGraphAddInputs(b, ends[0])
+        tflite.SubGraphAddOutputs(b, ends[1])
+        tflite.SubGraphAddOperators(b, parts[0])
+        tflite.SubGraphAddName(b, parts[2])
         return int(tflite.SubGraphEnd(b))
 
     def tensors(self) -> list[int]:
-        return [self._tensor(i, tensor) for i, tensor in enumerate(self.graph.tensors)]
+        handles = self.variables.indices
+        return [
+            self.variables.handle(t) if i in handles else self.table(t, i + 1) for i, t in enumerate(self.graph.tensors)
+        ]
 
-    def _tensor(self, index: int, tensor: Tensor) -> int:
+    def table(self, tensor: Tensor, buffer: int) -> int:
         b = self.builder
-        shape, name = self._numbers(tensor.shape), b.CreateString(tensor.name)
+        shape, name = self.numbers(tensor.shape), b.CreateString(tensor.name)
         quantization = None if tensor.quantization is None else self._quantization(tensor.quantization)
         tflite.TensorStart(b)
         tflite.TensorAddShape(b, shape)
         tflite.TensorAddType(b, getattr(tflite.TensorType, tensor.dtype.upper()))
-        tflite.TensorAddBuffer(b, index + 1)
+        tflite.TensorAddBuffer(b, buffer)
+        tflite.TensorAddIsVariable(b, tensor.variable)
         tflite.TensorAddName(b, name)
         if quantization is not None:
             tflite.TensorAddQuantization(b, quantization)
@@ -151,7 +164,7 @@ class Writer:
 
     def _quantization(self, found: Quantization) -> int:
         b = self.builder
-        scales, zeros = self._numbers(found.scales, "<f4"), self._numbers(found.zero_points, "<i8")
+        scales, zeros = self.numbers(found.scales, "<f4"), self.numbers(found.zero_points, "<i8")
         tflite.QuantizationParametersStart(b)
         tflite.QuantizationParametersAddScale(b, scales)
         tflite.QuantizationParametersAddZeroPoint(b, zeros)
@@ -159,15 +172,19 @@ class Writer:
         return int(tflite.QuantizationParametersEnd(b))
 
     def _operator(self, op: Operator) -> int:
-        b, code = self.builder, (op.type, self.version(op))
+        return self.operator((op.type, self.version(op)), *self.variables.ends(op), *self._options(op))
+
+    def operator(
+        self, code: Code, inputs: Sequence[int], outputs: Sequence[int], table: str = "", options: int = 0
+    ) -> int:
+        b = self.builder
         if code not in self.codes:
             self.codes.append(code)
-        table, options = self._options(op)
-        inputs, outputs = self._numbers(op.inputs), self._numbers(op.outputs)
+        ends = self.numbers(inputs), self.numbers(outputs)
         tflite.OperatorStart(b)
         tflite.OperatorAddOpcodeIndex(b, self.codes.index(code))
-        tflite.OperatorAddInputs(b, inputs)
-        tflite.OperatorAddOutputs(b, outputs)
+        tflite.OperatorAddInputs(b, ends[0])
+        tflite.OperatorAddOutputs(b, ends[1])
         if table:
             tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
             tflite.OperatorAddBuiltinOptions(b, options)
@@ -178,7 +195,7 @@ class Writer:
         spec = OPERATORS.get(op.type)
         if op.type in _SHAPE_OPTIONS:
             table, field = _SHAPE_OPTIONS[op.type]
-            values = [(field, self._numbers(self._shape_option(op)))]
+            values = [(field, self.numbers(self._shape_option(op)))]
         else:
             table = spec.table if spec else ""
             fields = spec.fields if spec else {}

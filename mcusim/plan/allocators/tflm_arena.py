@@ -51,12 +51,13 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
 def tflm_requests(graph: Graph) -> tuple[Request, ...]:
     """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator.
 
-    Constants and tensors without bytes are not planned. Not modelled: what :func:`scratch_bytes` does not model.
+    Constants, variables (TFLM has them in the tail) and tensors without bytes are not planned. Not modelled: what
+    :func:`scratch_bytes` does not model.
     """
     first, last = _lives(graph)
     found = []
     for t in graph.tensors:
-        if t.constant or t.bytes == 0:
+        if t.constant or t.variable or t.bytes == 0:
             continue
         kind: Literal["activation", "unused"] = "activation" if t.index in last else "unused"
         block = ArenaBlock(t.bytes, first.get(t.index, _NOBODY), last.get(t.index, _NOBODY))

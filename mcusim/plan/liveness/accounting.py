@@ -72,7 +72,7 @@ def weights_bytes(graph: Graph, op: Operator | None = None) -> int:
 
 def _is_view(graph: Graph, op: Operator) -> bool:
     source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    same = source.dtype == target.dtype and source.bytes == target.bytes
+    same = source.dtype == target.dtype and source.bytes == target.bytes and not target.variable
     return len(op.outputs) == 1 and not source.constant and same
 
 

@@ -38,7 +38,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
     ``order`` lists operator indices in the order they run (default: as stored). Graph inputs live from step 0, graph
     outputs to the last step; a result that nobody reads lives while its producer runs. ``in_place``: tensors that can
     share bytes under this order (:func:`mcusim.plan.liveness.accounting.sharing`) have one lifetime; an output that
-    could take the place of several inputs takes that of the first.
+    could take the place of several inputs takes that of the first. Variables have no lifetime: they are kept.
 
     Raises UsageError when ``order`` is not a permutation of the operators or runs an operator before its producer.
     Not modelled: in-place results smaller than what they replace.
@@ -51,7 +51,7 @@ def lifetimes(graph: Graph, order: Sequence[int] | None = None, in_place: bool =
     kept = {shares.storage_of[t] for t in graph.outputs}
     for step, index in enumerate(steps):
         for out in graph.operators[index].outputs:
-            if shares.storage_of[out] != out:
+            if not graph.tensors[out].variable and shares.storage_of[out] != out:
                 members[group[shares.storage_of[out]]].append(out)
         dying = [t for t in shares.in_place_candidates[index] if last[t] == step and t not in kept]
         if dying:
@@ -71,11 +71,13 @@ def _spans(graph: Graph, steps: Sequence[int], storage_of: Sequence[int]) -> tup
     for step, index in enumerate(steps):
         operator = graph.operators[index]
         for t in operator.inputs:
-            if t >= 0 and not graph.tensors[t].constant:
+            if t >= 0 and not graph.tensors[t].constant and not graph.tensors[t].variable:
                 if t not in made:
                     raise UsageError(f"operator {index} ({operator.type}) reads tensor {t} before it is produced")
                 last[storage_of[t]] = step
         for t in operator.outputs:
+            if graph.tensors[t].variable:
+                continue
             made.add(t)
             first.setdefault(storage_of[t], step)
             last[storage_of[t]] = max(last.get(storage_of[t], step), step)

@@ -86,7 +86,8 @@ def precedence(graph: Graph, accounting: Accounting) -> Precedence:
     """The precedence of ``graph``, whose operators are in an order in which they can run."""
     shares = sharing(graph, accounting.in_place)
     storage_of = shares.storage_of
-    made = {storage_of[t]: op.index for op in graph.operators for t in op.outputs if storage_of[t] == t}
+    state = {t.index for t in graph.tensors if t.variable}
+    made = {storage_of[t]: op.index for op in graph.operators for t in {*op.outputs} - state if storage_of[t] == t}
     live = {t for t in graph.inputs if not graph.tensors[t].constant}
     readers = dict.fromkeys([*live, *made], 0)
     reads = []
@@ -98,7 +99,9 @@ def precedence(graph: Graph, accounting: Accounting) -> Precedence:
     size = {t: graph.tensors[t].bytes for t in readers}
     kept = frozenset(storage_of[t] for t in graph.outputs if storage_of[t] in readers)
     before, after = _neighbours(graph)
-    results = [[t for t in dict.fromkeys(op.outputs) if storage_of[t] == t] for op in graph.operators]
+    results = [
+        [t for t in dict.fromkeys(op.outputs) if storage_of[t] == t and t not in state] for op in graph.operators
+    ]
     streamed = accounting.weights == "streamed"
     always = weights_bytes(graph) if accounting.weights == "resident" else 0
     return Precedence(
@@ -120,12 +123,36 @@ def precedence(graph: Graph, accounting: Accounting) -> Precedence:
 
 
 def _neighbours(graph: Graph) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The operators that directly come before and after each one, by the tensors themselves."""
+    """The operators that directly come before and after each one, by the tensors themselves; those that use the same
+    variable stay in their order, but for reads between two writes."""
     before, after = [0] * len(graph.operators), [0] * len(graph.operators)
-    producer = {t: op.index for op in graph.operators for t in op.outputs}
+
+    def pair(first: int, second: int) -> None:
+        before[second] |= 1 << first
+        after[first] |= 1 << second
+
+    producer = {t: op.index for op in graph.operators for t in op.outputs if not graph.tensors[t].variable}
     for op in graph.operators:
         for t in op.inputs:
             if t in producer:
-                before[op.index] |= 1 << producer[t]
-                after[producer[t]] |= 1 << op.index
+                pair(producer[t], op.index)
+    for first, second in _uses_in_order(graph):
+        pair(first, second)
     return tuple(before), tuple(after)
+
+
+def _uses_in_order(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Pairs of operators of which the second may not come before the first, because one of them writes a variable that
+    the other uses."""
+    for t in (tensor.index for tensor in graph.tensors if tensor.variable):
+        writer, readers = -1, list[int]()
+        for op in (op for op in graph.operators if t in op.inputs or t in op.outputs):
+            if t in op.outputs or op.traits.keeps_state:
+                yield from ((reader, op.index) for reader in readers if reader != op.index)
+                if writer >= 0:
+                    yield writer, op.index
+                writer, readers = op.index, []
+            else:
+                if writer >= 0:
+                    yield writer, op.index
+                readers.append(op.index)

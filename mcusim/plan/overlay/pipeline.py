@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcusim.model.graph import Graph
-from mcusim.plan.operand_roles import tensor_roles
+from mcusim.plan.operand_roles import tensor_roles, whole_operands
 from mcusim.plan.overlay.buffers import TiledOperator
 from mcusim.plan.overlay.emitter import Emitter, HeldOperand, Kind
 from mcusim.plan.overlay.hazards import TaskSchedule
@@ -135,6 +135,8 @@ class TaskPipeline:
 
     def _operands(self, tiled: TiledOperator, number: int, copied: Mapping[Role, Span]) -> tuple[Operand, ...]:
         """Copied operands from their buffers, the rest in place; output rows straight to the arena."""
+        if tiled.operator.traits.keeps_state:  # several operands of a role, none of them copied
+            return whole_operands(self.graph, tiled.operator, self.placed)
         found = [Operand(r, copied.get(r, s), "r") for r, s in self._places(tiled).items() if r != "inputN"]
         rest = [t for role, t in tensor_roles(self.graph, tiled.operator) if role == "inputN"]
         found += [Operand("inputN", self.placed.tensors[t], "r") for t in rest]

@@ -78,7 +78,7 @@ def _memory(result: Result, run: Run) -> list[str]:
         share = f"of {size(region.size)} ({100 * used / region.size:.0f} %)" if region and region.size else ""
         rows.append([name, size(used), share])
     memory = run.header.memory
-    parts = ("activations", "scratch", "overlay", "runtime", "weights")
+    parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
     return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *_arena(result, memory.arena)]
 

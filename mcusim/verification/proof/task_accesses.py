@@ -37,9 +37,10 @@ def called(task: Task) -> str:
 
 
 def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
-    """What is in memory before the program starts; True where the core wrote it through its cache, the graph's inputs.
+    """What is in memory before the program starts; True where the core wrote it through its cache: the graph's inputs,
+    and state.
 
-    Weights and the interpreter's data; and activations alive from the first operator that no kernel call of that
+    Weights and the interpreter's data; state; and activations alive from the first operator that no kernel call of that
     operator has as its output, or in whose bytes it puts it.
     """
     steps = steps_of(program)
@@ -59,7 +60,9 @@ def host_spans(program: Program) -> Iterator[tuple[Span, bool]]:
         span = buffer.span
         if buffer.kind in ("weights", "runtime"):
             yield span, False
-        elif buffer.kind == "activation" and buffer.first == 0 and not only_written(span):
+            continue
+        first = buffer.kind == "activation" and buffer.first == 0
+        if buffer.kind == "state" or (first and not only_written(span)):
             yield span, True
 
 

@@ -24,9 +24,8 @@ from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.request.tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
-from tests.support.graphs.small_graphs import activation, in_place_graph, one_operator
+from tests.support.graphs.small_graphs import in_place_graph
 from tests.support.graphs.tflite_damage import CORRUPTIONS
-from tests.support.graphs.tflite_writer import write_tflite as write_unchecked
 from tests.support.graphs.tflm import TFLM
 from tests.support.kernels.emulated_networks import litert_file
 from tests.support.paths import shared_model
@@ -184,12 +183,6 @@ def test_a_file_without_metadata() -> None:
 def test_offsets_that_are_none(offsets: Sequence[int], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message.replace("^", r"\^")):
         with_offline_plan(write_tflite(in_place_graph()), "small", offsets)
-
-
-def test_several_subgraphs_are_refused() -> None:
-    data = write_unchecked(one_operator("RELU", [activation((1, 8))], [activation((1, 8))]), subgraphs=2)
-    with pytest.raises(ModelError, match=r"two: cannot read .* it has 2 subgraphs"):
-        with_offline_plan(data, "two", (0, 16))
 
 
 class Odd:
