@@ -172,7 +172,7 @@ def _head(path: Path, data: bytes) -> dict[str, Any]:
     try:
         ours: int | str | None = mcusim_head(path)
     except McusimError as error:
-        ours = str(error)[:120]
+        ours = str(error).replace(str(path), path.name)[:120]
     return {"ours": ours, "theirs": theirs}
 
 

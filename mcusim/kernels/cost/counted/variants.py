@@ -36,10 +36,10 @@ def variant(g: Geometry) -> str:
 def is_counted(g: Geometry, uncounted: Collection[str]) -> bool:
     """Whether a counted profile has the cost of an operator itself: an int8 one of a variant not in ``uncounted``.
 
-    ``copy`` was counted for views alone (RESHAPE), which are one ``memcpy``.
+    ``copy`` was counted for views alone (RESHAPE), which are one ``memcpy``; ``pool`` for pools, not for MEAN.
     """
     kind = variant(g)
-    return g.types == "int8" and kind not in uncounted and (kind != "copy" or g.traits.view)
+    return g.types == "int8" and kind not in uncounted and not g.traits.reduces and (kind != "copy" or g.traits.view)
 
 
 def scratch_bytes(g: Geometry) -> int:
