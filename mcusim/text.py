@@ -3,9 +3,62 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["changed", "columns", "hanging", "kib", "percent", "rounded", "size", "wrapped"]
+__all__ = [
+    "Scale",
+    "changed",
+    "columns",
+    "hanging",
+    "kib",
+    "percent",
+    "quantity",
+    "rounded",
+    "size",
+    "suited",
+    "wrapped",
+]
+
+# what a figure is kept in, and the units that it is shown in: from which size on, and how many there are in one
+_UNITS = {
+    "ms": (("s", 1e4, 1e-3), ("ms", 1.0, 1.0), ("µs", 1e-3, 1e3), ("ns", 0.0, 1e6)),
+    "mJ": (("J", 1e4, 1e-3), ("mJ", 1.0, 1.0), ("µJ", 1e-3, 1e3), ("nJ", 0.0, 1e6)),
+    "mA": (("A", 1e4, 1e-3), ("mA", 1.0, 1.0), ("µA", 0.0, 1e3)),
+}
+_NEARLY = 0.9995  # of one: 1.00 when rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit, and how many of it are one of what the figure is kept in."""
+
+    unit: str
+    factor: float
+
+    def shown(self, value: float | None) -> str:
+        """The number alone, :func:`rounded`."""
+        return rounded(None if value is None else value * self.factor)
+
+    def text(self, value: float | None) -> str:
+        """Number and unit, a dash for None."""
+        return "-" if value is None else f"{_digits(value * self.factor, ',')} {self.unit}"
+
+
+def suited(unit: str, values: Iterable[float | None]) -> Scale:
+    """The unit in which all of ``values``, kept in ``unit`` (ms, mJ or mA), are shown: the largest one in which the
+    largest of them is not below one; seconds, joules and amperes from ten on. ``unit`` itself for none but zeros."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    if not largest:
+        return Scale(unit, 1.0)
+    name, _, factor = next(one for one in _UNITS[unit] if largest >= _NEARLY * one[1])
+    return Scale(name, factor)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A figure kept in ``unit`` with three significant digits or all those before the point, in a unit that suits:
+    ``32.9 µs``, ``1,007 ms``; a dash for None."""
+    return suited(unit, [value]).text(value)
 
 
 def size(bytes: int) -> str:
@@ -30,11 +83,11 @@ def percent(value: float | None, short: bool = False) -> str:
 
 def rounded(value: float | None) -> str:
     """Three significant digits or all those before the point, a dash for None: ``0.123``, ``1.23``, ``1007``."""
-    if value is None:
-        return "-"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.3g}"
+    return "-" if value is None else _digits(value)
+
+
+def _digits(value: float, group: str = "") -> str:
+    return f"{value:{group}.0f}" if value == 0 or abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> list[str]:

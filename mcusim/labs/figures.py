@@ -61,7 +61,7 @@ def figures_table(results: Mapping[str, Result], width: int | None = None) -> st
         values = [one[figure] for one in found.values()]
         if figure in _TABLE or any(values):
             label = _TABLE.get(figure, f"  {figure}")
-            rows.append([label, *(f"{v:,.2f}" if figure in ("latency_ms", "energy_mj") else f"{v:,}" for v in values)])
+            rows.append([label, *(shown(v) if figure in ("latency_ms", "energy_mj") else f"{v:,}" for v in values)])
     return _within(rows, width)
 
 

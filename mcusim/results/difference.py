@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
+from mcusim.text import suited
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -128,8 +129,8 @@ def sentence(parts: Sequence[Difference], a: str, b: str, most: int = 5) -> str:
     the first."""
     if not parts:
         return f"{b} takes as long as {a}"
-    whole, words = _counted([(in_words(part), 1000 * part.seconds) for part in parts], most)
-    return f"{b} takes {abs(whole):,} ms {'longer' if whole >= 0 else 'less'} than {a}: {words}"
+    whole, unit, words = _counted([(in_words(part), 1000 * part.seconds) for part in parts], most, "ms")
+    return f"{b} takes {abs(whole):,} {unit} {'longer' if whole >= 0 else 'less'} than {a}: {words}"
 
 
 def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
@@ -141,8 +142,8 @@ def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
     found = sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
     if not found:
         return ""
-    whole, words = _counted(found, most)
-    return f"{abs(whole):,} mJ {'more' if whole >= 0 else 'less'}: {words}"
+    whole, unit, words = _counted(found, most, "mJ")
+    return f"{abs(whole):,} {unit} {'more' if whole >= 0 else 'less'}: {words}"
 
 
 def _energy(run: Run, result: Result) -> dict[str, float]:
@@ -153,8 +154,11 @@ def _energy(run: Run, result: Result) -> dict[str, float]:
     return whole
 
 
-def _counted(parts: Sequence[tuple[str, Fraction]], most: int) -> tuple[Decimal, str]:
-    """The sum of named numbers, and as text the ``most`` first of them and the rest as one, which sum to it."""
+def _counted(parts: Sequence[tuple[str, Fraction]], most: int, unit: str) -> tuple[Decimal, str, str]:
+    """The sum of named numbers, its unit, and as text the ``most`` first of them and the rest, which sum to it."""
+    scale = suited(unit, [float(sum(number for _, number in parts))])
+    factor = Fraction(scale.factor).limit_denominator(10**6)
+    parts = [(name, number * factor) for name, number in parts]
     shown = list(parts[:most]) if len(parts) > most + 1 else list(parts)
     rest = [number for _, number in parts[len(shown) :]]
     shown += [(f"in {len(rest)} smaller parts", sum(rest, Fraction(0)))] if rest else []
@@ -162,7 +166,7 @@ def _counted(parts: Sequence[tuple[str, Fraction]], most: int) -> tuple[Decimal,
     digits = next(n for n, least in enumerate((100, 10, 1, 0)) if size >= least)
     numbers = [_decimal(n, digits) for n in rounded_parts([number for _, number in shown], digits)]
     words = ", ".join(f"{n:,} {name}" for n, (name, _) in zip(numbers, shown, strict=True))
-    return sum(numbers, Decimal(0)), words
+    return sum(numbers, Decimal(0)), scale.unit, words
 
 
 def _decimal(number: Fraction, digits: int) -> Decimal:

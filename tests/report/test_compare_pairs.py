@@ -48,7 +48,7 @@ def test_the_text_below_the_table(found: Comparison) -> None:
     joined = re.sub(r"\n  ", " ", "\n".join(lines)).splitlines()
     assert len(joined) == len(differences_json(found.rows))
     for line in joined:
-        printed = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) ms longer than .+?: (-?[\d,.]+ .*)", line)
+        printed = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) [mµ]?s longer than .+?: (-?[\d,.]+ .*)", line)
         assert printed, line
         parts = [float(n.replace(",", "")) for n in re.findall(r"(?:^|, )(-?[\d,.]*\d) ", printed[3])]
         assert sum(parts) == pytest.approx(float(printed[2].replace(",", ""))) and len(parts) > 1

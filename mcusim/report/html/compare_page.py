@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
@@ -17,7 +18,7 @@ from mcusim.report.html.run_figures.compare import (
 from mcusim.report.html.run_page import rests_on
 from mcusim.results.difference import in_words, rounded_parts
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import kib, percent, rounded
+from mcusim.text import kib, percent, suited
 
 __all__ = ["PAGE", "compare_page"]
 
@@ -74,12 +75,13 @@ def _numbers(named: Mapping[str, Result]) -> str:
     head = ["run"]
     columns: list[list[str]] = [[plain(label) for label in named]]
     for name, title in (("latency_ms", "ms"), ("energy_mj", "mJ"), ("supply_current_ma", "mA")):
-        head.append(title)
-        columns.append([rounded(result.value(name)) for result in named.values()])
         measured = [result.measured.figures.get(name) if result.measured else None for result in named.values()]
+        scale = suited(title, [*(result.value(name) for result in named.values()), *measured])
+        head.append(scale.unit)
+        columns.append([scale.shown(result.value(name)) for result in named.values()])
         if any(value is not None for value in measured):
             head += ["measured", "error"]
-            columns += [[rounded(value) for value in measured]]
+            columns += [[scale.shown(value) for value in measured]]
             columns.append([percent(result.error_percent(name)) for result in named.values()])
     head += ["SRAM KiB", "cycles"]
     columns.append([kib(sram_bytes(result)) for result in named.values()])
@@ -100,9 +102,13 @@ def _exact(pair: Pair) -> str:
     """All parts of one difference, folded; the rounded numbers sum to the rounded whole."""
     if not pair.parts:
         return ""
-    numbers = rounded_parts([1000 * part.seconds for part in pair.parts], 3)
-    rows = [[plain(in_words(part)), f"{float(n):+,.3f} ms"] for part, n in zip(pair.parts, numbers, strict=True)]
-    rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} ms</b>"])
+    scale = suited("ms", [min(1.0, max(abs(part.ms) for part in pair.parts))])  # ms, or less
+    factor = 1000 * Fraction(scale.factor).limit_denominator(10**6)
+    numbers = rounded_parts([factor * part.seconds for part in pair.parts], 3)
+    rows = [
+        [plain(in_words(part)), f"{float(n):+,.3f} {scale.unit}"] for part, n in zip(pair.parts, numbers, strict=True)
+    ]
+    rows.append(["<b>together</b>", f"<b>{float(sum(numbers)):+,.3f} {scale.unit}</b>"])
     head = f"{pair.place}{_count(len(rows) - 1, 'part')} by which {pair.label} differs from {pair.base}"
     return f"<details><summary>{plain(head)}</summary>{table(['what', 'more'], rows)}</details>"
 

@@ -7,7 +7,7 @@ from mcusim.report.html.memory_figures.hover import Tooltips, operator_label
 from mcusim.report.html.memory_figures.order import Scale, order_figure
 from mcusim.report.html.page import bullets, page, plain, shortened, table
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import changed, rounded
+from mcusim.text import changed, quantity
 
 __all__ = ["memory_html"]
 
@@ -105,7 +105,7 @@ def _allocators(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
 def _price(plan: MemoryPlan) -> str:
     """What all moves of one run cost."""
     rows = [
-        [f"by {one.copy}", f"{one.cycles:,}", f"{rounded(1e3 * one.seconds)} ms", f"{rounded(one.energy_mj)} mJ"]
+        [f"by {one.copy}", f"{one.cycles:,}", quantity(1e3 * one.seconds, "ms"), quantity(one.energy_mj, "mJ")]
         for one in plan.defragmentation
     ]
     return table(["moving tensors together", "cycles", "time", "energy"], rows) if rows else ""

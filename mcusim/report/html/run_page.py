@@ -13,7 +13,7 @@ from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.results.difference import WORDS
 from mcusim.results.result import Result
-from mcusim.text import changed, percent, rounded, size
+from mcusim.text import changed, percent, quantity, size, suited
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -53,15 +53,10 @@ def summary(result: Result) -> str:
         why = str(result.negative or result.unusable or "not run")
         return f'<p class="summary">There is no run: {plain(shortened(why, 600))}</p>{notes}'
     text = (
-        f"<b>{_exact(result.value('latency_ms'))} ms</b>, <b>{_exact(result.value('energy_mj'))} mJ</b>, "
+        f"<b>{quantity(result.value('latency_ms'), 'ms')}</b>, <b>{quantity(result.value('energy_mj'), 'mJ')}</b>, "
         f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
     )
     return f'<p class="summary">{text}</p>{notes}'
-
-
-def _exact(value: float | None) -> str:
-    """Two decimals, or three significant digits of what is less than 10."""
-    return f"{value:,.2f}" if value is not None and value >= 10 else rounded(value)
 
 
 def cycle_bar(run: Run) -> str:
@@ -92,10 +87,11 @@ def _facts(result: Result) -> str:
         ("energy_mj", "energy", "mJ"),
         ("supply_current_ma", "supply current", "mA"),
     ):
-        rows.append([title, f"{rounded(result.value(name))} {unit}"])
+        scale = suited(unit, [result.value(name)])
+        rows.append([title, scale.text(result.value(name))])
         if result.measured is not None and name in result.measured.figures:
-            measured = f"{rounded(result.measured.figures[name])} {unit}, error {percent(result.error_percent(name))}"
-            rows.append([f"{title}, measured", measured])
+            measured = scale.text(result.measured.figures[name])
+            rows.append([f"{title}, measured", f"{measured}, error {percent(result.error_percent(name))}"])
     cycles = result.run.cycles if result.run else 0
     rows += [["cycles", f"{cycles:,}"], ["MACs", f"{result.macs or 0:,}"]]
     rows += [["cycles per MAC", f"{cycles / result.macs:.2f}"]] if result.macs else []
@@ -130,9 +126,8 @@ def _waits(run: Run) -> str:
 
 
 def _time(run: Run, cycles: int) -> str:
-    """In ms; in microseconds where the whole run is less than one."""
-    unit, scale = ("ms", 1e3) if run.cycles >= 1e-3 * run.clock else ("us", 1e6)
-    return f"{cycles * scale / run.clock:,.3f} {unit}"
+    """In the unit that suits the whole run."""
+    return suited("ms", [1e3 * run.cycles / run.clock]).text(1e3 * cycles / run.clock)
 
 
 def _slowest(run: Run) -> str:

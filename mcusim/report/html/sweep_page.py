@@ -9,7 +9,7 @@ from mcusim.report.html.page import PlotFigure, page, plain, shortened, table
 from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, tornado
 from mcusim.report.html.sweep_figures.parallel import parallel
 from mcusim.report.html.sweep_figures.pareto import pareto
-from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, StudyLike, Sweep, shown
+from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, StudyLike, Sweep
 
 if TYPE_CHECKING:
     import pandas
@@ -84,12 +84,12 @@ def _tables(sweep: Sweep) -> str:
         for words, output in (("fastest", "latency_ms"), ("least energy", "energy_mj")):
             if points:
                 rows.append([plain(shortened(model)), words, *_row(sweep, min(points, key=lambda p: p[output]))])
-    head = ["model", "", *map(plain, sweep.varying), *OUTPUTS.values()]
+    head = ["model", "", *map(plain, sweep.varying), *map(sweep.title, OUTPUTS)]
     return f"<h2>Best points</h2>{table(head, rows, left=2 + len(sweep.varying))}" if rows else ""
 
 
 def _row(sweep: Sweep, point: Point) -> list[str]:
-    outputs = [shown(name, point[name]) if point.get(name) is not None else "-" for name in OUTPUTS]
+    outputs = [sweep.shown(name, point[name]) if point.get(name) is not None else "-" for name in OUTPUTS]
     return [*(sweep.label(name, point[name]) for name in sweep.varying), *outputs]
 
 
@@ -108,7 +108,7 @@ def _failed(sweep: Sweep) -> str:
 
 
 def _points(sweep: Sweep) -> str:
-    head = ["model", *map(plain, sweep.varying), "status", *OUTPUTS.values()]
+    head = ["model", *map(plain, sweep.varying), "status", *map(sweep.title, OUTPUTS)]
     rows = []
     for point in sweep.points[:_ROWS]:
         cells = _row(sweep, point)

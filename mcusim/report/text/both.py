@@ -9,7 +9,7 @@ from typing import Any
 
 from mcusim.results.measured import output_text
 from mcusim.results.result import Result
-from mcusim.text import changed, columns, hanging, percent, wrapped
+from mcusim.text import changed, columns, hanging, percent, suited, wrapped
 
 __all__ = ["OperatorDifference", "both_table", "differences", "summary"]
 
@@ -72,13 +72,14 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
 
 def _figures(replay: Result, emulate: Result) -> list[str]:
     rows = [["", "replay", "emulate", "difference"]]
-    for label, name, unit, digits in (
-        ("latency", "latency_ms", "ms", 2),
-        ("energy", "energy_mj", "mJ", 2),
-        ("supply current", "supply_current_ma", "mA", 1),
+    for label, name, unit in (
+        ("latency", "latency_ms", "ms"),
+        ("energy", "energy_mj", "mJ"),
+        ("supply current", "supply_current_ma", "mA"),
     ):
         a, b = replay.value(name) or 0.0, emulate.value(name) or 0.0
-        rows.append([label, f"{a:,.{digits}f} {unit}", f"{b:,.{digits}f} {unit}", _change(a, b)])
+        scale = suited(unit, [a, b])
+        rows.append([label, scale.text(a), scale.text(b), _change(a, b)])
     return columns(rows)
 
 

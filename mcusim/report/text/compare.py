@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from mcusim.report.compare_pairs import differences_lines
 from mcusim.report.text.flash import flash_notes
 from mcusim.results.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import changed, hanging, kib, percent, rounded, size, wrapped
+from mcusim.text import Scale, changed, hanging, kib, percent, rounded, size, suited, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
-
-# groups of columns: title, then one heading a column; one blank inside a group and two between groups keep 80 columns
-_GROUPS = (
-    ("", ("policy",)),
-    ("latency, ms", ("sim.", "meas", "error")),
-    ("current, mA", ("sim.", "meas")),
-    ("energy, mJ", ("sim.", "meas", "error")),
-    ("SRAM", ("KiB",)),
-    ("arena, KB", ("sim.", "meas", "error")),
-)
 
 Ratio = tuple[float, float | None]
 
@@ -29,7 +20,8 @@ Ratio = tuple[float, float | None]
 def compare_table(results: Sequence[Result]) -> str:
     """One line per result, grouped by model and machine, at most 80 columns wide.
 
-    SRAM is the peak in on-chip RAM; arena is the TFLM-style arena (KB = 1000), wherever it lies. A group with the
+    Each column has the unit that suits its largest figure. SRAM is the peak in on-chip RAM; arena is the TFLM-style
+    arena, wherever it lies, in KB (1000 B) where one was published. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
     :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups is why runs of
@@ -37,7 +29,8 @@ def compare_table(results: Sequence[Result]) -> str:
     at the end, or in each group when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}
-    lines = _layout([_cells(result, _group(result) in exported) for result in results])
+    units = _Units.of(results)
+    lines = _layout(units.headings, [_cells(result, _group(result) in exported, units) for result in results])
     table, body = lines[:2], iter(lines[2:])
     alike = all(result.machine.changes == results[0].machine.changes for result in results)
     for _, group in groupby(results, key=_group):
@@ -75,32 +68,68 @@ def _title(result: Result) -> str:
     return f"{result.model} on {result.machine.name}{budget}"
 
 
-def _cells(result: Result, exported: bool) -> list[str]:
+@dataclass(frozen=True)
+class _Units:
+    """The unit of each column."""
+
+    latency: Scale
+    current: Scale
+    energy: Scale
+    arena: Scale
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> _Units:
+        kib = Scale("KB", 1e-3) if any(result.arena_published for result in results) else Scale("KiB", 1 / 1024)
+        chosen = {name: suited(unit, _figures(results, name)) for name, unit in _SUITED.items()}
+        return cls(chosen["latency_ms"], chosen["supply_current_ma"], chosen["energy_mj"], kib)
+
+    @property
+    def headings(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Groups of columns: title, then one heading a column."""
+        return [
+            ("", ("policy",)),
+            (f"latency, {self.latency.unit}", ("sim.", "meas", "error")),
+            (f"current, {self.current.unit}", ("sim.", "meas")),
+            (f"energy, {self.energy.unit}", ("sim.", "meas", "error")),
+            ("SRAM", ("KiB",)),
+            (f"arena, {self.arena.unit}", ("sim.", "meas", "error")),
+        ]
+
+
+_SUITED = {"latency_ms": "ms", "supply_current_ma": "mA", "energy_mj": "mJ"}
+
+
+def _figures(results: Sequence[Result], name: str) -> list[float | None]:
+    measured = [result.measured.figures.get(name) for result in results if result.measured]
+    return [*(result.value(name) for result in results), *measured]
+
+
+def _cells(result: Result, exported: bool, units: _Units) -> list[str]:
     measured = result.measured.figures if result.measured else {}
     arena, published_arena = result.arena(exported), measured.get("arena_bytes")
     return [
         result.policy,
-        rounded(result.value("latency_ms")),
-        rounded(measured.get("latency_ms")),
+        units.latency.shown(result.value("latency_ms")),
+        units.latency.shown(measured.get("latency_ms")),
         percent(result.error_percent("latency_ms"), short=True),
-        rounded(result.value("supply_current_ma")),
-        rounded(measured.get("supply_current_ma")),
-        rounded(result.value("energy_mj")),
-        rounded(measured.get("energy_mj")),
+        units.current.shown(result.value("supply_current_ma")),
+        units.current.shown(measured.get("supply_current_ma")),
+        units.energy.shown(result.value("energy_mj")),
+        units.energy.shown(measured.get("energy_mj")),
         percent(result.error_percent("energy_mj"), short=True),
         kib(sram_bytes(result)),
-        rounded(arena / 1000 if arena else None),
-        rounded(published_arena / 1000 if published_arena else None),
+        units.arena.shown(arena or None),
+        units.arena.shown(published_arena or None),
         percent(result.error_percent("arena_bytes"), short=True),
     ]
 
 
-def _layout(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Group titles, headings, rows."""
-    headings = [heading for _, group in _GROUPS for heading in group]
+def _layout(groups: Sequence[tuple[str, tuple[str, ...]]], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Group titles, headings, rows; one blank inside a group and two between groups keep 80 columns."""
+    headings = [heading for _, group in groups for heading in group]
     widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
     titles, lines, start = [], [""] * (1 + len(rows)), 0
-    for title, group in _GROUPS:
+    for title, group in groups:
         stop = start + len(group)
         blank = "  " if start else ""
         room = max(sum(widths[start:stop]) + len(group) - 1, len(title))

@@ -13,7 +13,7 @@ from mcusim.cpu.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
-from mcusim.text import changed, columns, size, wrapped
+from mcusim.text import changed, columns, quantity, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.results.emulation import Dump
@@ -187,7 +187,7 @@ def _summary(result: EmulationResult) -> list[str]:
     profile, machine = result.profile, result.machine
     rows = [
         ["cycles", f"{int(profile.cycles):,}", f"at {machine.core.clock / 1e6:g} MHz"],
-        ["time", _time(result.seconds), ""],
+        ["time", quantity(1e3 * result.seconds, "ms"), ""],
         ["instructions", f"{profile.issued:,}", ""],
         ["IPC", f"{result.ipc:.3f}", f"{1 / result.ipc:.3f} cycles per instruction" if result.ipc else ""],
     ]
@@ -202,13 +202,6 @@ def _summary(result: EmulationResult) -> list[str]:
 
 def _decimal(word: int) -> str:
     return f"{word} or {word - (1 << 32)}" if word >> 31 else str(word)
-
-
-def _time(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:,.3f} {unit}"
-    return f"{seconds * 1e6:,.3f} us"
 
 
 def _causes(result: EmulationResult) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import changed, columns, rounded, wrapped
+from mcusim.text import changed, columns, suited, wrapped
 
 __all__ = ["memory_table"]
 
@@ -130,10 +130,13 @@ def _tflm(plan: MemoryPlan) -> list[str]:
 def _price(plan: MemoryPlan) -> list[str]:
     if not plan.defragmentation:
         return []
-    rows = [["moving tensors together", "cycles", "ms", "mJ", "most of it"]]
+    time = suited("ms", [1e3 * one.seconds for one in plan.defragmentation])
+    energy = suited("mJ", [one.energy_mj for one in plan.defragmentation])
+    rows = [["moving tensors together", "cycles", time.unit, energy.unit, "most of it"]]
     for one in plan.defragmentation:
         cause = max(one.by_cause, key=lambda name: one.by_cause[name], default="")
-        rows.append([f"by {one.copy}", f"{one.cycles:,}", rounded(1e3 * one.seconds), rounded(one.energy_mj), cause])
+        figures = [time.shown(1e3 * one.seconds), energy.shown(one.energy_mj)]
+        rows.append([f"by {one.copy}", f"{one.cycles:,}", *figures, cause])
     return [*columns(rows), ""]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import changed, columns, hanging, percent, rounded, size, wrapped
+from mcusim.text import changed, columns, hanging, percent, size, suited, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -42,10 +42,10 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
 
 def _summary(result: Result, run: Run) -> list[str]:
     measured = result.measured
-    rows = [["latency", f"{result.value('latency_ms'):,.2f} ms", _beside(result, "latency_ms")]]
+    rows = [_figure(result, "latency", "latency_ms", "ms")]
     rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
-    rows.append(["energy", f"{result.value('energy_mj'):,.2f} mJ", _beside(result, "energy_mj")])
-    rows.append(["supply current", f"{result.value('supply_current_ma'):.1f} mA", _beside(result, "supply_current_ma")])
+    rows.append(_figure(result, "energy", "energy_mj", "mJ"))
+    rows.append(_figure(result, "supply current", "supply_current_ma", "mA"))
     per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
     rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
     issued = run.counters.get("instructions")
@@ -61,10 +61,13 @@ def _with_remark(rows: list[list[str]]) -> list[str]:
     return [f"{line}  {row[2]}".rstrip() for line, row in zip(plain, rows, strict=True)]
 
 
-def _beside(result: Result, name: str) -> str:
+def _figure(result: Result, label: str, name: str, unit: str) -> list[str]:
+    """A row of the summary, with what was measured in the same unit."""
+    value, scale = result.value(name), suited(unit, [result.value(name)])
     if result.measured is None or name not in result.measured.figures:
-        return ""
-    return f"measured {rounded(result.measured.figures[name])}, error {percent(result.error_percent(name))}"
+        return [label, scale.text(value), ""]
+    measured = f"measured {scale.shown(result.measured.figures[name])}, error {percent(result.error_percent(name))}"
+    return [label, scale.text(value), measured]
 
 
 def _source(measured: Measured | None) -> list[str]:
@@ -85,7 +88,7 @@ def _memory(result: Result, run: Run) -> list[str]:
 
 def _arena(result: Result, planned: int) -> list[str]:
     if result.measured is None or "arena_bytes" not in result.measured.figures:
-        return [f"  TFLM-style arena {planned / 1000:,.1f} KB (KB = 1000)"]
+        return [f"  TFLM-style arena {size(planned)}"]
     exported, measured = (result.value("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
     error = percent(result.error_percent("arena_bytes"))
     if planned == result.arena(exported=True):  # the PADs are in the network

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcusim.text import columns, rounded, wrapped
+from mcusim.text import columns, kib, suited, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
 
@@ -40,10 +40,12 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
 
 
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
-    table = [["", *(_tail(key) for key in varied), "ms", "mJ", "SRAM KiB"]]
-    for title, column in _BEST:
-        best = min(ran, key=lambda row: row[column])
-        figures = [rounded(best["latency_ms"]), rounded(best["energy_mj"]), f"{best['peak_sram_bytes'] / 1024:.0f}"]
+    found = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
+    latency = suited("ms", [best["latency_ms"] for _, best in found])
+    energy = suited("mJ", [best["energy_mj"] for _, best in found])
+    table = [["", *(_tail(key) for key in varied), latency.unit, energy.unit, "SRAM KiB"]]
+    for title, best in found:
+        figures = [latency.shown(best["latency_ms"]), energy.shown(best["energy_mj"]), kib(best["peak_sram_bytes"])]
         table.append([title, *(_short(best[key]) for key in varied), *figures])
     return columns(table, left=1 + len(varied), indent=4)
 

@@ -48,7 +48,7 @@ def test_sections_scales_and_sums(rows: tuple[Result, ...]) -> None:
     tables = re.findall(r"<details><summary>[^<]*\d+ parts by which.*?</details>", whole, re.DOTALL)
     assert len(tables) == 10  # of each model two on each board, and one between the boards
     for text in tables:
-        *parts, together = [round(1000 * float(n)) for n in re.findall(r"([+-][\d.]+) ms", text.replace(",", ""))]
+        *parts, together = [round(1000 * float(n)) for n in re.findall(r"([+-][\d.]+) [mµ]s", text.replace(",", ""))]
         assert sum(parts) == together
 
 

@@ -13,6 +13,7 @@ from mcusim.report.html.run_figures.over_time import lane_chips
 from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, legend, tooltip
 from mcusim.results.difference import Difference, in_words
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
+from mcusim.text import quantity
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -34,7 +35,7 @@ def lanes_compared(runs: Mapping[str, Run]) -> PlotFigure:
         rows = lanes(run)
         data.append(as_json(rows, 1e3 / run.clock))
         names |= {-(at + i): lane.name for i, lane in enumerate(rows)}
-        notes.append(_heading(f"<b>{plain(label)}</b>, {run.cycles / run.clock * 1e3:,.2f} ms", -at + 0.55))
+        notes.append(_heading(f"<b>{plain(label)}</b>, {quantity(run.cycles / run.clock * 1e3, 'ms')}", -at + 0.55))
         at += len(rows) + 1
     longest = max(run.cycles / run.clock * 1e3 for run in runs.values())
     layout: dict[str, Any] = {

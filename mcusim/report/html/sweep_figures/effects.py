@@ -11,7 +11,7 @@ from typing import Any
 
 from mcusim.report.html import style
 from mcusim.report.html.page import PlotFigure, plain, shortened
-from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Level, Point, Sweep, shown
+from mcusim.report.html.sweep_figures.table import BAD, GOOD, OUTPUTS, Level, Point, Sweep
 from mcusim.text import percent
 
 __all__ = ["LAYOUT", "MOST_MAPS", "axis", "heat_maps", "note", "tornado"]
@@ -65,7 +65,7 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         "y": [row.label for row in rows],
         "z": [[None if best is None else log10(best["latency_ms"]) for best, _ in row] for row in cells],
         "text": [
-            ["–" if best is None else shown("latency_ms", best["latency_ms"]) for best, _ in row] for row in cells
+            ["–" if best is None else sweep.shown("latency_ms", best["latency_ms"]) for best, _ in row] for row in cells
         ],
         "texttemplate": "%{text}",
         "textfont": {"size": 12},
@@ -78,7 +78,7 @@ def _map(sweep: Sweep, key: tuple[Any, ...], points: Sequence[Point], across: st
         "ygap": 2,
     }
     title = ", ".join(plain(shortened(str(part))) for part in key) or "all models"
-    caption = f"<b>{title}</b>: {OUTPUTS['latency_ms']}, by {plain(across)} and {plain(down)}"
+    caption = f"<b>{title}</b>: {sweep.title('latency_ms')}, by {plain(across)} and {plain(down)}"
     categories = {"type": "category", "showgrid": False, "automargin": True, "nticks": 0}
     layout = LAYOUT | {
         "margin": {"l": 20, "r": 10, "t": 8, "b": 40},
@@ -123,9 +123,7 @@ def tornado(sweep: Sweep, output: str) -> PlotFigure | None:
         "xaxis": axis("change of the mean, %", range=[-1.1 * reach, 1.1 * reach], zeroline=True),
         "yaxis": axis(range=[-0.6, len(effects) - 0.2], showticklabels=False, showgrid=False, zeroline=False),
     }
-    return PlotFigure(
-        f"<b>{OUTPUTS[output].split(',')[0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2)
-    )
+    return PlotFigure(f"<b>{OUTPUTS[output][0]}</b>", traces, layout, height=70 + _ROW * max(len(effects), 2))
 
 
 def _change(factor: float) -> str:

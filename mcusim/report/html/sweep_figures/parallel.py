@@ -7,7 +7,7 @@ from typing import Any
 
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis, note
-from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, Sweep, shown
+from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, Sweep
 
 __all__ = ["MOST_LINES", "parallel"]
 
@@ -35,10 +35,10 @@ def parallel(sweep: Sweep) -> PlotFigure | None:
     for part, colour in enumerate(_COLOURS):
         places = range(len(points) * part // count, len(points) * (part + 1) // count)
         if places:
-            traces.append(_lines(points, places, heights, len(inputs), hovers, colour))
+            traces.append(_lines(sweep, points, places, heights, len(inputs), hovers, colour))
     notes = [text for place, name in enumerate(inputs) for text in _ticks(sweep, place, name)]
-    notes += [text for place, name in enumerate(outputs, len(inputs)) for text in _ends(points, place, name)]
-    labels = [plain(shortened(name, 22)) for name in inputs] + [OUTPUTS[name] for name in outputs]
+    notes += [text for place, name in enumerate(outputs, len(inputs)) for text in _ends(sweep, points, place, name)]
+    labels = [plain(shortened(name, 22)) for name in inputs] + [sweep.title(name) for name in outputs]
     left = f", {len(points):,} of {len(sweep.ran):,}" if len(points) < len(sweep.ran) else ""
     return PlotFigure(
         f"<b>Every point</b>{left}: a line each, by its latency",
@@ -49,6 +49,7 @@ def parallel(sweep: Sweep) -> PlotFigure | None:
 
 
 def _lines(
+    sweep: Sweep,
     points: Sequence[Point],
     places: range,
     heights: Sequence[Sequence[float]],
@@ -60,16 +61,17 @@ def _lines(
     x: list[float | None] = []
     y: list[float | None] = []
     text: list[str] = []
+    latency = sweep.scales["latency_ms"]
     for place in places:
         x += [*range(len(heights)), None]
         y += [*(height[place] for height in heights), None]
-        text += [f"{shown('latency_ms', points[place]['latency_ms'])} ms"] * inputs
+        text += [latency.text(points[place]["latency_ms"])] * inputs
         text += [*[hovers[place]] * (len(heights) - inputs), ""]
-    low, high = (shown("latency_ms", points[place]["latency_ms"]) for place in (places[0], places[-1]))
+    low, high = (latency.shown(points[place]["latency_ms"]) for place in (places[0], places[-1]))
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{low} ms" if low == high else f"{low} – {high} ms",
+        "name": f"{low} {latency.unit}" if low == high else f"{low} – {high} {latency.unit}",
         "x": x,
         "y": y,
         "text": text,
@@ -110,9 +112,11 @@ def _ticks(sweep: Sweep, place: int, name: str) -> list[dict[str, Any]]:
     return [_text(place, at / last, shortened(texts[at], _VERTICAL), angle) for at in range(0, len(texts), every)]
 
 
-def _ends(points: Sequence[Point], place: int, name: str) -> list[dict[str, Any]]:
+def _ends(sweep: Sweep, points: Sequence[Point], place: int, name: str) -> list[dict[str, Any]]:
     found = [point[name] or 0.0 for point in points]
-    return [_text(place, height, shown(name, value), 0) for height, value in ((0.0, min(found)), (1.0, max(found)))]
+    return [
+        _text(place, height, sweep.shown(name, value), 0) for height, value in ((0.0, min(found)), (1.0, max(found)))
+    ]
 
 
 def _text(place: int, height: float, text: str, angle: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcusim.report.html.page import PlotFigure, plain, shortened
 from mcusim.report.html.sweep_figures.effects import LAYOUT, axis
-from mcusim.report.html.sweep_figures.table import COLOURS, OUTPUTS, Point, Sweep
+from mcusim.report.html.sweep_figures.table import COLOURS, Point, Sweep
 
 __all__ = ["front", "pareto"]
 
@@ -46,12 +46,15 @@ def pareto(sweep: Sweep, model: str) -> PlotFigure:
         for row, output in enumerate(_AGAINST):
             mark = {"color": COLOURS[number % len(COLOURS)], "symbol": _SYMBOLS[number // len(COLOURS) % len(_SYMBOLS)]}
             traces.append(_marks(sweep, group, output, row, name, mark))
-    best = [_front(points, output, row) for row, output in enumerate(_AGAINST)]
+    best = [_front(sweep, points, output, row) for row, output in enumerate(_AGAINST)]
     found = min(points, key=lambda point: point["latency_ms"])
-    caption = f"<b>{plain(shortened(model))}</b>: least latency {found['latency_ms']:,.4g} ms"
+    caption = f"<b>{plain(shortened(model))}</b>: least latency {sweep.scales['latency_ms'].text(found['latency_ms'])}"
     least = min(points, key=lambda point: point["energy_mj"])
     return PlotFigure(
-        f"{caption}, least energy {least['energy_mj']:,.4g} mJ", [*best, *traces], _layout(len(groups)), height=620
+        f"{caption}, least energy {sweep.scales['energy_mj'].text(least['energy_mj'])}",
+        [*best, *traces],
+        _layout(sweep, len(groups)),
+        height=620,
     )
 
 
@@ -71,11 +74,6 @@ def _group(sweep: Sweep, point: Point) -> str:
     return ", ".join(sweep.label(name, point[name]) for name in named) or "all points"
 
 
-def _scaled(point: Point, output: str) -> float:
-    value: float = point[output]
-    return value / 1024 if output == "peak_sram_bytes" else value
-
-
 def _marks(
     sweep: Sweep, group: Sequence[Point], output: str, row: int, name: str, mark: dict[str, Any]
 ) -> dict[str, Any]:
@@ -85,8 +83,8 @@ def _marks(
         "name": name,
         "legendgroup": name,
         "showlegend": row == 0,
-        "x": [point["latency_ms"] for point in group],
-        "y": [_scaled(point, output) for point in group],
+        "x": [sweep.scaled("latency_ms", point["latency_ms"]) for point in group],
+        "y": [sweep.scaled(output, point[output]) for point in group],
         "yaxis": "y" if row == 0 else "y2",
         "text": [sweep.tooltip(point) for point in group],
         "hovertemplate": "%{text}<extra></extra>",
@@ -94,8 +92,8 @@ def _marks(
     }
 
 
-def _front(points: Sequence[Point], output: str, row: int) -> dict[str, Any]:
-    pairs = [(point["latency_ms"], _scaled(point, output)) for point in points]
+def _front(sweep: Sweep, points: Sequence[Point], output: str, row: int) -> dict[str, Any]:
+    pairs = [(sweep.scaled("latency_ms", point["latency_ms"]), sweep.scaled(output, point[output])) for point in points]
     chosen = [pairs[place] for place in front(pairs)]
     return {
         "type": "scatter",
@@ -111,13 +109,13 @@ def _front(points: Sequence[Point], output: str, row: int) -> dict[str, Any]:
     }
 
 
-def _layout(groups: int) -> dict[str, Any]:
+def _layout(sweep: Sweep, groups: int) -> dict[str, Any]:
     legend = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}}
     return LAYOUT | {
         "margin": {"l": 58, "r": 14, "t": 30 + 20 * ((groups + 1) // 2), "b": 44},
         "showlegend": True,
         "legend": legend | {"bgcolor": "rgba(0,0,0,0)", "itemsizing": "constant"},
-        "xaxis": axis(OUTPUTS["latency_ms"], anchor="y2", rangemode="tozero"),
-        "yaxis": axis(OUTPUTS["energy_mj"], domain=[0.54, 1], rangemode="tozero"),
-        "yaxis2": axis(OUTPUTS["peak_sram_bytes"], domain=[0, 0.46], rangemode="tozero"),
+        "xaxis": axis(sweep.title("latency_ms"), anchor="y2", rangemode="tozero"),
+        "yaxis": axis(sweep.title("energy_mj"), domain=[0.54, 1], rangemode="tozero"),
+        "yaxis2": axis(sweep.title("peak_sram_bytes"), domain=[0, 0.46], rangemode="tozero"),
     }

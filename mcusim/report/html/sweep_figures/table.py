@@ -9,7 +9,7 @@ from math import exp, isnan, log
 from typing import Any, Protocol
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.text import rounded, size
+from mcusim.text import Scale, size, suited
 from mcusim.units import magnitude
 
 __all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "Sweep"]
@@ -17,7 +17,7 @@ __all__ = ["BAD", "COLOURS", "GOOD", "OUTPUTS", "Level", "Point", "StudyLike", "
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d8590", "#a3a500")
 GOOD, BAD = "#009e73", "#d55e00"
-OUTPUTS = {"latency_ms": "latency, ms", "energy_mj": "energy, mJ", "peak_sram_bytes": "peak SRAM, KiB"}
+OUTPUTS = {"latency_ms": ("latency", "ms"), "energy_mj": ("energy", "mJ"), "peak_sram_bytes": ("peak SRAM", "KiB")}
 _LEVELS, _BINS = 12, 6  # more levels than these are put into so many bins
 Point = Mapping[str, Any]
 
@@ -50,6 +50,25 @@ class Sweep:
         self.study = study
         self.points = [{name: _known(value) for name, value in row.items()} for row in rows]
         self.ran = [point for point in self.points if point["status"] == "ok"]
+        self.scales = {name: self._scale(name) for name in OUTPUTS}
+
+    def _scale(self, output: str) -> Scale:
+        """The unit that suits an output's largest value."""
+        unit = OUTPUTS[output][1]
+        values = [point.get(output) for point in self.ran]
+        return Scale(unit, 1 / 1024) if unit == "KiB" else suited(unit, values)
+
+    def title(self, output: str) -> str:
+        """An output with its unit: ``latency, ms``."""
+        return f"{OUTPUTS[output][0]}, {self.scales[output].unit}"
+
+    def scaled(self, output: str, value: float) -> float:
+        """An output in the unit of its title."""
+        return value * self.scales[output].factor
+
+    def shown(self, output: str, value: float) -> str:
+        """An output in the unit of its title, as text."""
+        return self.scales[output].shown(value)
 
     @cached_property
     def varying(self) -> list[str]:
@@ -91,7 +110,7 @@ class Sweep:
         lines = [f"<b>{self.label('model', point['model'])}</b>"]
         lines += [f"{plain(name)}: {self.label(name, point[name])}" for name in self.varying]
         lines += [
-            f"{label}: {shown(name, point[name])}" for name, label in OUTPUTS.items() if point.get(name) is not None
+            f"{self.title(name)}: {self.shown(name, point[name])}" for name in OUTPUTS if point.get(name) is not None
         ]
         return "<br>".join(lines)
 
@@ -126,11 +145,6 @@ class Sweep:
             return max(factors) / min(factors)
 
         return sorted(self.varying, key=lambda name: (-spread(name), self.varying.index(name)))
-
-
-def shown(output: str, value: float) -> str:
-    """An output in the unit of its label."""
-    return rounded(value / 1024 if output.endswith("_bytes") else value)
 
 
 def _known(value: Any) -> Any:

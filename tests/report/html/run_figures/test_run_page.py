@@ -24,6 +24,7 @@ from mcusim.results import Result
 from mcusim.results.difference import WORDS
 from mcusim.results.energy import dma_busy_cycles, operator_energy
 from mcusim.results.over_time import occupancy
+from mcusim.text import quantity, suited
 from tests.support.pages.made_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing
 
@@ -113,13 +114,14 @@ def test_the_tables_and_bars_are_the_run_s_numbers(result: Result) -> None:
     run = result.run
     assert run is not None
     slowest = max(run.operators, key=lambda o: (o.cycles, -o.index))
-    cells = f"{1e3 * slowest.cycles / run.clock:,.3f} ms", f"{slowest.cycles / run.cycles:.1%}"
+    whole = suited("ms", [1e3 * run.cycles / run.clock])
+    cells = whole.text(1e3 * slowest.cycles / run.clock), f"{slowest.cycles / run.cycles:.1%}"
     assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
     waits: Counter[tuple[str, str, str]] = Counter()
     for wait in run.waits:
         waits["DMA" if wait.cause == "dma_wait" else "", wait.region, WORDS.get(wait.role, wait.role)] += wait.cycles
     for cycles in sorted(waits.values(), reverse=True)[:3]:
-        cells = f"{1e3 * cycles / run.clock:,.3f} ms", f"{cycles / run.cycles:.1%}"
+        cells = whole.text(1e3 * cycles / run.clock), f"{cycles / run.cycles:.1%}"
         assert "".join(f'<td class="number">{cell}</td>' for cell in cells) in numbers(result, run)
     for name, moved in run.traffic.items():  # also of a region that the plan puts nothing into
         assert re.search(rf"<td>{name}</td>.*?>{moved.total:,}( B)?</td></tr>", numbers(result, run))
@@ -174,7 +176,10 @@ def test_the_page_says_what_the_table_says_and_loads_nothing(result: Result) -> 
     whole = run_page(result)
     page = Page(whole)
     assert asks_for_nothing(page) and whole == run_page(result) and len(page.figures) == 3
-    assert f"{result.value('latency_ms'):,.2f} ms" in page.text and f"{result.value('energy_mj'):,.2f} mJ" in page.text
+    assert (
+        quantity(result.value("latency_ms"), "ms") in page.text
+        and quantity(result.value("energy_mj"), "mJ") in page.text
+    )
     assert result.confidence is not None and result.confidence in page.text
     assert all(text in page.text for text in result.assumptions)
 
@@ -184,8 +189,8 @@ def test_times_of_a_run_of_microseconds_are_in_them() -> None:
     assert result.run is not None
     short = replace(result.run, cycles=200_000)
     most = max(operator.cycles for operator in short.operators)
-    assert f"{1e6 * most / short.clock:,.3f} us<" in numbers(result, short)
-    assert f"{1e3 * most / short.clock:,.3f} ms<" in numbers(result, replace(short, cycles=216_000))
+    assert f"{1e6 * most / short.clock:,.0f} µs<" in numbers(result, short)
+    assert f"{1e3 * most / short.clock:.3g} ms<" in numbers(result, replace(short, cycles=216_000))
 
 
 def test_without_a_run_the_page_says_why() -> None:
@@ -209,7 +214,7 @@ def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:
     kinds = Counter(trace.type for trace in figure.data)
     assert kinds["bar"] >= 4 and kinds["scatter"] == 3 and json.loads(figure.to_json())["layout"]["xaxis2"]
     summary = tiled._repr_html_()
-    assert f"{tiled.value('latency_ms'):,.2f} ms" in summary and "<script" not in summary and len(summary) < 20_000
+    assert quantity(tiled.value("latency_ms"), "ms") in summary and "<script" not in summary and len(summary) < 20_000
     assert mcusim.table(tiled).startswith(f"ds-cnn on {F746}")
     failed = simulate("mobilenet-v1-w1.0-r224", F746, "internal")
     assert "There is no run" in failed._repr_html_() and not mcusim.figure(failed).data
