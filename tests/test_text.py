@@ -44,9 +44,7 @@ def test_a_column_has_one_unit() -> None:
 
 def test_a_short_run_is_in_microseconds_everywhere() -> None:
     short = make_result(cycles=SHORT)
-    assert (
-        "latency         32.9 µs" in run_table(short) and " µJ" in run_table(short) and "mJ" not in run_table(short)
-    )
+    assert "latency         32.9 µs" in run_table(short) and " µJ" in run_table(short) and "mJ" not in run_table(short)
     assert "<b>32.9 µs</b>" in summary(short)
     table = compare_table([short, make_result("external", 2 * SHORT)])
     assert "latency, µs" in table and "energy, µJ" in table and " 32.9 " in table and " 65.7 " in table

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from mcusim.commands.firmware import emulate, kernels
 from mcusim.commands.models import export, inspect, memory, reorder
-from mcusim.commands.shared.output import fail
+from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
 from mcusim.commands.shared.progress import native_code
 from mcusim.commands.simulation import compare, sweep
@@ -108,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fail(str(error))
         return error.exit_status
     except OSError as error:
-        # what is still buffered must not raise again when Python exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
             return 0
         fail(f"{error.filename or 'standard output'}: {error.strerror or error}")

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ACTIVATIONS", "DEFAULTS", "LARGEST_WINDOW", "OPERATORS", "PADDINGS", "OperatorSpec", "Traits", "traits_of"]
+__all__ = [
+    "ACTIVATIONS",
+    "DEFAULTS",
+    "LARGEST_WINDOW",
+    "OPERATORS",
+    "PADDINGS",
+    "OperatorSpec",
+    "Traits",
+    "may_have_tables",
+    "traits_of",
+]
 
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
@@ -225,6 +235,16 @@ _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
     "PRELU", "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
 ))  # fmt: skip
 _NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)
+
+
+def may_have_tables(kind: str) -> bool:
+    """Whether an operator of type ``kind`` may have a constant that is no data: a table of shapes, axes or paddings,
+    which its kernel need not read. True for a type without an entry."""
+    found = OPERATORS.get(kind)
+    if found is None:
+        return True
+    plain = found.traits.parametric and found.traits.data_input == 0
+    return found.inputs[1] > 1 and not plain and not found.traits.constants_are_data
 
 
 def traits_of(kind: str) -> Traits:

@@ -46,7 +46,8 @@ class Verifier:
         unless the proof has findings: then a note says why it was not.
         """
         found = [Found("proof", finding) for finding in prove(self.program, self.machine)]
-        result = Verification(self.program, self.machine, found, tuple(self.notes))
+        notes = self.notes if found else [note.replace("not run:", "proved, not run:", 1) for note in self.notes]
+        result = Verification(self.program, self.machine, found, tuple(notes))
         if self.prepare is None:
             return result
         done = MacProgress(self.program, progress, runs=2) if progress is not None else None

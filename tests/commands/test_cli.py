@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import stat
@@ -258,6 +260,30 @@ def test_a_closed_pipe_is_quiet(unbuffered: str) -> None:
     assert done.stderr == ""
     assert done.returncode == 0
     assert done.stdout.startswith("stm32f746g-disco")
+
+
+@pytest.mark.parametrize("more", ["", " --json -"])
+def test_a_closed_pipe_keeps_the_status(more: str, tmp_path: Path) -> None:
+    """``verify x | head`` says that there are findings; a pipe that is closed at once is closed for all of the text."""
+    trace = REPOSITORY / "traces" / "broken-03-early-buffer-reuse.jsonl"
+    run = f"{sys.executable} -m mcusim verify {trace} --static{more}"
+    command = f"{{ sleep 3; {run}; }} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, f"error: {trace}: 1 finding\n")
+
+
+def test_an_output_that_fails_is_one_line_without_a_file_for_standard_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook standard output has no number."""
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(["machines"]) == 2
+    assert capsys.readouterr().err == "error: standard output: No space left on device\n"
 
 
 def test_a_full_disk_is_one_line() -> None:

@@ -13,7 +13,16 @@ from typing import Any, TextIO
 
 from mcusim.errors import UsageError
 
-__all__ = ["Output", "check_apart", "check_outputs", "check_writable", "fail", "write_bytes", "write_file"]
+__all__ = [
+    "Output",
+    "check_apart",
+    "check_outputs",
+    "check_writable",
+    "discard_output",
+    "fail",
+    "write_bytes",
+    "write_file",
+]
 
 
 def fail(message: str) -> None:
@@ -21,6 +30,14 @@ def fail(message: str) -> None:
     line = " ".join(message.split())
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
     print(f"error: {plain}", file=sys.stderr)
+
+
+def discard_output() -> None:
+    """Nobody reads standard output any more: what is still buffered must not raise again when Python exits."""
+    with suppress(OSError, ValueError):  # in a test it is no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 class Output:
@@ -37,16 +54,26 @@ class Output:
             check_writable(path, force)
 
     def emit(self, text: Callable[[], str] | None, data: Callable[[], Mapping[str, Any]]) -> None:
-        """Write both forms; only those needed are made. Without ``text`` standard output gets at most the JSON."""
+        """Write both forms; only those needed are made. Without ``text`` standard output gets at most the JSON.
+
+        A reader of standard output that has seen enough ends nothing: the file is written, the status is kept.
+        """
         if text is not None and not self.to_stdout:
-            print(text())
+            _print(text())
         if self.path is None:
             return
         document = json.dumps(data(), indent=2, allow_nan=False) + "\n"
         if self.to_stdout:
-            sys.stdout.write(document)
+            _print(document, end="")
         else:
             write_file(self.path, lambda file: file.write(document), self.force)
+
+
+def _print(text: str, end: str = "\n") -> None:
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        discard_output()
 
 
 def check_apart(path: Path, inputs: Iterable[str | Path | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,10 +199,21 @@ def read(what: str, machine: str | None, plan: ModelPlanning, asked: Running) ->
     if graph is None:
         missing = f"the program's model {name!r} is not here; --model names it"
     elif asked.kernels is None and planned_for in shipped_names() and resolve(planned_for, "plan").set is None:
-        missing = f"there is no code of kernels {planned_for[:80]!r}; plan it for a kernel set (--kernels cmsis)"
+        missing = f"kernels {planned_for[:80]!r} are a cost profile without code; {_with_code(program, asked.model)}"
     if missing and (option := asked.given(kernels=True)):
         raise UsageError(f"{option} is for the run, and {missing}")
     return VerifyCase(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
+
+
+def _with_code(program: Program, model: str | None) -> str:
+    """The command that plans a program's model for kernels that can run, and runs it."""
+    from mcusim.request.kernels import DEFAULT_SET
+
+    header = program.header
+    budget = header.options.get("sram_budget")
+    words = ["mcusim", "verify", model or header.model[:80], "--machine", header.machine[:80]]
+    words += ["--policy", header.policy[:80], *(["--sram-budget", f"{budget} B"] if isinstance(budget, int) else [])]
+    return f"`{shlex.join(words)}` plans the model for kernels {DEFAULT_SET} and runs it"
 
 
 def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running) -> VerifyCase:

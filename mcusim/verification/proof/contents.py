@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mcusim.model.geometry import whole
+from mcusim.model.operators import may_have_tables
 from mcusim.program.program import Buffer, Compute, Operand, Program, Span, Task, Transfer
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.last_writer import HOST, NOBODY, ByteHistory, LastWriter
@@ -23,6 +24,7 @@ KINDS: Mapping[str, str] = {"input0": "input", "filter": "filter", "bias": "bias
     name: name for name in ("multiplier", "shift")
 }  # role -> kind of the transfer that copies it in
 NAMED = 6  # transfers that one finding names
+LARGEST_TABLE = 128  # bytes: two 64-bit numbers for each of eight dimensions
 Runs = Sequence[tuple[int, int, ByteHistory]]
 
 
@@ -34,6 +36,7 @@ class Contents:
         self._homes = TensorHomes(program)
         self._meant: dict[tuple[int, str, int], list[int]] = defaultdict(list)
         self._sources = {t.source for t in program.tasks if isinstance(t, Transfer) and t.kind == "output"}
+        self._tables = any(may_have_tables(info.type) for info in program.header.operators)
         self._tensors: dict[tuple[int, str], str] = {}
         self._users: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)  # weights -> operators -> places
         for place, task in enumerate(program.tasks):
@@ -58,10 +61,14 @@ class Contents:
                     self._at_home(place, task, operand, operand.span.address, key, ())
 
     def finish(self) -> None:
-        """Weights that two operators read while others of the same size are read by none: one has the wrong address."""
+        """Weights that two operators read while others of the same size are read by none: one has the wrong address.
+
+        A table of shapes, axes or paddings is a constant of the model that no kernel need read: what may be one counts
+        only where no operator of the program has any.
+        """
         sizes: dict[int, str] = {}
         for buffer in self._homes.weights():
-            if buffer.name not in self._users:
+            if buffer.name not in self._users and (buffer.span.bytes > LARGEST_TABLE or not self._tables):
                 sizes.setdefault(buffer.span.bytes, buffer.name)
         for name, users in self._users.items():
             home = self._homes.named(name)

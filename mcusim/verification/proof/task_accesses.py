@@ -25,14 +25,15 @@ def accesses(task: Task) -> Iterator[tuple[Span, bool]]:
 
 
 def called(task: Task) -> str:
-    """A task for people: ``task 7 (kernel call, operator 2 tile 0)``."""
+    """A task for people: ``task 7 (kernel call, operator 2 tile 1)``. Tiles are counted from 1, as all reports do; in a
+    program's file they are from 0."""
+    tile = f" tile {task.tile + 1}"
     if isinstance(task, Compute):
-        what = f"kernel call, operator {task.operator} tile {task.tile}"
+        what = f"kernel call, operator {task.operator}{tile}"
     elif isinstance(task, Transfer):
-        tile = f" tile {task.tile}" if task.kind in TILED else ""
-        what = f"{task.kind} transfer, operator {task.operator}{tile}"
+        what = f"{task.kind} transfer, operator {task.operator}{tile if task.kind in TILED else ''}"
     else:
-        what = f"{task.action}, operator {task.operator} tile {task.tile}"
+        what = f"{task.action}, operator {task.operator}{tile}"
     return f"task {task.id} ({what})"
 
 

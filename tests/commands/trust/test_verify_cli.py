@@ -196,7 +196,7 @@ def test_without_its_model_a_program_is_proven_alone(tmp_path: Path, capsys: pyt
     trace = without_model(tmp_path)
     status, data = verified([trace], capsys)
     assert (status, data["run"], data["equivalence"], data["fuzz"]) == (0, None, None, None)
-    assert data["notes"] == ["not run: the program's model 'sample-tall-conv' is not here; --model names it"]
+    assert data["notes"] == ["proved, not run: the program's model 'sample-tall-conv' is not here; --model names it"]
     for option in (["--fuzz", "3"], ["--sanitize", "halt"], ["--kernels", "cmsis"], ["--input", "x.npy"]):
         assert main(["verify", trace, *option]) == 2
         assert f"{option[0]} is for the run, and the program's model" in capsys.readouterr().err
@@ -212,10 +212,14 @@ def test_a_program_planned_for_a_cost_profile_is_proven_alone(
     status, data = verified([str(path)], capsys)
     assert (status, data["findings"], data["run"]) == (0, [], None)
     assert data["notes"] == [
-        "not run: there is no code of kernels 'cmsis-2021-gcc9'; plan it for a kernel set (--kernels cmsis)"
+        "proved, not run: kernels 'cmsis-2021-gcc9' are a cost profile without code; `mcusim verify ds-cnn"
+        " --machine stm32f746g-disco --policy tinyops` plans the model for kernels cmsis and runs it"
     ]
     assert main(["verify", str(path), "--fuzz", "3"]) == 2
-    assert "--fuzz is for the run, and there is no code of kernels" in capsys.readouterr().err
+    assert (
+        "--fuzz is for the run, and kernels 'cmsis-2021-gcc9' are a cost profile without code"
+        in capsys.readouterr().err
+    )
     assert main(["verify", str(path), "--kernels", "cmsis"]) == 2
     assert "plan it for this kernel set or its profile" in capsys.readouterr().err
 

@@ -39,8 +39,8 @@ def test_a_filter_for_later_goes_before_the_tiles() -> None:
     findings = found(changed({4: 2}))
     assert [f.tasks for f in findings] == [(5, 4), (6, 4)]
     text, fix = findings[0].text, findings[0].fix
-    assert "task 5 (input transfer, operator 0 tile 0) has priority 1 and task 7 (kernel call" in text
-    assert "which task 14 (kernel call, operator 1 tile 0) waits for, has priority 2" in text
+    assert "task 5 (input transfer, operator 0 tile 1) has priority 1 and task 7 (kernel call" in text
+    assert "which task 14 (kernel call, operator 1 tile 1) waits for, has priority 2" in text
     assert "at least the priority of task 4" in fix and "add 5 to its `after`" in fix
     assert findings[0].buffers == ("tile0",)
 

@@ -197,6 +197,23 @@ def test_weights_of_another_operator_of_the_same_size() -> None:
     assert "tensor16" in finding.text and "tensor13" in finding.text
 
 
+def test_a_table_that_no_kernel_reads_proves_nothing() -> None:
+    """Small constants may be a STRIDED_SLICE's: two operators then may share weights of the same size."""
+    program = planned("figure-1", "stm32f469i-disco", "tinyops")
+    spans = {b.name: b.span for b in program.header.buffers}
+    assert spans["tensor14"].bytes == spans["tensor17"].bytes == 64
+    shared = [
+        replace(t, source=spans["tensor14"]) if isinstance(t, Transfer) and t.source == spans["tensor17"] else t
+        for t in program.tasks
+    ]
+    wrong = replace(program, tasks=tuple(shared))
+    assert [f.rule for f in prove(wrong, board("stm32f469i-disco"))] == ["wrong-data"]
+    for kind in ("STRIDED_SLICE", "RESHAPE", "NOT_KNOWN"):
+        *others, last = program.header.operators
+        header = replace(program.header, operators=(*others, replace(last, type=kind)))
+        assert prove(replace(wrong, header=header), board("stm32f469i-disco")) == []
+
+
 def test_a_dirty_line_under_a_transfer() -> None:
     """The kernel's scratch in an overlay that a transfer fills next: a line written back late destroys the filter."""
     task = sample(15)
