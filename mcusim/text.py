@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = [
-    "Scale",
+    "UnitScale",
     "changed",
     "columns",
     "hanging",
@@ -30,7 +30,7 @@ _NEARLY = 0.9995  # of one: 1.00 when rounded
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class UnitScale:
     """A unit, and how many of it are one of what the figure is kept in."""
 
     unit: str
@@ -45,14 +45,14 @@ class Scale:
         return "-" if value is None else f"{_digits(value * self.factor, ',')} {self.unit}"
 
 
-def suited(unit: str, values: Iterable[float | None]) -> Scale:
+def suited(unit: str, values: Iterable[float | None]) -> UnitScale:
     """The unit in which all of ``values``, kept in ``unit`` (ms, mJ or mA), are shown: the largest one in which the
     largest of them is not below one; seconds, joules and amperes from ten on. ``unit`` itself for none but zeros."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     if not largest:
-        return Scale(unit, 1.0)
+        return UnitScale(unit, 1.0)
     name, _, factor = next(one for one in _UNITS[unit] if largest >= _NEARLY * one[1])
-    return Scale(name, factor)
+    return UnitScale(name, factor)
 
 
 def quantity(value: float | None, unit: str) -> str:

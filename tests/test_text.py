@@ -9,7 +9,7 @@ from mcusim.report.text.compare import compare_table
 from mcusim.report.text.run import run_table
 from mcusim.report.text.sweep import sweep_table
 from mcusim.results.difference import explain, sentence
-from mcusim.text import Scale, quantity, suited
+from mcusim.text import UnitScale, quantity, suited
 from tests.support.pages.made_results import make_result
 
 SHORT = 3_286  # cycles: 32.86 µs at 100 MHz
@@ -37,8 +37,8 @@ def test_a_quantity_has_three_digits_and_a_unit_that_suits(value: float | None, 
 
 
 def test_a_column_has_one_unit() -> None:
-    assert suited("ms", [0.5, None, 20.0]) == Scale("ms", 1.0) and suited("ms", [0.5, 0.02]).unit == "µs"
-    assert suited("mJ", [None]) == Scale("mJ", 1.0)
+    assert suited("ms", [0.5, None, 20.0]) == UnitScale("ms", 1.0) and suited("ms", [0.5, 0.02]).unit == "µs"
+    assert suited("mJ", [None]) == UnitScale("mJ", 1.0)
     assert [suited("ms", [0.5, 20]).shown(value) for value in (0.5, 20.0, None)] == ["0.5", "20", "-"]
 
 

@@ -10,7 +10,7 @@ from mcusim.report.compare_pairs import differences_lines
 from mcusim.report.text.flash import flash_notes
 from mcusim.results.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import Scale, changed, hanging, kib, percent, rounded, size, suited, wrapped
+from mcusim.text import UnitScale, changed, hanging, kib, percent, rounded, size, suited, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
@@ -72,14 +72,14 @@ def _title(result: Result) -> str:
 class _Units:
     """The unit of each column."""
 
-    latency: Scale
-    current: Scale
-    energy: Scale
-    arena: Scale
+    latency: UnitScale
+    current: UnitScale
+    energy: UnitScale
+    arena: UnitScale
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> _Units:
-        kib = Scale("KB", 1e-3) if any(result.arena_published for result in results) else Scale("KiB", 1 / 1024)
+        kib = UnitScale("KB", 1e-3) if any(result.arena_published for result in results) else UnitScale("KiB", 1 / 1024)
         chosen = {name: suited(unit, _figures(results, name)) for name, unit in _SUITED.items()}
         return cls(chosen["latency_ms"], chosen["supply_current_ma"], chosen["energy_mj"], kib)
 
