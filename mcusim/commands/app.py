@@ -21,7 +21,7 @@ from mcusim.commands.models import export, inspect, memory, reorder
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
 from mcusim.commands.shared.progress import native_code
-from mcusim.commands.simulation import compare, sweep
+from mcusim.commands.simulation import compare, diff, sweep
 from mcusim.commands.simulation import run as simulate
 from mcusim.commands.teaching import lab
 from mcusim.commands.trust import calibrate, validate, verify
@@ -73,6 +73,7 @@ def _options(
 
 app.command("run", cls=PolicyHelp)(simulate.run)
 app.command("compare", cls=PolicyHelp)(compare.compare)
+app.command("diff", cls=PolicyHelp)(diff.diff)
 app.command("sweep", cls=PolicyHelp)(sweep.sweep)
 app.command("machines", cls=PolicyHelp)(inspect.machines)
 app.command("models", cls=PolicyHelp)(inspect.models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Run
     from mcusim.results.result import Result
 
-__all__ = ["WORDS", "Difference", "energy_sentence", "explain", "in_words", "rounded_parts", "sentence"]
+__all__ = [
+    "WORDS",
+    "Difference",
+    "energy_sentence",
+    "energy_words",
+    "explain",
+    "explain_cycles",
+    "in_words",
+    "operator_parts",
+    "rounded_parts",
+    "sentence",
+]
 
 WORDS = {
     "input0": "inputs", "input1": "inputs", "inputN": "inputs", "input": "inputs", "filter": "weights",
@@ -59,11 +70,18 @@ def explain(a: Result, b: Result) -> tuple[Difference, ...]:
     """
     if a.run is None or b.run is None:
         raise ValueError("a result without a run has no difference to explain")
-    first, second = cycles_by_part(a.run), cycles_by_part(b.run)
+    return explain_cycles(cycles_by_part(a.run), a.run.clock, cycles_by_part(b.run), b.run.clock)
+
+
+def explain_cycles(
+    first: Mapping[_Key, int], first_clock: int, second: Mapping[_Key, int], second_clock: int
+) -> tuple[Difference, ...]:
+    """:func:`explain` for cycles by cause, region and what, of runs at these clocks in Hz."""
     found = [
-        Difference(*key, Fraction(second.get(key, 0) - first.get(key, 0), b.run.clock)) for key in {**first, **second}
+        Difference(*key, Fraction(second.get(key, 0) - first.get(key, 0), second_clock)) for key in {**first, **second}
     ]
-    clock = Fraction(a.run.cycles, b.run.clock) - Fraction(a.run.cycles, a.run.clock)
+    cycles = sum(first.values())
+    clock = Fraction(cycles, second_clock) - Fraction(cycles, first_clock)
     parts = [part for part in (Difference(CLOCK, "", "", clock), *found) if part.seconds]
     return tuple(sorted(parts, key=lambda d: (-abs(d.seconds), d.cause, d.region, d.what)))
 
@@ -135,10 +153,13 @@ def sentence(parts: Sequence[Difference], a: str, b: str, most: int = 5) -> str:
 
 def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
     """``625 mJ more: 302 SDRAM on, ...``, the parts of :func:`operator_energy`; '' when nothing differs."""
-    if a.run is None or b.run is None:
-        return ""
-    first, second = _energy(a.run, a), _energy(b.run, b)
-    parts = [(part, Fraction(second[part]) - Fraction(first[part])) for part in first]
+    return "" if a.run is None or b.run is None else energy_words(_energy(a.run, a), _energy(b.run, b), most)
+
+
+def energy_words(first: Mapping[str, float], second: Mapping[str, float], most: int = 3) -> str:
+    """:func:`energy_sentence` for millijoules by part."""
+    names = {**first, **second}
+    parts = [(part, Fraction(second.get(part, 0.0)) - Fraction(first.get(part, 0.0))) for part in names]
     found = sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
     if not found:
         return ""

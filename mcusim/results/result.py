@@ -161,6 +161,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "fits": result.fits,
         "sram_budget": result.sram_budget,
         "set": dict(result.machine.changes),
+        "model_sha256": _sha256(result),
+        "options": dict(result.run.header.options) if result.run else None,
         **_figures(result),
         "flash": result.flash.to_json() if result.flash else None,
         "confidence": result.confidence,
@@ -180,6 +182,11 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.measured is not None:
         row["measured"] = _measured(result, result.measured)
     return row
+
+
+def _sha256(result: Result) -> str | None:
+    graph = result._asked[1]
+    return result.run.header.model_sha256 if result.run else graph.sha256 if graph else None
 
 
 def _figures(result: Result) -> dict[str, Any]:

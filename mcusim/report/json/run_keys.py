@@ -11,6 +11,7 @@ from typing import Any
 
 __all__ = ["RUN_KEYS", "described", "run_json_page"]
 
+_ANY = "any"
 _PLACE = {
     "region": ("text", "region of the first byte"),
     "address": ("integer", "address of the first byte"),
@@ -68,7 +69,7 @@ _TENSOR = {
 }
 _BUFFER = {
     "name": ("text", "the program's name"),
-    "kind": ("text", "`scratch`, `overlay` (tiles and weights that the DMA copies) or `runtime`"),
+    "kind": ("text", "`scratch`, `overlay` (tiles and weights that the DMA copies), `runtime` or `state`"),
     **_PLACE,
     **_LIFE,
 }
@@ -88,6 +89,12 @@ _HEAD = {
     "fits": ("bool", "whether it ran"),
     "sram_budget": ("integer?", "limit of on-chip RAM that was asked for, bytes"),
     "set.<key>": ("text", "machine keys that were changed"),
+    "model_sha256": ("text?", "of the model's file; of a built-in network its definition's"),
+    "options": (
+        "object?",
+        "what the policy was asked for and chose; null without a run",
+    ),
+    "options.<name>": (_ANY, "a number, a text, a list of texts or null"),
     "cycles": ("integer?", "core cycles"),
     "clock_hz": ("integer", "core clock"),
     "latency_ms": ("number?", "milliseconds"),
@@ -103,6 +110,7 @@ _HEAD = {
     "memory.scratch": ("integer", "largest scratch buffer"),
     "memory.overlay": ("integer", "buffers of copies"),
     "memory.runtime": ("integer", "interpreter's data"),
+    "memory.state": ("integer", "resource variables, kept between inferences"),
     "memory.arena": ("integer", "arena as TensorFlow Lite Micro would plan it, runtime included"),
     "memory.weights": ("integer", "constants"),
     "memory.arena_exported": ("integer?", "that arena with explicit PADs, as a PyTorch export has them"),
@@ -194,6 +202,8 @@ def described(data: Any) -> Iterator[tuple[str, str | None]]:
 def _walk(value: Any, path: str, key: str) -> Iterator[tuple[str, str | None]]:
     if path and (key in RUN_KEYS or not isinstance(value, dict | list)):
         yield path, key if key in RUN_KEYS and _is(value, RUN_KEYS[key][0]) else None
+    if key in RUN_KEYS and RUN_KEYS[key][0] == _ANY:
+        return
     if isinstance(value, list):
         for i, item in enumerate(value):
             yield from _walk(item, f"{path}[{i}]", f"{key}[]")
@@ -213,8 +223,8 @@ def _key(parent: str, name: str) -> str:
 
 
 def _is(value: Any, kind: str) -> bool:
-    if value is None:
-        return kind.endswith("?")
+    if value is None or kind == _ANY:
+        return kind.endswith("?") or kind == _ANY
     plain = kind.removesuffix("?")
     return isinstance(value, _TYPES[plain]) and (plain == "bool") is isinstance(value, bool)
 

@@ -18,7 +18,7 @@ from mcusim.text import quantity
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["RUN_COLOURS", "differences_figure", "lanes_compared", "operators_figure", "totals_figure"]
+__all__ = ["RUN_COLOURS", "differences_figure", "lanes_compared", "operator_bars", "operators_figure", "totals_figure"]
 
 # distinguishable with any colour vision: M. Okabe and K. Ito, "Color Universal Design", 2008
 RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
@@ -71,27 +71,40 @@ def operators_figure(runs: Mapping[str, Run], colours: Mapping[str, str]) -> Plo
     labels = [operator_labels(run) for run in runs.values()]
     if any(one != labels[0] for one in labels) or not labels[0]:
         return None
+    values: dict[str, Sequence[float | None]] = {
+        plain(label): [o.cycles / run.clock * 1e3 for o in run.operators] for label, run in runs.items()
+    }
+    return operator_bars(labels[0], values, {plain(label): colours[label] for label in runs}, list(runs))
+
+
+def operator_bars(
+    labels: Sequence[str],
+    values: Mapping[str, Sequence[float | None]],
+    colours: Mapping[str, str],
+    names: Sequence[str] | None = None,
+) -> PlotFigure:
+    """Milliseconds of each operator, a bar for each of ``values`` that is not None, by a name in plotly's markup.
+
+    ``labels`` are the operators', ``names`` the plain texts of the legend (default: those of ``values``).
+    """
     traces = []
-    for label, run in runs.items():
-        values = [o.cycles / run.clock * 1e3 for o in run.operators]
-        texts = [
-            tooltip(f"<b>{plain(label)}</b>", f"{name}: {value:,.4g} ms")
-            for name, value in zip(labels[0], values, strict=True)
-        ]
-        traces.append(_bar(list(range(len(values))), values, plain(label), colours[label], texts))
-    foot = round(_LETTER * max(map(len, labels[0]))) + 24
+    for name, own in values.items():
+        shown = [i for i, ms in enumerate(own) if ms is not None]
+        texts = [tooltip(f"<b>{name}</b>", f"{labels[i]}: {own[i]:,.4g} ms") for i in shown]
+        traces.append(_bar(shown, [own[i] for i in shown], name, colours[name], texts))
+    foot = round(_LETTER * max(map(len, labels))) + 24
     layout = {
         **LAYOUT,
         "barmode": "group",
         "bargap": 0.15,
         "margin": {"l": 52, "r": 10, "t": 8, "b": foot},
         "xaxis": {
-            "range": [-0.6, len(labels[0]) - 0.4], "showgrid": False, "zeroline": False, "tickfont": {"size": 10},
+            "range": [-0.6, len(labels) - 0.4], "showgrid": False, "zeroline": False, "tickfont": {"size": 10},
         },
         "yaxis": axis("ms", rangemode="tozero", nticks=6),
-        "meta": {"labels": labels[0]},
+        "meta": {"labels": list(labels)},
     }  # fmt: skip
-    caption = f"<b>By operator</b><div>{legend('', {k: colours[k] for k in runs})}</div>"
+    caption = f"<b>By operator</b><div>{legend('', dict(zip(names or values, colours.values(), strict=True)))}</div>"
     return PlotFigure(caption, traces, layout, height=230 + foot)
 
 

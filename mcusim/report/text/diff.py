@@ -1,0 +1,102 @@
+"""Two runs operator by operator, as text."""
+
+from __future__ import annotations
+
+from mcusim.results.difference import energy_words, sentence
+from mcusim.results.saved.run_difference import FigurePair, OperatorPair, RunDifference
+from mcusim.text import columns, hanging, percent, rounded, size, wrapped
+
+__all__ = ["change", "diff_table", "label", "largest", "said", "value"]
+
+_TITLES = {"sram": "SRAM", "current": "supply current"}
+_TYPE = 24  # columns of an operator's type
+
+
+def diff_table(found: RunDifference, slowest: int = 10) -> str:
+    """The text that ``mcusim diff`` prints; ``slowest``: how many operators are listed, the largest change first."""
+    lines = [*hanging(f"first:  {found.first.name}", others="        ")]
+    lines += hanging(f"second: {found.second.name}", others="        ")
+    lines += ["", *_settings(found), ""]
+    if found.negative is not None:
+        return "\n".join([*lines, *wrapped(found.negative)])
+    lines += [*_figures(found), "", *(line for text in said(found) for line in hanging(text))]
+    lines += ["", *_operators(found, slowest)]
+    if found.exceeded:
+        lines += ["", "Limits exceeded", *(line for text in found.exceeded for line in wrapped(text))]
+    return "\n".join(lines)
+
+
+def said(found: RunDifference) -> list[str]:
+    """Why the second run takes longer, and what more energy it takes, in a sentence each."""
+    words = sentence(found.parts, "the first", "the second run")
+    joules = energy_words(found.first.energy_by_part, found.second.energy_by_part)
+    return [words[:1].upper() + words[1:], *([f"Energy: {joules}"] if joules else [])]
+
+
+def _settings(found: RunDifference) -> list[str]:
+    if not found.settings:
+        return ["Model, machine, kernels and options are the same."]
+    rows = [[key.replace("_", " "), *(_cut(value) for value in values)] for key, values in found.settings.items()]
+    return ["What differs", *columns([["", "first", "second"], *rows], left=3)]
+
+
+def _cut(text: str, most: int = 28) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _figures(found: RunDifference) -> list[str]:
+    rows = [["", "first", "second", "change", ""]]
+    for pair in found.figures:
+        cells = [value(pair, pair.first), value(pair, pair.second), change(pair), percent(pair.percent)]
+        rows.append([_TITLES.get(pair.name, pair.name), *cells])
+    return columns(rows)
+
+
+def value(pair: FigurePair, number: float | None) -> str:
+    """One side of a pair with its unit, a dash for None."""
+    if number is None:
+        return "-"
+    if pair.unit == "B":
+        return size(round(number))
+    return f"{number:,.0f}" if not pair.unit else f"{_significant(number)} {pair.unit}"
+
+
+def change(pair: FigurePair) -> str:
+    """The change with its sign and unit, a dash for None."""
+    if pair.change is None:
+        return "-"
+    sign = "-" if pair.change < 0 else "+"
+    return f"{sign}{value(pair, abs(pair.change))}"
+
+
+def _significant(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 9999.5 else f"{number:.4g}" if abs(number) >= 1 else rounded(number)
+
+
+def largest(found: RunDifference, count: int) -> list[OperatorPair]:
+    """The operators whose time differs most, those without a change left out."""
+    order = sorted(found.operators, key=lambda pair: -abs(pair.seconds))
+    return [pair for pair in order if pair.seconds][:count]
+
+
+def label(pair: OperatorPair) -> str:
+    """The operator's index, or both where they differ."""
+    a, b = (None if one is None else str(one.index) for one in (pair.first, pair.second))
+    return f"{a} -> {b}" if a != b and None not in (a, b) else a or b or ""
+
+
+def _operators(found: RunDifference, count: int) -> list[str]:
+    shown = largest(found, count)
+    same = sum(not pair.seconds for pair in found.operators)
+    head = f"Operators by change ({len(shown)} of {len(found.operators)}"
+    lines = [head + (f"; {same} unchanged)" if same else ")")]
+    rows = [["ms", "type", "first", "second", "change", "", "most of it"]]
+    for pair in shown:
+        ms = pair.ms
+        numbers = [rounded(ms.first), rounded(ms.second), f"{1000 * float(pair.seconds):+,.3g}"]
+        cells = [*numbers, percent(ms.percent, short=True), pair.mostly.removeprefix("waiting for ")]
+        rows.append([label(pair), _cut(pair.any.type, _TYPE), *cells])
+    texts = columns([row[:-1] for row in rows], left=2)
+    lines += [f"{text}  {row[-1]}".rstrip() for text, row in zip(texts, rows, strict=True)] if shown else []
+    only = [f"{n} only in the {which} run" for n, which in zip(found.unmatched, ("first", "second"), strict=True) if n]
+    return lines + ([f"  not in both: {', '.join(only)}"] if only else [])

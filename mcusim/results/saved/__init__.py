@@ -1,0 +1,1 @@
+"""Runs as their JSON has them: read, compared operator by operator, held against limits."""

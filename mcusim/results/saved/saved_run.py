@@ -1,0 +1,280 @@
+"""A run as its JSON has it: read from a file that `mcusim run --json` wrote, checked, for comparison with another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import InputError
+from mcusim.files import read_guarded, utf8_text
+from mcusim.units import quoted
+
+__all__ = ["LARGEST_FILE", "SavedOperator", "SavedRun", "read_run", "saved_run"]
+
+LARGEST_FILE = 16 << 20
+MOST = 10**15  # of any figure
+_OPERATORS = 10_000
+_TEXT = 200  # characters of a name that are kept
+Part = tuple[str, str, str]
+
+_NO_RUN = "not the JSON of a run (`mcusim run --json FILE` writes one)"
+_SETTINGS = ("model", "model_sha256", "machine", "clock_hz", "policy", "kernels", "fidelity", "sram_budget")
+_REASONS = ("does_not_fit", "fault", "unusable")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOperator:
+    """``output`` is the name of its first output, '' when it is not known; ``parts``: cycles by cause, region and what;
+    ``energy_mj`` is None in files of older versions."""
+
+    index: int
+    type: str
+    step: int
+    cycles: int
+    macs: int | None
+    energy_mj: float | None
+    output: str
+    parts: Mapping[Part, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """``name`` is that of the file. ``settings`` are what the run depends on, as texts. ``figures`` by name, in ms, mJ,
+    mA, cycles and bytes; None where the file has none. ``negative`` says why there was no run, else it is None."""
+
+    name: str
+    settings: Mapping[str, str]
+    figures: Mapping[str, float | None]
+    clock: int
+    operators: tuple[SavedOperator, ...]
+    energy_by_part: Mapping[str, float]
+    negative: str | None
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles: the sum of the operators'."""
+        return sum(one.cycles for one in self.operators)
+
+
+def read_run(path: str | Path) -> SavedRun:
+    """The run in a file. Raises InputError for one that is missing, larger than 16 MiB, or not the JSON of a run."""
+    shown = str(path)[:_TEXT]
+    data = read_guarded(Path(path), LARGEST_FILE, InputError, shown=shown, too_large="; no run is that large")
+    text = utf8_text(data, InputError, shown, "utf-8-sig")
+    try:
+        found = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise InputError(f"{shown}: not the JSON of a run: nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"{shown}: not JSON: {str(error)[:_TEXT]}") from None
+    return saved_run(found, shown)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def saved_run(data: object, name: str) -> SavedRun:
+    """What :func:`mcusim.results.to_json` gives, checked. Raises InputError that names ``name``, the key and its value.
+
+    ``name`` is shown as that of the run.
+    """
+    whole = _Object(data, name, "")
+    for key, what in (("rows", "a comparison"), ("replay", "both fidelities")):
+        if key in whole.values and "cycles" not in whole.values:
+            raise InputError(f"{name}: holds {what}, not one run; write one with `mcusim run --json FILE`")
+    ran = whole.flag("fits")
+    clock = whole.count("clock_hz", least=1)
+    operators = tuple(_operators(whole)) if ran else ()
+    cycles = whole.count("cycles") if ran else 0
+    if sum(one.cycles for one in operators) != cycles:
+        has = f"{sum(one.cycles for one in operators):,}"
+        raise InputError(f"{name}: cycles = {cycles:,}, and its operators take {has}: not what mcusim wrote")
+    return SavedRun(
+        name=_printable(name),
+        settings=dict(_settings(whole)),
+        figures=_figures(whole) if ran else {},
+        clock=clock,
+        operators=operators,
+        energy_by_part=_energy(whole) if ran else {},
+        negative=None if ran else _reason(whole),
+    )
+
+
+class _Object:
+    """A JSON object whose members are read with their types."""
+
+    def __init__(self, values: object, file: str, path: str) -> None:
+        self.file, self.path = file, path
+        if not isinstance(values, dict):
+            raise InputError(f"{file}: {path or 'the file'} is {_kind(values)}, must be an object: {_NO_RUN}")
+        self.values: dict[str, Any] = values
+
+    def wrong(self, key: str, wanted: str) -> InputError:
+        where = f"{self.path}.{key}".lstrip(".")
+        if key not in self.values:
+            return InputError(f"{self.file}: has no {where}: {_NO_RUN}")
+        return InputError(f"{self.file}: {where} = {_in_error(self.values[key])}: must be {wanted}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.values.get(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(key, "a text")
+        return _printable(value)
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false")
+        return value
+
+    def count(self, key: str, least: int = 0) -> int:
+        value = self.values.get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
+            raise self.wrong(key, f"a whole number from {least} to {MOST:,}")
+        return value
+
+    def number(self, key: str) -> float | None:
+        """A number that is not negative; None where it is missing or null."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+            raise self.wrong(key, f"a number from 0 to {MOST:,}")
+        return float(value)
+
+    def inside(self, key: str) -> _Object | None:
+        """The object under ``key``; None where it is missing or null."""
+        value = self.values.get(key)
+        return None if value is None else _Object(value, self.file, f"{self.path}.{key}".lstrip("."))
+
+    def items(self, key: str, required: bool = False) -> Iterator[_Object]:
+        """The objects of the list under ``key``."""
+        value = self.values.get(key)
+        if value is None and not required:
+            return
+        if not isinstance(value, list) or len(value) > _OPERATORS:
+            raise self.wrong(key, f"a list of at most {_OPERATORS:,} objects")
+        for i, item in enumerate(value):
+            yield _Object(item, self.file, f"{self.path}.{key}[{i}]".lstrip("."))
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a bool", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _in_error(value: object) -> str:
+    """A value as a file has it, cut; what a list or an object holds is left out."""
+    if isinstance(value, list | dict):
+        return _kind(value)
+    return "null" if value is None else quoted(value)
+
+
+def _shown(value: object) -> str:
+    """A setting as text."""
+    return _printable(value)[:80] if isinstance(value, str) else _in_error(value)
+
+
+def _printable(text: str) -> str:
+    kept = text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in kept)
+
+
+def _operators(whole: _Object) -> Iterator[SavedOperator]:
+    names = {one.count("index"): one.text("name", "") for one in whole.items("tensors") if one.values.get("name")}
+    for place, one in enumerate(whole.items("operators", required=True)):
+        cycles = one.count("cycles")
+        parts = _parts(one)
+        if sum(parts.values()) != cycles:
+            has = f"{sum(parts.values()):,}"
+            raise InputError(f"{whole.file}: {one.path}.cycles = {cycles:,}, and its parts sum to {has}")
+        outputs = one.values.get("outputs")
+        first = outputs[0] if isinstance(outputs, list) and outputs and isinstance(outputs[0], int) else None
+        yield SavedOperator(
+            index=one.count("index"),
+            type=one.text("type"),
+            step=one.count("step") if "step" in one.values else place,
+            cycles=cycles,
+            macs=one.count("macs") if "macs" in one.values else None,
+            energy_mj=one.number("energy_mj"),
+            output="" if first is None else names.get(first, ""),
+            parts=parts,
+        )
+
+
+def _parts(operator: _Object) -> dict[Part, int]:
+    found: dict[Part, int] = {}
+    if "cycles_by_part" not in operator.values:  # an older file
+        causes = operator.inside("cycles_by_cause")
+        for cause in causes.values if causes is not None else ():
+            assert causes is not None
+            found[_printable(cause), "", ""] = causes.count(cause)
+        return found
+    for part in operator.items("cycles_by_part"):
+        key = part.text("cause"), part.text("region"), part.text("what")
+        found[key] = found.get(key, 0) + part.count("cycles")
+    return found
+
+
+def _energy(whole: _Object) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in whole.items("operators"):
+        own = one.inside("energy_mj_by_part")
+        for part in own.values if own is not None else ():
+            assert own is not None
+            found[_printable(part)] = found.get(_printable(part), 0.0) + (own.number(part) or 0.0)
+    return found
+
+
+def _figures(whole: _Object) -> dict[str, float | None]:
+    flash = whole.inside("flash")
+    return {
+        "latency": whole.number("latency_ms"),
+        "cycles": whole.number("cycles"),
+        "energy": whole.number("energy_mj"),
+        "current": whole.number("supply_current_ma"),
+        "sram": whole.number("peak_sram_bytes"),
+        "flash": None if flash is None else flash.number("total_bytes"),
+    }
+
+
+def _settings(whole: _Object) -> Iterator[tuple[str, str]]:
+    """What the run depends on: texts and numbers of its head, its options and changed machine keys."""
+    for key in _SETTINGS:
+        if key in ("model", "machine", "policy", "kernels", "fidelity"):
+            yield key, whole.text(key)
+        elif key == "clock_hz":
+            yield "clock", f"{whole.count(key) / 1e6:g} MHz"
+        elif whole.values.get(key) is not None:
+            yield key, _shown(whole.values[key])
+    for title, table in (("option", "options"), ("set", "set")):
+        values = whole.inside(table)
+        for key, value in sorted((values.values if values is not None else {}).items()):
+            text = _flat(value)
+            if text is not None and (table, key) != ("options", "sram_budget"):
+                yield f"{title} {_printable(key)}", text
+
+
+def _flat(value: object) -> str | None:
+    """A setting as text; None for one that is not set, or is a table of its own."""
+    if value is None or isinstance(value, dict):
+        return None
+    return ", ".join(_shown(item) for item in value[:40]) if isinstance(value, list) else _shown(value)
+
+
+def _reason(whole: _Object) -> str:
+    for key in _REASONS:
+        found = whole.values.get(key)
+        if isinstance(found, str):
+            return _printable(found)
+    fault, short = whole.inside("fault"), whole.inside("does_not_fit")
+    if short is not None:
+        what, needed, has = short.text("what", "it"), short.count("needed"), short.count("available")
+        return f"does not fit: {what} needs {needed:,} B in {short.text('region')}, which has {has:,} B"
+    if fault is not None:
+        return f"kernel {fault.text('symbol')} faulted: {fault.text('text')}"
+    raise InputError(f"{whole.file}: fits = false, and no reason is there: not the JSON of a run")
