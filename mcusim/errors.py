@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
@@ -89,14 +90,17 @@ class Verdict(McusimError):
 
 
 class DoesNotFit(Verdict):
-    """What the plan needs is more than a region has."""
+    """What the plan needs is more than a region has; ``parts`` are the bytes that ``needed`` is the sum of, by name."""
 
-    def __init__(self, region: str, needed: int, available: int, what: str) -> None:
+    def __init__(
+        self, region: str, needed: int, available: int, what: str, parts: Mapping[str, int] | None = None
+    ) -> None:
         super().__init__(
             f"{what} does not fit {region}: needs {needed:,} B, {available:,} B available"
             f" ({needed - available:,} B too many)"
         )
         self.region, self.needed, self.available, self.what = region, needed, available, what
+        self.parts = dict(parts or {what.removeprefix("the ").removeprefix("kernels' "): needed})
 
 
 class KernelFault(Verdict):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcusim.errors import UsageError
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.by_name import linear
-from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size
 from mcusim.plan.allocators.offline import offline_offsets
 from mcusim.plan.allocators.optimal import optimal
 from mcusim.plan.liveness.accounting import Accounting
@@ -59,4 +59,5 @@ def arena_of(
         return optimal(blocks, ALIGN, min(seconds, PLACING)).arena
     given = offline_offsets(graph) if allocator == "offline" else {}
     fixed = {i: given[life.tensor] for i, life in enumerate(lives) if life.tensor in given}
-    return greedy_by_size(blocks, ALIGN, fixed)
+    found = greedy_by_size(blocks, ALIGN, fixed)
+    return Arena(found.offsets, align_up(found.bytes, ALIGN))  # the offsets of a file's plan can be any

@@ -15,6 +15,7 @@ from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
+from mcusim.plan.verdict import ARENA, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 
 __all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos", "place"]
@@ -103,12 +104,12 @@ def place(
     ``scratch`` False leaves the scratch buffers to the caller. Raises DoesNotFit.
     """
     plan = need.together if scratch else need.activations
-    planned = align_up(plan.bytes, ALIGN) if need.state else plan.bytes
-    base = layout.allocate(arena, planned + need.state + need.runtime, ALIGN, "the tensor arena")
+    parts = arena_parts(need.activations.bytes, plan.bytes, need.runtime, need.state)
+    base = layout.allocate(arena, sum(parts.values()), ALIGN, ARENA, parts)
     placed = Placement(layout.machine, {}, {}, {}, {}, [])
     _place_arena(graph, need, plan, base, placed)
-    _place_state(graph, base + planned, placed)
-    _place_runtime(graph, need, base + planned + need.state, placed)
+    _place_state(graph, base + plan.bytes, placed)
+    _place_runtime(graph, need, base + plan.bytes + need.state, placed)
     _place_weights(graph, layout, weights, placed)
     return placed
 
@@ -168,7 +169,7 @@ def _place_weights(graph: Graph, layout: Layout, pool: Pool, placed: Placement) 
     for t in _constants(graph):
         offsets[t] = size
         size += align_up(graph.tensors[t].bytes, ALIGN)
-    base = layout.allocate(pool, size, ALIGN, "the block of weights")
+    base = layout.allocate(pool, size, ALIGN, "the block of weights", {"weights": size})
     for t, offset in offsets.items():
         span = span_at(placed.machine, base + offset, graph.tensors[t].bytes)
         placed.tensors[t] = span

@@ -6,7 +6,7 @@ A pool is a run of contiguous regions used as one: on the STM32F746, DTCM, SRAM1
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mcusim.errors import DoesNotFit, UsageError
@@ -103,8 +103,9 @@ class Layout:
     machine: Machine
     taken: list[tuple[int, int]] = field(default_factory=list)
 
-    def allocate(self, pool: Pool, size: int, align: int, what: str) -> int:
-        """Lowest free address in ``pool`` for ``size`` bytes; DoesNotFit names the pool, ``what`` and the bytes."""
+    def allocate(self, pool: Pool, size: int, align: int, what: str, parts: Mapping[str, int] | None = None) -> int:
+        """Lowest free address in ``pool`` for ``size`` bytes, the sum of ``parts``; DoesNotFit names the pool, ``what``
+        and the bytes."""
         address = align_up(pool.base, align)
         for start, end in sorted(self.taken):
             if start >= address + size:
@@ -113,7 +114,7 @@ class Layout:
                 address = align_up(end, align)
         if address + size > pool.end:
             free = pool.size - sum(self._inside(pool.base, pool.end))
-            raise DoesNotFit(pool.name, size, free if free < size else max(pool.end - address, 0), what)
+            raise DoesNotFit(pool.name, size, free if free < size else max(pool.end - address, 0), what, parts)
         if size:
             self.taken.append((address, address + size))
         return address

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mcusim.errors import ProgramError, UsageError
 from mcusim.model.graph import Graph
-from mcusim.program.program import Program
+from mcusim.program.program import Header, Program
 
-__all__ = ["program_graph"]
+__all__ = ["program_graph", "stored_index"]
 
 
 def program_graph(program: Program, graph: Graph) -> Graph:
@@ -23,9 +21,14 @@ def program_graph(program: Program, graph: Graph) -> Graph:
     from mcusim.model.reordered import reordered
 
     try:
-        found = reordered(graph, order)
-    except (UsageError, TypeError):
+        return reordered(graph, order)
+    except UsageError:
         raise ProgramError(
             f"the header's operator_order is no order of the {len(graph.operators)} operators of {graph.name}"
         ) from None
-    return replace(found, offline_plan=None)
+
+
+def stored_index(header: Header, operator: int) -> int:
+    """The place in the model of a program's operator."""
+    order = header.options.get("operator_order")
+    return operator if order is None or operator >= len(order) else int(order[operator])

@@ -146,13 +146,16 @@ def _header(value: Any) -> Header:
     memory = f.keys(found["memory"], MEMORY, ("arena_exported", "state"))
     peak = found["peak_bytes"]
     operators = tuple(_operator(v, n) for n, v in enumerate(f.items(found["operators"], "operators")))
+    options = f.options(found["options"])
+    if sorted(options.get("operator_order", range(len(operators)))) != list(range(len(operators))):
+        raise f.FieldError(f"option 'operator_order' must name each of the {len(operators)} operators once")
     return Header(
         **{key: f.text(found[key], key) for key in TEXTS},
         operators=operators,
         memory=MemoryParts(**{key: f.whole(size, key, f.ADDRESSES) for key, size in memory.items()}),
         peak_bytes={f.matching(k, "region"): f.whole(v, k, f.ADDRESSES + 1) for k, v in f.keys(peak, (), peak).items()},
         buffers=tuple(_buffer(v, len(operators)) for v in f.items(found["buffers"], "buffers")),
-        options=f.options(found["options"]),
+        options=options,
         warnings=f.texts(found["warnings"], "warnings"),
         random_weights=found["random_weights"],
     )

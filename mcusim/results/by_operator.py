@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine
+from mcusim.program.order import stored_index
 from mcusim.results.difference import Difference, in_words, operator_parts
 from mcusim.results.energy import energy, operator_bytes, operator_energy
 from mcusim.results.places import OperandPlace, bytes_in_use, operands
@@ -106,7 +107,7 @@ def operator_results(
         read = None if op is None else tuple(t for t in op.inputs if t >= 0)
         made = None if op is None else tuple(op.outputs)
         return OperatorResult(
-            index=one.index, type=one.type, step=step, kernel=one.kernel, cycles=one.cycles,
+            index=stored_index(run.header, one.index), type=one.type, step=step, kernel=one.kernel, cycles=one.cycles,
             ms=1e3 * one.cycles / run.clock, energy_mj=sum(own.values()), macs=macs.get(one.index, 0), tiles=one.tiles,
             by_cause=one.by_cause,
             parts=tuple(CyclePart(*key, cycles) for key, cycles in parts[one.index].items()),

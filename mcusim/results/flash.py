@@ -69,8 +69,9 @@ class FlashUse:
         """The verdict on the first region that is too small; None when every part fits."""
         for region, needed in self.used.items():
             if needed > self.sizes[region]:
-                parts = ", ".join(f"{part.name} {part.bytes:,} B" for part in self.parts if part.region == region)
-                return DoesNotFit(region, needed, self.sizes[region], f"what flash keeps ({parts})")
+                parts = {part.name: part.bytes for part in self.parts if part.region == region}
+                listed = ", ".join(f"{name} {size:,} B" for name, size in parts.items())
+                return DoesNotFit(region, needed, self.sizes[region], f"what flash keeps ({listed})", parts)
         return None
 
     def to_json(self) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
+from mcusim.plan.verdict import Verdict, program_verdict
+from mcusim.program.order import program_graph
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
 from mcusim.results.flash import FlashUse
@@ -82,7 +84,10 @@ class Result:
 
     @property
     def _asked(self) -> tuple[Program | None, Graph | None]:
-        return (None, None) if self.request is None else (self.request.program, self.request.graph)
+        if self.request is None:
+            return None, None
+        program, graph = self.request.program, self.request.graph
+        return program, graph if program is None or graph is None else program_graph(program, graph)
 
     @property
     def energy_missing(self) -> str | None:
@@ -90,6 +95,26 @@ class Result:
         if self.energy is not None:
             return None
         return f"there was no run: {self.negative or self.unusable or 'it was not simulated'}"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was counted, and whether it fits; None for a row that could not be planned, or whose kernel faulted."""
+        if self.does_not_fit is not None:
+            return Verdict.of(self.does_not_fit)
+        return None if self.run is None else program_verdict(self.run.header, self.machine)
+
+    @property
+    def planning(self) -> dict[str, Any]:
+        """``order``, ``allocator`` and ``in_place`` as they were asked for or, of a program, as it records them."""
+        if self.run is not None:
+            recorded = self.run.header.options
+            return {
+                "order": recorded.get("order", "default"),
+                "allocator": recorded.get("allocator", "greedy"),
+                "in_place": recorded.get("in_place", False),
+            }
+        asked = None if self.request is None else self.request.settings.options
+        return {name: None if asked is None else getattr(asked, name) for name in ("order", "allocator", "in_place")}
 
     @property
     def fits(self) -> bool:
@@ -160,6 +185,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "fidelity": result.fidelity,
         "fits": result.fits,
         "sram_budget": result.sram_budget,
+        **result.planning,
+        "verdict": None if result.verdict is None else result.verdict.to_json(),
         "set": dict(result.machine.changes),
         "model_sha256": _sha256(result),
         "options": dict(result.run.header.options) if result.run else None,

@@ -112,7 +112,8 @@ def choose_sizes(
             totals.append(sizes.total(padded))
             if totals[-1] <= pool.size:
                 return _with_rest(sizes, found, pool.size - totals[-1], padded)
-    raise DoesNotFit(pool.name, min(totals), pool.size, "the smallest set of overlay buffers (at any partition factor)")
+    what = "the smallest set of overlay buffers (at any partition factor)"
+    raise DoesNotFit(pool.name, min(totals), pool.size, what, {"overlay": min(totals)})
 
 
 def tiled_operators(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.program.order import stored_index
 from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
@@ -23,11 +24,12 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     settings = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
+    settings += _planning(result)
     lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
     lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
-        return "\n".join([*lines, *wrapped(str(result.negative or result.unusable)), *flash])
+        return "\n".join([*lines, *wrapped(str(result.verdict or result.negative or result.unusable)), *flash])
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
@@ -38,6 +40,18 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
         lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
     lines += ["", *_rests_on(result, assumptions)]
     return "\n".join(lines)
+
+
+def _planning(result: Result) -> str:
+    """How the arena was planned, where that is not the default."""
+    asked, words = result.planning, ""
+    if asked["order"] not in (None, "default"):
+        words += f", {asked['order']} order"
+    if asked["allocator"] == "offline":
+        words += ", offsets of the file's memory plan"
+    elif asked["allocator"] not in (None, "greedy"):
+        words += f", {asked['allocator']} allocator"
+    return words + ", in place" * bool(asked["in_place"])
 
 
 def _summary(result: Result, run: Run) -> list[str]:
@@ -83,7 +97,8 @@ def _memory(result: Result, run: Run) -> list[str]:
     memory = run.header.memory
     parts = ["activations", "scratch", "overlay", "runtime", "weights", *["state"] * bool(memory.state)]
     text = ", ".join(f"{part} {size(getattr(memory, part))}" for part in parts)
-    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *_arena(result, memory.arena)]
+    counted = [] if result.verdict is None else wrapped(str(result.verdict))
+    return [*_with_remark(rows), *wrapped(f"in parts: {text}"), *counted, *_arena(result, memory.arena)]
 
 
 def _arena(result: Result, planned: int) -> list[str]:
@@ -112,7 +127,8 @@ def _slowest(run: Run, count: int) -> list[str]:
     for operator in sorted(run.operators, key=lambda o: (-o.cycles, o.index))[:count]:
         cause = max(operator.by_cause, key=lambda c: operator.by_cause[c], default="-")
         share = f"{100 * operator.cycles / total:.1f} %"
-        rows.append([str(operator.index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
+        index = stored_index(run.header, operator.index)
+        rows.append([str(index), operator.type, str(operator.tiles), f"{operator.cycles:,}", share, cause])
     return columns(rows, left=2)
 
 

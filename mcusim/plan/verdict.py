@@ -1,0 +1,99 @@
+"""The verdict on a plan: what counts, in bytes, and whether it fits where it goes; one for every command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcusim.errors import DoesNotFit
+from mcusim.machine.description import Machine
+from mcusim.plan.pools import Pool, region_pool, sram_pool
+from mcusim.program.program import Header
+
+__all__ = ["ARENA", "Verdict", "arena_parts", "program_verdict"]
+
+ARENA = "the tensor arena"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether ``what`` fits ``region`` (regions used as one are joined by ``+``).
+
+    ``needed`` is the sum of ``parts``, of ``available`` bytes. Parts of an arena: ``activations``, the tensors alone as
+    the allocator places them; ``scratch``, what the kernels' scratch buffers add to that; ``state``, variables, where
+    there are any; ``runtime``, the interpreter's data. Not modelled: the stack of a replayed program, and the
+    interpreter's own objects.
+    """
+
+    what: str
+    region: str
+    needed: int
+    available: int
+    parts: Mapping[str, int]
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.available
+
+    @property
+    def over(self) -> int:
+        """Bytes too many; 0 when it fits."""
+        return max(0, self.needed - self.available)
+
+    @property
+    def reason(self) -> DoesNotFit | None:
+        """The negative verdict; None when it fits."""
+        return None if self.fits else DoesNotFit(self.region, self.needed, self.available, self.what, self.parts)
+
+    @classmethod
+    def of(cls, reason: DoesNotFit) -> Verdict:
+        """The verdict that ``reason`` gives."""
+        return cls(reason.what, reason.region, reason.needed, reason.available, reason.parts)
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name} {size:,} B" for name, size in self.parts.items())
+        if self.fits:
+            return f"{self.what} fits {self.region}: {self.needed:,} of {self.available:,} B ({listed})"
+        return f"{self.reason}: {listed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """``fits what region needed available over`` and ``parts``, bytes by name."""
+        named = {name: getattr(self, name) for name in ("fits", "what", "region", "needed", "available", "over")}
+        return {**named, "parts": dict(self.parts)}
+
+
+def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dict[str, int]:
+    """The parts of an arena: ``activations`` bytes for tensors alone, ``planned`` with scratch buffers among them."""
+    tensors = min(activations, planned)  # a heuristic may need less for more
+    kept = {"state": state} if state else {}
+    return {"activations": tensors, "scratch": planned - tensors, **kept, "runtime": runtime}
+
+
+def program_verdict(header: Header, machine: Machine) -> Verdict | None:
+    """The verdict on a program that was planned for ``machine``, so that it fits; None for one without an arena.
+
+    Where data are copied into on-chip RAM, it is about that: overlay buffers, and scratch buffers next to them.
+    """
+    arena = next((b.span for b in header.buffers if b.kind == "activation"), None)
+    if arena is None or arena.region not in machine.memory:
+        return None
+    memory = header.memory
+    if memory.overlay:
+        pool = _on_chip(machine, header.options.get("sram_budget"))
+        used = sum(size for name, size in header.peak_bytes.items() if name in pool.name.split("+"))
+        parts = {"overlay": memory.overlay, "scratch": used - memory.overlay}
+        return Verdict("the set of overlay buffers", pool.name, used, pool.size, parts)
+    if machine.memory[arena.region].kind in ("tcm", "sram"):
+        pool = _on_chip(machine, header.options.get("sram_budget"))
+    else:
+        pool = region_pool(machine, arena.region)
+    planned = memory.arena - memory.runtime - memory.state
+    parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
+    return Verdict(ARENA, pool.name, sum(parts.values()), pool.size, parts)
+
+
+def _on_chip(machine: Machine, budget: int | None) -> Pool:
+    """The pool that data in on-chip RAM go into; the program may have been planned for more than there is here."""
+    pool = sram_pool(machine)
+    return Pool(pool.name, pool.base, min(pool.size, budget or pool.size))
