@@ -11,13 +11,13 @@ from mcusim.machine.description import Machine
 from mcusim.plan.pools import Pool, region_pool, sram_pool
 from mcusim.program.program import Header
 
-__all__ = ["ARENA", "Verdict", "arena_parts", "program_verdict"]
+__all__ = ["ARENA", "MemoryVerdict", "arena_parts", "program_verdict"]
 
 ARENA = "the tensor arena"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MemoryVerdict:
     """Whether ``what`` fits ``region`` (regions used as one are joined by ``+``).
 
     ``needed`` is the sum of ``parts``, of ``available`` bytes. Parts of an arena: ``activations``, the tensors alone as
@@ -47,7 +47,7 @@ class Verdict:
         return None if self.fits else DoesNotFit(self.region, self.needed, self.available, self.what, self.parts)
 
     @classmethod
-    def of(cls, reason: DoesNotFit) -> Verdict:
+    def of(cls, reason: DoesNotFit) -> MemoryVerdict:
         """The verdict that ``reason`` gives."""
         return cls(reason.what, reason.region, reason.needed, reason.available, reason.parts)
 
@@ -70,7 +70,7 @@ def arena_parts(activations: int, planned: int, runtime: int, state: int) -> dic
     return {"activations": tensors, "scratch": planned - tensors, **kept, "runtime": runtime}
 
 
-def program_verdict(header: Header, machine: Machine) -> Verdict | None:
+def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
     """The verdict on a program that was planned for ``machine``, so that it fits; None for one without an arena.
 
     Where data are copied into on-chip RAM, it is about that: overlay buffers, and scratch buffers next to them.
@@ -83,14 +83,14 @@ def program_verdict(header: Header, machine: Machine) -> Verdict | None:
         pool = _on_chip(machine, header.options.get("sram_budget"))
         used = sum(size for name, size in header.peak_bytes.items() if name in pool.name.split("+"))
         parts = {"overlay": memory.overlay, "scratch": used - memory.overlay}
-        return Verdict("the set of overlay buffers", pool.name, used, pool.size, parts)
+        return MemoryVerdict("the set of overlay buffers", pool.name, used, pool.size, parts)
     if machine.memory[arena.region].kind in ("tcm", "sram"):
         pool = _on_chip(machine, header.options.get("sram_budget"))
     else:
         pool = region_pool(machine, arena.region)
     planned = memory.arena - memory.runtime - memory.state
     parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
-    return Verdict(ARENA, pool.name, sum(parts.values()), pool.size, parts)
+    return MemoryVerdict(ARENA, pool.name, sum(parts.values()), pool.size, parts)
 
 
 def _on_chip(machine: Machine, budget: int | None) -> Pool:

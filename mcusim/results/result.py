@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
-from mcusim.plan.verdict import Verdict, program_verdict
+from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.order import program_graph
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
@@ -97,10 +97,10 @@ class Result:
         return f"there was no run: {self.negative or self.unusable or 'it was not simulated'}"
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> MemoryVerdict | None:
         """What was counted, and whether it fits; None for a row that could not be planned, or whose kernel faulted."""
         if self.does_not_fit is not None:
-            return Verdict.of(self.does_not_fit)
+            return MemoryVerdict.of(self.does_not_fit)
         return None if self.run is None else program_verdict(self.run.header, self.machine)
 
     @property

@@ -6,7 +6,7 @@ import pytest
 
 from mcusim import load_machine, simulate
 from mcusim.errors import DoesNotFit
-from mcusim.plan.verdict import ARENA, Verdict, arena_parts
+from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
 from mcusim.results import to_json
 
 
@@ -16,9 +16,9 @@ def test_parts_sum_also_where_a_heuristic_needs_less_for_more() -> None:
 
 
 def test_a_verdict_and_the_reason_that_it_does_not_fit_say_the_same() -> None:
-    verdict = Verdict(ARENA, "sram", 137, 100, arena_parts(100, 130, 7, 0))
+    verdict = MemoryVerdict(ARENA, "sram", 137, 100, arena_parts(100, 130, 7, 0))
     assert (verdict.fits, verdict.over) == (False, 37)
-    assert verdict.reason is not None and Verdict.of(verdict.reason) == verdict
+    assert verdict.reason is not None and MemoryVerdict.of(verdict.reason) == verdict
     assert str(verdict) == (
         "the tensor arena does not fit sram: needs 137 B, 100 B available (37 B too many): activations 100 B,"
         " scratch 30 B, runtime 7 B"
@@ -26,7 +26,7 @@ def test_a_verdict_and_the_reason_that_it_does_not_fit_say_the_same() -> None:
 
 
 def test_a_reason_without_parts_is_one_part() -> None:
-    assert Verdict.of(DoesNotFit("sram", 4096, 10, "the kernels' stack")).parts == {"stack": 4096}
+    assert MemoryVerdict.of(DoesNotFit("sram", 4096, 10, "the kernels' stack")).parts == {"stack": 4096}
 
 
 @pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
@@ -38,7 +38,7 @@ def test_what_is_needed_is_the_least_that_fits(policy: str) -> None:
     if policy != "internal":
         return
     enough = simulate("figure-1", board, sram_budget=found.needed).verdict
-    assert enough == Verdict(found.what, found.region, found.needed, found.needed, found.parts)
+    assert enough == MemoryVerdict(found.what, found.region, found.needed, found.needed, found.parts)
     less = simulate("figure-1", board, sram_budget=found.needed - 1)
-    assert less.verdict == Verdict(found.what, found.region, found.needed, found.needed - 1, found.parts)
+    assert less.verdict == MemoryVerdict(found.what, found.region, found.needed, found.needed - 1, found.parts)
     assert to_json(less)["verdict"]["over"] == 1
