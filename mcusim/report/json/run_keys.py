@@ -124,7 +124,6 @@ _HEAD = {
     "memory.state": ("integer", "resource variables, kept between inferences"),
     "memory.arena": ("integer", "arena as TensorFlow Lite Micro would plan it, runtime included"),
     "memory.weights": ("integer", "constants"),
-    "memory.state": ("integer", "variables, kept from one inference to the next"),
     "memory.arena_exported": ("integer?", "that arena with explicit PADs, as a PyTorch export has them"),
     "cycles_by_cause.<cause>": ("integer", "cycles by cause; sum to `cycles`"),
     "cycles_by_cause": ("object?", "null without a run"),
