@@ -185,8 +185,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "fidelity": result.fidelity,
         "fits": result.fits,
         "sram_budget": result.sram_budget,
-        **result.planning,
-        "verdict": None if result.verdict is None else result.verdict.to_json(),
+        **_planned(result),
         "set": dict(result.machine.changes),
         "model_sha256": _sha256(result),
         "options": dict(result.run.header.options) if result.run else None,
@@ -209,6 +208,10 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.measured is not None:
         row["measured"] = _measured(result, result.measured)
     return row
+
+
+def _planned(result: Result) -> dict[str, Any]:
+    return {**result.planning, "verdict": None if result.verdict is None else result.verdict.to_json()}
 
 
 def _sha256(result: Result) -> str | None:
