@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["read_guarded", "utf8_text"]
+__all__ = ["read_guarded", "utf8_text", "without_mark"]
 
 _IRREGULAR = "not a regular file"
 
@@ -44,10 +45,16 @@ def read_guarded(
     return data
 
 
-def utf8_text(data: bytes, problem: Callable[[str], Exception], shown: str | Path, encoding: str = "utf-8") -> str:
-    """``data`` as text; ``encoding`` may be ``utf-8-sig``. Raises what ``problem`` makes of file, line and byte."""
+def without_mark(data: bytes) -> bytes:
+    """``data`` without the byte order mark that some editors put before UTF-8."""
+    return data.removeprefix(BOM_UTF8)
+
+
+def utf8_text(data: bytes, problem: Callable[[str], Exception], shown: str | Path) -> str:
+    """``data`` as text, a byte order mark left out. Raises what ``problem`` makes of file, line and byte."""
+    data = without_mark(data)
     try:
-        return data.decode(encoding)
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise problem(f"{shown}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None

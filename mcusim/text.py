@@ -13,6 +13,7 @@ __all__ = [
     "hanging",
     "kib",
     "percent",
+    "printable",
     "quantity",
     "rounded",
     "size",
@@ -88,6 +89,11 @@ def rounded(value: float | None) -> str:
 
 def _digits(value: float, group: str = "") -> str:
     return f"{value:{group}.0f}" if value == 0 or abs(value) >= 99.95 else f"{value:.3g}"
+
+
+def printable(text: str) -> str:
+    """``text`` for a terminal: lines are kept, control characters and what else does not print are escaped."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> list[str]:

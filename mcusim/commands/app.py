@@ -106,13 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except McusimError as error:
-        fail(str(error))
+        fail(str(error), words)
         return error.exit_status
     except OSError as error:
         discard_output()
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
             return 0
-        fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        fail(f"{error.filename or 'standard output'}: {error.strerror or error}", words)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -132,6 +132,6 @@ def _invoke(words: list[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        fail(message())
+        fail(message(), words)
         return 2
     return status if isinstance(status, int) else 0

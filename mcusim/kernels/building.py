@@ -19,7 +19,7 @@ from typing import IO
 
 from mcusim.cpu.cores import CORES, compiler_flags
 from mcusim.errors import InputError, UsageError
-from mcusim.files import read_guarded
+from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.compile import compile_set, digest, quoted
 from mcusim.kernels.kernel_set import KernelSet, load_set
 
@@ -47,7 +47,7 @@ def read_record(kernels: KernelSet) -> BuildRecord | None:
         return None
     data = read_guarded(path, LARGEST_RECORD, InputError, too_large=", the most a build record may have")
     try:
-        raw = tomllib.loads(data.decode("utf-8"))
+        raw = tomllib.loads(without_mark(data).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     compiler, flags, sums = raw.get("compiler"), raw.get("flags"), raw.get("sha256")

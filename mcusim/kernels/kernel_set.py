@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.cpu.cores import CORES
 from mcusim.errors import ImageError, InputError, UnsupportedError, UsageError
-from mcusim.files import read_guarded
+from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of
 from mcusim.kernels.scratch_formula import check_formula, evaluate
 from mcusim.model.geometry import Geometry
@@ -194,7 +194,7 @@ def load_set(name_or_path: str | Path) -> KernelSet:
 def _read(path: Path) -> KernelSet:
     data = read_guarded(path, LARGEST_FILE, InputError, too_large=", the most a manifest may have")
     try:
-        raw = tomllib.loads(data.decode("utf-8"))
+        raw = tomllib.loads(without_mark(data).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     return _checked(path, raw)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
 from mcusim.errors import ProgramError
-from mcusim.files import read_guarded
+from mcusim.files import read_guarded, without_mark
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.program import field_readers as f
 from mcusim.program.program import (
@@ -94,7 +94,7 @@ def _at(path: str | Path, number: int, build: Callable[[], Result]) -> Result:
 
 def _lines(path: Path) -> list[bytes]:
     """Lines of the file, at least one."""
-    data = read_guarded(path, FILE_BYTES, ProgramError, too_large=", the most a program file may have")
+    data = without_mark(read_guarded(path, FILE_BYTES, ProgramError, too_large=", the most a program file may have"))
     lines = data.removesuffix(b"\n").split(b"\n")
     if not data.strip():
         raise ProgramError(f"{path}, line 1: empty file; the first line must be the header")

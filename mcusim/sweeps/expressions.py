@@ -172,8 +172,10 @@ def _arguments(call: ast.Call, names: set[str]) -> list[ast.expr]:
     if function not in FUNCTIONS:
         raise UsageError(f"calls {quoted(_source(call.func))}; there are column, {', '.join(FUNCTIONS)}")
     count = len(call.args)
-    if not (count >= 1 if function in ("min", "max") else count == 1):
-        raise UsageError(f"{function}() does not take {count} arguments")
+    several = function in ("min", "max")
+    if not (count >= 2 if several else count == 1):
+        wanted = "two numbers or more" if several else "one number"
+        raise UsageError(f"{function}() takes {wanted}, not {count}" + (": it is of one point" if several else ""))
     return call.args
 
 

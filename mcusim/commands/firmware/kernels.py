@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
-from mcusim.commands.shared.output import Output
+from mcusim.commands.shared.output import Output, note
 from mcusim.commands.shared.progress import bar
 
 Name = Annotated[str | None, typer.Argument(metavar="SET", help="A set's name, or its folder or manifest.")]
@@ -80,7 +79,7 @@ def build(
             built = building.build_sets(sets, out, compiler, force)
     finally:  # after the bar, also when it failed
         for text in messages:
-            print(text, file=sys.stderr)
+            note(text)
     places = "\n".join(f"{kernels.name} -> {kernels.manifest.parent}" for kernels in built)
     output.emit(lambda: f"{places}\n\n{sets_table(built)}", lambda: sets_json(built))
     return 0

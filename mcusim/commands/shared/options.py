@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcusim.commands.shared.output import check_writable, write_bytes
+from mcusim.commands.shared.output import check_writable, real, write_bytes
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def check_output(path: Path | None, fidelity: str, taken: Sequence[str | Path | 
         raise UsageError("--output - : standard output is for the table; name a file")
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"--output {path}: must end in .npy (one output) or .npz (all outputs)")
-    if any(path.resolve() == Path(other).resolve() for other in taken if other is not None):
+    if any(real(path) == real(other) for other in taken if other is not None):
         raise UsageError(f"--output {path}: is another file of this run; name a new one")
     check_writable(path, force)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mcusim.errors import UsageError
+from mcusim.text import printable
 
 __all__ = [
     "Output",
@@ -20,16 +22,38 @@ __all__ = [
     "check_writable",
     "discard_output",
     "fail",
+    "note",
+    "real",
     "write_bytes",
     "write_file",
 ]
 
+LONGEST_SHOWN = 200  # characters of a word of the user's
 
-def fail(message: str) -> None:
-    """One plain line on standard error; what a terminal would not print is escaped."""
-    line = " ".join(message.split())
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
-    print(f"error: {plain}", file=sys.stderr)
+
+def fail(message: str, given: Iterable[str] = ()) -> None:
+    """One plain line on standard error; what a terminal would not print is escaped, and of ``given``, what the user
+    wrote, and of any word no more than 200 characters are repeated."""
+    for text in sorted({form for word in given for form in _forms(word)}, key=len, reverse=True):
+        message = message.replace(text, _cut(text))
+    note(f"error: {' '.join(_cut(word) for word in printable(message).split())}")
+
+
+def note(line: str) -> None:
+    """A line on standard error, as a terminal prints it."""
+    print(printable(line), file=sys.stderr)
+
+
+def _forms(word: str) -> list[str]:
+    """A long word of the command line as messages may have it: as it is, quoted by Python, as the value of a key."""
+    parts = (word, *word.split("=", 1)[1:])
+    return [form for part in parts for form in (part, repr(part)[1:-1], repr(part[:LONGEST_SHOWN])[1:-1])
+            if len(form) > LONGEST_SHOWN]  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    """``text`` with its middle left out when it is longer than 200 characters."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:99]}…{text[-100:]}"
 
 
 def discard_output() -> None:
@@ -59,7 +83,7 @@ class Output:
         A reader of standard output that has seen enough ends nothing: the file is written, the status is kept.
         """
         if text is not None and not self.to_stdout:
-            _print(text())
+            _print(printable(text()))
         if self.path is None:
             return
         document = json.dumps(data(), indent=2, allow_nan=False) + "\n"
@@ -84,8 +108,15 @@ def check_apart(path: Path, inputs: Iterable[str | Path | None]) -> None:
                 raise UsageError(f"cannot write {path}: it is an input file")
 
 
+def real(path: Path | str) -> str:
+    """Where ``path`` leads; a link to itself leads to itself."""
+    return os.path.realpath(path)
+
+
 def check_writable(path: Path, force: bool) -> None:
     """Raise UsageError when ``path`` cannot be written or exists without ``force``."""
+    if path.is_symlink() and not path.exists() and _circle(path):
+        raise UsageError(f"cannot write {path}: it is a link to itself; remove it, or name another file")
     if path.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory")
     if (path.exists() or path.is_symlink()) and not force:  # a link to nothing is there too
@@ -96,6 +127,14 @@ def check_writable(path: Path, force: bool) -> None:
         raise UsageError(f"cannot write {path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}: the directory {path.parent} is read-only")
+
+
+def _circle(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
@@ -111,9 +150,9 @@ def check_outputs(files: Sequence[Path], json: Path | None, inputs: Iterable[str
         if not force:
             check_apart(path, given)
         check_writable(path, force)
-    named = [path.resolve() for path in (*files, *([json] if json is not None else []))]
+    named = [real(path) for path in (*files, *([json] if json is not None else []))]
     for path in (*files, *([json] if json is not None else [])):
-        if named.count(path.resolve()) > 1:
+        if named.count(real(path)) > 1:
             raise UsageError(f"{path} is named for two outputs")
 
 

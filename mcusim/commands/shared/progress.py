@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from mcusim.native.notice import hear
+from mcusim.text import printable
 
 __all__ = [
     "Counter",
@@ -88,7 +89,7 @@ def _short(what: str) -> str:
     """``what`` with its middle left out where a terminal has no room for all of it next to a bar."""
     from rich.console import Console
 
-    room = max(Console(stderr=True).width - BAR_COLUMNS, 20)
+    what, room = printable(what), max(Console(stderr=True).width - BAR_COLUMNS, 20)
     return what if len(what) <= room else f"{what[:9]}…{what[len(what) + 10 - room :]}"
 
 
@@ -177,6 +178,7 @@ def spinner(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
+    what = printable(what).replace("[", "\\[")
     with Console(stderr=True).status(what) as status, _renamed(lambda text: status.update(text or what)):
         yield
 
@@ -189,7 +191,7 @@ def counting_bar(what: str, unit: str) -> Iterator[Callable[[object], None] | No
         return
     from rich.console import Console
 
-    done = 0
+    what, done = printable(what).replace("[", "\\["), 0
     with Console(stderr=True).status(what) as status:
 
         def step(_: object) -> None:

@@ -16,7 +16,7 @@ from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Interpreter, Planning, Values, Written
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
-from mcusim.commands.shared.output import Output, check_writable, fail, write_file
+from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
@@ -239,5 +239,5 @@ def plan(
         write_program(program, sys.stdout)
         return 0
     write_file(out, lambda file: write_program(program, file), force)
-    print(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators", file=sys.stderr)
+    note(f"{out}: {len(program.tasks)} tasks, {len(program.header.operators)} operators")
     return 0

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_outputs, fail, write_file
+from mcusim.commands.shared.output import Output, check_outputs, fail, note, write_file
 from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
+from mcusim.text import printable
 
 if TYPE_CHECKING:
     from mcusim.labs.lab import Lab
@@ -117,7 +118,7 @@ def _notebook(found: Lab, path: Path, solved: bool, force: bool) -> int:
 
     text = notebook(found, solved)
     write_file(path, lambda file: file.write(text), force)
-    print(f"{path}: lab {found.name}{', solved' if solved else ''}", file=sys.stderr)
+    note(f"{path}: lab {found.name}{', solved' if solved else ''}")
     return 0
 
 
@@ -141,7 +142,7 @@ def _session(found: Lab, answers: Path | None, save: Path | None, output: Output
     shown = sys.stderr if output.to_stdout else sys.stdout
 
     def say(text: str, end: str = "\n") -> None:
-        print(text, end=end, file=shown, flush=True)
+        print(printable(text), end=end, file=shown, flush=True)
 
     read = typed(say) if answers is None else from_file(answers, say)
     if save is not None:

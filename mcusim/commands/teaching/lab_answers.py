@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mcusim.errors import UsageError
+from mcusim.files import read_guarded, utf8_text
 from mcusim.labs import LEAVE
 
 __all__ = ["Say", "from_file", "kept", "typed"]
@@ -106,11 +107,8 @@ def _replayed(lines: Iterator[str], say: Say, then: Read) -> Read:
 
 def _lines(path: Path, head: str | None = None) -> list[str]:
     """The answers in a file. Raises UsageError for one that is no text, or does not begin with ``head``."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            lines = file.read(_LONGEST).splitlines()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+    data = read_guarded(path, _LONGEST, UsageError, too_large=", the most a file of answers may have")
+    lines = utf8_text(data, UsageError, path).splitlines()
     if head is not None and lines[:1] != [head]:
         raise UsageError(f"{path} is not what --save has written: it does not begin with {head!r}")
     return [line for line in lines if line.strip() and not line.startswith("#")]

@@ -120,7 +120,7 @@ def _text(path: Path) -> str:
         too_large="; a log has one line a measured number, not a sample",
         irregular="not a regular file; measurements are a CSV file",
     )
-    return utf8_text(data, UsageError, path, "utf-8-sig")
+    return utf8_text(data, UsageError, path)
 
 
 def _records(shown: str, lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
-from mcusim.files import read_guarded
+from mcusim.files import read_guarded, without_mark
 from mcusim.kernels.cost.counted.variants import VARIANTS, is_counted, scratch_bytes
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
@@ -182,7 +182,7 @@ def _read(path: Path) -> str:
         too_large=", the most a kernel profile may have",
     )
     try:
-        return data.decode("utf-8")
+        return without_mark(data).decode("utf-8")
     except UnicodeDecodeError as error:
         raise _unreadable(str(path), error) from None
 
