@@ -63,7 +63,7 @@ def read_run(path: str | Path) -> SavedRun:
     """The run in a file. Raises InputError for one that is missing, larger than 16 MiB, or not the JSON of a run."""
     shown = str(path)[:_TEXT]
     data = read_guarded(Path(path), LARGEST_FILE, InputError, shown=shown, too_large="; no run is that large")
-    text = utf8_text(data, InputError, shown, "utf-8-sig")
+    text = utf8_text(data, InputError, shown)
     try:
         found = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
