@@ -39,7 +39,7 @@ NAMES = (
 _KEYS: Mapping[str, type] = {
     "name": str, "title": str, "sources": list, "include": list, "flags": str, "kernels": dict,
 }  # fmt: skip
-_TYPES = re.compile(r"(int8|uint8|float32)(_to_(int8|uint8|float32))?")
+_TYPES = re.compile(r"(int8|uint8|int16|int32|float32)(_to_(int8|uint8|int16|int32|float32))?")
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,9 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
     for types, line in lines.items():
         at = f"{key}.{types[:80]}"
         if not _TYPES.fullmatch(types):
-            raise InputError(f"{path}: {at}: types are int8, uint8, float32, or two of them as in int8_to_float32")
+            raise InputError(
+                f"{path}: {at}: types are int8, uint8, int16, int32, float32, or two of them as in int8_to_float32"
+            )
         if not isinstance(line, dict):
             raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')
         found.append(_line(path, at, operator, types, line))

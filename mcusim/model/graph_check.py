@@ -9,7 +9,8 @@ from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec
 from mcusim.model.shapes import check_shapes
 
-QUANTIZED = ("int8", "uint8")
+QUANTIZED = ("int8", "uint8", "int16")
+BIASES = ("int64", "int32")  # of int16 activations
 FLOATS = ("float16", "float32", "float64")
 
 
@@ -146,19 +147,37 @@ def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
 def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     data = [t for t in inputs if not t.constant] + outputs
     if op.traits.casts:
-        allowed: tuple[str, ...] = (*QUANTIZED, *FLOATS[:2])
+        allowed: tuple[str, ...] = (*QUANTIZED, "int32", *FLOATS[:2])
     elif op.traits.parametric:
         data, allowed = [*data, inputs[1]], QUANTIZED
     else:
         allowed = QUANTIZED
     for tensor in data:
-        if tensor.dtype in allowed:
-            continue
-        if tensor.dtype in FLOATS:
-            raise ModelError(
-                f"'{tensor.name}' is {tensor.dtype}: the model is not fully quantised; convert it with full-integer"
-                " post-training quantisation (int8 or uint8, with a representative data set)"
-            )
-        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; int8 and uint8 are supported")
-    if len({t.dtype for t in data if not op.traits.casts}) > 1:
+        _type(tensor, allowed)
+    if op.traits.parametric and data[0].dtype == "int16":
+        _wide(op, inputs, data)
+    elif len({t.dtype for t in data if not op.traits.casts}) > 1:
         raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")
+
+
+def _type(tensor: Tensor, allowed: tuple[str, ...]) -> None:
+    if tensor.dtype in FLOATS and tensor.dtype not in allowed:
+        raise ModelError(
+            f"'{tensor.name}' is {tensor.dtype}: the model is not fully quantised; convert it with full-integer"
+            " post-training quantisation (int8 or uint8, with a representative data set)"
+        )
+    if tensor.dtype not in allowed:
+        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; int8, uint8 and int16 are supported")
+    found = tensor.quantization
+    if tensor.dtype == "int16" and found is not None and any(found.zero_points):
+        raise UnsupportedError(f"'{tensor.name}' is int16 with the zero point {found.zero_points[0]}; it has to be 0")
+
+
+def _wide(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
+    """Types of a convolution of int16 activations: filters of int8, biases of int32 or int64."""
+    found = ", ".join(t.dtype for t in data)
+    if {t.dtype for t in data[:-1]} != {"int16"} or data[-1].dtype != "int8":
+        raise ModelError(f"mixes the types {found}; int16 activations take filters of int8")
+    for bias in inputs[2:]:
+        if bias.dtype not in BIASES[: 1 if op.traits.depthwise else 2]:  # as TFLite's kernels
+            raise UnsupportedError(f"bias '{bias.name}' is {bias.dtype}; int16 activations take biases of int64")

@@ -30,7 +30,7 @@ DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
     "axis": 0, "batch_dims": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
     "half_pixel_centers": False, "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
-    "shrink_axis_mask": 0,
+    "shrink_axis_mask": 0, "pot_scale_int16": True,
 }  # fmt: skip
 
 
@@ -119,6 +119,7 @@ class OperatorSpec:
 
 
 _ACTIVATION = {"activation": "FusedActivationFunction"}
+_POWERS = {"pot_scale_int16": "PotScaleInt16"}
 _STRIDES = {"padding": "Padding", "stride_h": "StrideH", "stride_w": "StrideW"}
 _DILATIONS = {"dilation_h": "DilationHFactor", "dilation_w": "DilationWFactor"}
 _CONVOLUTION = _STRIDES | _DILATIONS
@@ -148,11 +149,11 @@ OPERATORS: dict[str, OperatorSpec] = {
         traits=Traits(parametric=True, costed_as="fully_connected"),
     ),
     "ADD": OperatorSpec(
-        (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION,
+        (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION | _POWERS,
         traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="add"),
     ),
     "SUB": OperatorSpec(
-        (2, 2), "broadcast", "binary", table="SubOptions", fields=_ACTIVATION,
+        (2, 2), "broadcast", "binary", table="SubOptions", fields=_ACTIVATION | _POWERS,
         traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise"),
     ),
     "MUL": OperatorSpec(

@@ -36,9 +36,10 @@ class Maker:
         return index
 
     def weights(self, shape: tuple[int, ...], channels: int) -> list[int]:
-        low, high = (-128, 128) if self.dtype == "int8" else (0, 256)
-        filters = self.add(shape, 0.01, data=self.rng.integers(low, high, shape))
-        return [filters, self.add((channels,), 5e-4, "int32", self.rng.integers(-2000, 2000, channels))]
+        low, high = (0, 256) if self.dtype == "uint8" else (-128, 128)
+        dtype, bias = ("int8", "int64") if self.dtype == "int16" else (self.dtype, "int32")
+        filters = self.add(shape, 0.01, dtype, self.rng.integers(low, high, shape))
+        return [filters, self.add((channels,), 5e-4, bias, self.rng.integers(-2000, 2000, channels))]
 
     def graph(self, inputs: list[int], options: dict[str, Any], scale: float = 0.05, **more: Any) -> Graph:
         operands = [self.tensors[i] for i in inputs]
@@ -186,6 +187,8 @@ def mean(m: Maker) -> Graph:
 
 def unary(m: Maker) -> Graph:
     options = {"alpha": 0.25} if m.kind == "LEAKY_RELU" else {}
+    if m.dtype == "int16" and m.kind in ("LOGISTIC", "TANH"):
+        return m.graph([m.add(_shape(m), 3e-4)], options, 2**-15)
     scale = {"LOGISTIC": 1 / 256, "TANH": 1 / 128}.get(m.kind, 0.04)
     return m.graph([m.add(_shape(m))], options, scale)
 
@@ -194,7 +197,7 @@ def softmax(m: Maker) -> Graph:
     return m.graph(
         [m.add((m.pick(1, 1, 2, 5), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256)), m.pick(0.05, 0.1))],
         {"beta": 1.0},
-        1 / 256,
+        2**-15 if m.dtype == "int16" else 1 / 256,
     )
 
 
@@ -231,6 +234,18 @@ def quantize(m: Maker) -> Graph:
 
 def requantize(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m, 6000))], {}, dtype={"int8": "uint8", "uint8": "int8"}[m.dtype])
+
+
+def to_int8(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000))], {}, dtype="int8")
+
+
+def to_int16(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000))], {}, dtype="int16")
+
+
+def to_int32(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, 6000))], {}, 1e-6, dtype="int32")
 
 
 Case = tuple[str, Callable[[Maker], Graph], int, int]  # operator, shapes, how many, multiplications
@@ -276,6 +291,12 @@ BYTES: tuple[Case, ...] = (  # whatever the type
     ("PAD", padding, 16, 0),
     ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
 )
+WIDE: tuple[Case, ...] = (  # of elements of 16 bits alone
+    ("PAD", padding, 16, 0),
+    ("RESIZE_NEAREST_NEIGHBOR", resize, 12, 0),
+    ("QUANTIZE", to_int8, 8, 0),
+    ("QUANTIZE", to_int32, 8, 0),
+)
 
 
 def cases(technique: str) -> Iterator[Graph]:
@@ -284,6 +305,8 @@ def cases(technique: str) -> Iterator[Graph]:
     rows += [(case, "uint8") for case in PLAIN]
     rows += [(case, dtype) for case in SHARED for dtype in ("int8", "uint8")]
     rows += [(case, "int8") for case in BYTES]
+    rows += [(case, "int16") for case in (*PLAIN, *SHARED, *WIDE) if case[0] != "HARD_SWISH" and case[1] != requantize]
+    rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
     for (kind, shapes, count, macs), dtype in rows:
         for seed in range(count):
             yield shapes(Maker(kind, dtype, seed, macs or MOST))

@@ -91,6 +91,14 @@ class Bench:
             self._entries[symbol] = image.symbol(symbol).address & ~1
         return self._entries[symbol]
 
+    def kind(self, graph: Graph, op: Operator) -> tuple[str, dict[str, int]]:
+        """The kind of its call, whose function is put into the flash, and bytes by role."""
+        symbol = self.kernels.kernel(op.type, P.types(graph, op)).symbol
+        self.entry(symbol)
+        sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(P.data_inputs(op))}
+        sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
+        return fitted.kind_of(symbol, geometry(graph, op), sizes), sizes
+
     def run(self, graph: Graph, op: Operator, seed: int = 0) -> Measured:
         self.at = {}
         rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
@@ -114,9 +122,7 @@ class Bench:
         call = self.put("call", bytes(P.call_size(graph, op, kernel.layout)))
         places = P.Places(call, inputs, outputs, **more)
         self.emulator.write(call, P.call_bytes(graph, op, places))
-        sizes = {f"input{n}": tensors[i].bytes for n, i in enumerate(P.data_inputs(op))}
-        sizes |= {"output": tensors[op.outputs[0]].bytes}
-        kind = fitted.kind_of(kernel.symbol, g, sizes)
+        kind, sizes = self.kind(graph, op)
         return self._call(kind, kernel.symbol, places, g, sizes)
 
     def _call(self, kind: str, symbol: str, places: Any, g: Any, sizes: dict[str, int]) -> Measured:

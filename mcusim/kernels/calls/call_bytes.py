@@ -1,7 +1,7 @@
 """What a kernel is called with: an operator of a graph to the bytes of its call structure, as TFLite prepares it.
 
-Not modelled: everything but int8 and uint8 activations (float32 at QUANTIZE and DEQUANTIZE), tensors of more axes than
-a structure has, tiles of operators other than convolutions, pools, PAD and element-wise ones.
+Not modelled: everything but int8, uint8 and int16 activations (int32, float32 at QUANTIZE and DEQUANTIZE), tensors of
+more axes than a structure has, tiles of operators other than convolutions, pools, PAD and element-wise ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import quantize as Q
+from mcusim.kernels.calls.lookup_tables import SOFTMAX_BYTES
 from mcusim.kernels.calls.prepare import BUILDERS, CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.structs import layout_of, size_of
 from mcusim.model.geometry import Tile, geometry, whole
@@ -61,8 +62,14 @@ def call_size(graph: Graph, op: Operator, layout: str) -> int:
     if op.traits.joins:
         more = 12 * len(op.inputs) + 256 * sum(table is not None for table in tables(graph, op))
     elif op.type in ("LOGISTIC", "TANH"):
-        more = 256
+        more = 0 if _wide(graph, op) else 256
+    elif op.type == "SOFTMAX":
+        more = SOFTMAX_BYTES if _wide(graph, op) else 0
     return size_of(layout) + more
+
+
+def _wide(graph: Graph, op: Operator) -> bool:
+    return graph.tensors[data_inputs(op)[0]].dtype == "int16"
 
 
 def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = None, part: int = 0) -> bytes:

@@ -1,7 +1,8 @@
-"""Tables of 256 outputs that TFLite computes in float32 before a network runs. Not modelled: 16-bit tables."""
+"""Tables that TFLite computes before a network runs: of every 8-bit input, in float32, or of every 128th of 16 bits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, tanh
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from mcusim.kernels.calls import quantize as Q
 from mcusim.model.graph import Tensor
 
-__all__ = ["concatenation_table", "lookup_table"]
+__all__ = ["SOFTMAX_BYTES", "concatenation_table", "lookup_table", "softmax_tables"]
+
+SOFTMAX_BYTES = 2 * 2 * 513
 
 
 def _logistic(value: float) -> float:
@@ -28,6 +31,25 @@ def lookup_table(kind: str, source: Tensor, output: Tensor) -> bytes:
         real = step * Q.F32(value - Q.zero_point(source))
         found.append(Q.round_away(float(Q.F32(function(float(real))) * inverse)) + Q.zero_point(output))
     return np.clip(found, least, most).astype(source.dtype).tobytes()
+
+
+def softmax_tables() -> bytes:
+    """exp of -10 to 0 and 1 / (1 + x) of 0 to 1, each 513 values of 16 bits, for a SOFTMAX of int16.
+
+    In float64, as LiteRT's are; two of TensorFlow Lite Micro's differ by one, which computes in float32.
+    """
+    return _steps(-10, 0, exp) + _steps(0, 1, lambda x: 1 / (1 + x))
+
+
+def _steps(low: float, high: float, function: Callable[[float], float]) -> bytes:
+    """512 steps and the end, in units of 2 / 65535; each lowered by half of what a straight line is too high midway."""
+    step, found = (high - low) / 512, []
+    for i in range(512):
+        value, middle, after = (function(low + part * step) * 32768 for part in (i, i + 0.5, i + 1))
+        line = Q.round_away((after + Q.round_away(value)) / 2)
+        found.append(Q.round_away(value) - Q.round_away((line - Q.round_away(middle)) / 2))
+    found.append(Q.round_away(function(high) * 32768))
+    return np.clip(found, -32768, 32767).astype("<i2").tobytes()
 
 
 def concatenation_table(source: Tensor, output: Tensor) -> bytes | None:

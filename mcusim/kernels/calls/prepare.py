@@ -13,7 +13,7 @@ import numpy as np
 
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table
+from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table, softmax_tables
 from mcusim.kernels.calls.strided_copy import five, move
 from mcusim.kernels.calls.structs import LAYOUTS, pack, size_of
 from mcusim.model.geometry import Geometry, Tile
@@ -93,7 +93,10 @@ def _convolution(job: CallJob) -> bytes:
     values |= {"input_offset": -Q.zero_point(job.inputs[0])}
     filters = job.graph.tensors[job.op.inputs[1]]
     symmetric = filters.dtype == "int8" and job.op.traits.per_channel  # TFLite takes those for 0
-    return pack("conv_call", values | {"filter_offset": 0 if symmetric else -Q.zero_point(filters)})
+    values["filter_offset"] = 0 if symmetric else -Q.zero_point(filters)
+    if at.bias:
+        values["bias_bytes"] = ITEM_BYTES[job.graph.tensors[job.op.inputs[2]].dtype]
+    return pack("conv_call", values)
 
 
 def _pool(job: CallJob) -> bytes:
@@ -128,10 +131,27 @@ def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int
     if job.op.type == "MUL":
         real = float(Q.F32(a) * Q.F32(b) / Q.F32(last))
         return dict(zip(("output_multiplier", "output_shift"), Q.quantize_multiplier(real), strict=True))
-    twice, found = 2 * max(a, b), {"left_shift": 20}
-    for name, real in (("input1", a / twice), ("input2", b / twice), ("output", twice / ((1 << 20) * last))):
+    shifts = _power_shifts(job, a, b, last)
+    if shifts:
+        return shifts
+    bits = 15 if job.output.dtype == "int16" else 20
+    twice, found = 2 * max(a, b), {"left_shift": bits}
+    for name, real in (("input1", a / twice), ("input2", b / twice), ("output", twice / ((1 << bits) * last))):
         found[f"{name}_multiplier"], found[f"{name}_shift"] = Q.quantize_multiplier(real)
     return found
+
+
+def _power_shifts(job: CallJob, first: float, second: float, last: float) -> dict[str, int]:
+    """ADD, SUB of int16 whose scales are powers of two, one input at the output's: shifts alone; {} for others."""
+    powers = [Q.exponent(scale) for scale in (first, second, last)]
+    if job.output.dtype != "int16" or not job.op.options.get("pot_scale_int16", True) or None in powers:
+        return {}
+    if job.op.type == "ADD" and job.inputs[0].shape != job.inputs[1].shape:
+        return {}
+    a, b, base = (int(power or 0) for power in powers)
+    if max(a, b) != base:
+        return {}
+    return {"input1_shift": a - base, "input2_shift": b - base}
 
 
 def _elements(job: CallJob) -> int:
@@ -147,6 +167,9 @@ def _unary(job: CallJob) -> bytes:
     values |= {"input_offset": -Q.zero_point(source), "output_offset": Q.zero_point(output)}
     if output.dtype in Q.LIMITS:
         values["least"], values["most"] = Q.limits(output.dtype)
+    if kind in ("LOGISTIC", "TANH") and output.dtype == "int16":
+        multiplier, shift = Q.curve_scaling(Q.real_scale(source), 1 if kind == "TANH" else 0)
+        return pack("unary_call", values | {"multiplier": multiplier, "shift": shift})
     if kind in ("LOGISTIC", "TANH"):
         table = lookup_table(kind, source, output)
         return pack("unary_call", values | {"table": job.places.call + size_of("unary_call")}) + table
@@ -177,6 +200,12 @@ def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int
 def _softmax(job: CallJob) -> bytes:
     source = job.inputs[0]
     depth = source.shape[-1]
+    if source.dtype == "int16":
+        real = Q.real_scale(source) * float(Q.F32(job.op.options["beta"])) / (10 / 65535)
+        multiplier, shift = Q.quantize_multiplier(real)
+        at = job.places.call + size_of("softmax_call")
+        values = {"rows": source.elements // depth, "depth": depth, "multiplier": multiplier, "shift": shift}
+        return pack("softmax_call", _ends(job) | values | {"tables": at}) + softmax_tables()
     multiplier, shift, least = Q.softmax_scaling(job.op.options["beta"], Q.real_scale(source))
     values = {"rows": source.elements // depth, "depth": depth, "multiplier": multiplier, "shift": shift}
     return pack("softmax_call", _ends(job) | values | {"least_difference": least})

@@ -1,24 +1,23 @@
 """TensorFlow Lite's preparation of quantised kernels: real scales to integers, in the precision that it computes in.
 
 Sources: TFLite's ``kernel_util.cc``, ``internal/quantization_util.cc`` and the Prepare functions of its kernels. Scales
-are float32 in a model; where TFLite multiplies or divides them as floats, so does this. Not modelled: 16-bit
-activations.
+are float32 in a model; where TFLite multiplies or divides them as floats, so does this.
 """
 
 from __future__ import annotations
 
-from math import floor, frexp
+from math import floor, frexp, log2
 
 import numpy as np
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Tensor
 
-__all__ = ["activation_range", "divide", "half_word", "limits", "quantize_multiplier", "real_scale", "round_away"]
-__all__ += ["softmax_scaling", "zero_point"]
+__all__ = ["activation_range", "curve_scaling", "divide", "exponent", "half_word", "limits", "quantize_multiplier"]
+__all__ += ["real_scale", "round_away", "softmax_scaling", "zero_point"]
 
 F32 = np.float32
-LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
 
 
 def round_away(value: float) -> int:
@@ -88,6 +87,26 @@ def activation_range(activation: str, output: Tensor) -> tuple[int, int]:
 
 def _quantized(value: float, tensor: Tensor) -> int:
     return zero_point(tensor) + round_away(divide(value, real_scale(tensor)))
+
+
+def exponent(scale: float) -> int | None:
+    """The exponent of a scale that is a power of two, as exactly as TFLite asks for; None for others."""
+    found = round(log2(scale)) if scale > 0 else 0
+    return found if scale > 0 and abs(log2(scale) - found) < 1e-3 else None
+
+
+def curve_scaling(scale: float, exact: int) -> tuple[int, int]:
+    """``(multiplier, right shift)`` of an int16 LOGISTIC or TANH: its input in units of 1 / 12288.
+
+    Powers of two up to ``exact`` times 2**-12 keep all bits.
+    """
+    power = exponent(scale)
+    if power is not None and 0 <= power + 12 <= exact:
+        return 3 << (power + 12), 0
+    multiplier, shift = scale * 12288.0, 0
+    while multiplier <= 32767 / 2 and shift <= 30:
+        multiplier, shift = multiplier * 2, shift + 1
+    return int(multiplier), shift
 
 
 def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:

@@ -15,14 +15,14 @@ __all__ = ["LAYOUTS", "layout_of", "pack", "size_of"]
 _TEXT = {
     "conv_call": "input filter bias output scratch multiplier shift batch in_h in_w in_c out_h out_w out_c filter_h"
     " filter_w stride_h stride_w dilation_h dilation_w pad_top pad_left depth_multiplier input_offset filter_offset"
-    " output_offset least most",
+    " output_offset least most bias_bytes",
     "pool_call": "input output scratch batch in_h in_w channels out_h out_w filter_h filter_w stride_h stride_w pad_top"
     " pad_left least most",
     "binary_call": "input1 input2 output shape1*4 shape2*4 shape*4 input1_offset input2_offset output_offset left_shift"
     " input1_multiplier input1_shift input2_multiplier input2_shift output_multiplier output_shift least most",
     "unary_call": "input output elements input_offset output_offset multiplier shift second_multiplier second_shift"
     " radius left_shift least most table",
-    "softmax_call": "input output rows depth multiplier shift least_difference",
+    "softmax_call": "input output rows depth multiplier shift least_difference tables",
     "join_call": "inputs bytes output inputs_count count tables",
     "move_call": "input output shape*5 step*5 begin before*5 inside*5 item value",
     "resize_call": "input output batch in_h in_w channels out_h out_w align_corners half_pixel_centers",

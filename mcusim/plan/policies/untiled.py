@@ -72,11 +72,11 @@ def _exported(graph: Graph, kernels: Costs, need: MemoryNeeds) -> int | None:
 
 
 def _unsigned(graph: Graph) -> tuple[str, ...]:
-    """The warning that a uint8 network carries: kernel sets of int8 do not run it."""
-    found = sum(any(graph.tensors[i].dtype == "uint8" for i in operator.outputs) for operator in graph.operators)
-    if not found:
-        return ()
-    return (
-        f"{found} operators are uint8: costed as int8 kernels, where a board without uint8 ones runs an interpreter's"
-        " reference kernels, several times slower",
+    """The warnings that a network of uint8 or int16 carries: kernel sets of int8 do not run it."""
+    types = [{graph.tensors[i].dtype for i in operator.outputs} for operator in graph.operators]
+    return tuple(
+        f"{found} operators are {dtype}: costed as int8 kernels, where a board without {dtype} ones runs an"
+        " interpreter's reference kernels, several times slower"
+        for dtype in ("uint8", "int16")
+        if (found := sum(dtype in one for one in types))
     )

@@ -15,7 +15,7 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
-from tests.support.kernels.kernel_guest import MACHINES, STACK, Guest, run_litert
+from tests.support.kernels.kernel_guest import MACHINES, STACK, Guest, run_litert, run_reference
 from tests.support.kernels.single_operators import alone, tiles
 from tests.support.paths import shared_model
 
@@ -37,7 +37,7 @@ def same_as_litert(kind: str, types: str, isa: str, seeds: range) -> None:
         graph = one_operator(kind, types, seed)
         data = inputs_for(graph, seed)
         try:
-            wanted = run_litert(graph, data)
+            wanted = run_reference(graph, data)
         except (RuntimeError, ValueError) as error:
             refused.append(f"seed {seed}: {error}")
             continue

@@ -11,7 +11,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
 
 ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
-RANGE = {"int8": (-128, 127), "uint8": (0, 255)}
+RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
 
 
 class Case:
@@ -32,9 +32,12 @@ class Case:
     def scale(self) -> float:
         """Log-uniform; one in eight far out."""
         far = 1e4 if self.integer(0, 7) == 0 else 20
-        return float(np.float32(np.exp(self.rng.uniform(-np.log(far), np.log(far))) * 0.02))
+        step = {"int16": 1e-4, "int32": 1e-8}.get(self.dtype, 0.02)
+        return float(np.float32(np.exp(self.rng.uniform(-np.log(far), np.log(far))) * step))
 
     def zero(self, dtype: str | None = None) -> int:
+        if (dtype or self.dtype) in ("int16", "int32"):
+            return 0
         low, high = RANGE[dtype or self.dtype]
         middle = [self.integer(low // 2 + high // 4, low // 4 + high // 2) for _ in range(3)]
         return self.pick(low, high, self.integer(low, high), (low + high + 1) // 2, *middle)
@@ -65,11 +68,12 @@ class Case:
 
     def weights(self, shape: tuple[int, ...], channels: int, axis: int) -> int:
         """A filter: int8 symmetric, one scale or one a channel; uint8 with a zero point."""
-        low, high = RANGE[self.dtype]
-        count = channels if self.dtype == "int8" and self.integer(0, 3) else 1
+        dtype = "uint8" if self.dtype == "uint8" else "int8"
+        low, high = RANGE[dtype]
+        count = channels if dtype == "int8" and self.integer(0, 3) else 1
         scales = np.exp(self.rng.uniform(-6, -1, count))
-        zero = 0 if self.dtype == "int8" else self.integer(1, 254)
-        index = self.add(shape, scales, zero, data=self.rng.integers(low, high + 1, shape))
+        zero = 0 if dtype == "int8" else self.integer(1, 254)
+        index = self.add(shape, scales, zero, dtype, self.rng.integers(low, high + 1, shape))
         old = self.tensors[index]
         assert old.quantization is not None
         turned = Quantization(old.quantization.scales, old.quantization.zero_points, axis if count > 1 else 0)
@@ -78,8 +82,12 @@ class Case:
 
     def bias(self, source: int, weights: int, channels: int) -> int:
         self.reach = reach = self.pick(1000, 1000, 100_000, 2**30, 2**31 - 2**24)  # sums reach 2**24 at most
-        product = self.scales(source)[0] * np.array(self.scales(weights))
-        return self.add((channels,), product, 0, "int32", self.rng.integers(-reach, reach, channels))
+        product, dtype = self.scales(source)[0] * np.array(self.scales(weights)), "int32"
+        if self.dtype == "int16":
+            reach, dtype = self.pick((1000, "int64"), (2**25, "int64"), (2**34, "int64"), (2**25, "int32"))
+            dtype = "int64" if self.kind.startswith("DEPTH") else dtype
+            self.reach = reach
+        return self.add((channels,), product, 0, dtype, self.rng.integers(-reach, reach, channels))
 
     def scales(self, index: int) -> tuple[float, ...]:
         found = self.tensors[index].quantization

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mcusim.model import Graph, Operator
+from mcusim.model import Graph, Operator, Quantization
 from mcusim.model.operators import OPERATORS
 from tests.support.kernels.kernel_case import ACTIVATIONS, RANGE, Case
 
@@ -27,7 +28,7 @@ def _window(c: Case, sizes: tuple[int, ...], dilated: bool) -> dict[str, Any]:
 
 def _convolution_output(c: Case, source: int, weights: int, count: int) -> float:
     """An output scale that spreads the sums over the output's range; one in eight anything."""
-    sums = 150 * np.sqrt(count) + (c.reach / 128 if c.reach > 1000 else 0)
+    sums = 150 * np.sqrt(count) + (c.reach / RANGE[c.dtype][1] if c.reach > 1000 else 0)
     spread = c.scales(source)[0] * max(c.scales(weights)) * sums
     return c.scale() if c.integer(0, 7) == 0 else float(np.float32(spread * c.rng.uniform(0.2, 2)))
 
@@ -63,6 +64,7 @@ def fully_connected(c: Case) -> Graph:
     scale = _convolution_output(c, source, weights, depth)
     # LiteRT converts a float64 to int32 here: what that does out of range is not C's to say
     least = c.scales(source)[0] * max(c.scales(weights))
+    scale = min(scale, least * 2**20) if c.dtype == "int16" else scale  # below 2**-31 multipliers are 0
     return c.graph(inputs, options, scale=float(np.float32(max(scale, least))))
 
 
@@ -90,7 +92,20 @@ def binary(c: Case) -> Graph:
         scale = max(c.scales(a)[0], c.scales(b)[0]) * c.rng.uniform(0.3, 3)
         scale = c.scales(a)[0] * c.scales(b)[0] * c.rng.uniform(3, 300) if c.kind == "MUL" else scale
         same = {"scale": float(np.float32(scale))}
-    return c.graph([a, b], {} if extremum else {"activation": c.pick(*ACTIVATIONS)}, **same)
+    options = {} if extremum else {"activation": c.pick(*ACTIVATIONS)}
+    if c.dtype == "int16" and c.kind in ("ADD", "SUB"):
+        options["pot_scale_int16"] = c.pick(False, True, True)
+        whole = first == second or c.kind == "SUB"  # LiteRT stops at an ADD of powers of two that is broadcast
+        same = {"scale": _powers(c, a, b)} if c.integer(0, 3) == 0 and whole else same
+    return c.graph([a, b], options, **same)
+
+
+def _powers(c: Case, a: int, b: int) -> float:
+    """Makes all scales powers of two, one input's that of the output, which is returned."""
+    step = c.pick(0, 1, 3, 7)
+    for index, power in zip((a, b), c.pick((-12, -12 - step), (-12 - step, -12)), strict=True):
+        c.tensors[index] = replace(c.tensors[index], quantization=Quantization((2.0**power,), (0,)))
+    return 2.0**-12
 
 
 def concatenation(c: Case) -> Graph:
@@ -146,8 +161,12 @@ def reshape(c: Case) -> Graph:
 
 
 def softmax(c: Case) -> Graph:
-    source = c.activation(c.shape(c.pick(1, 2, 4), 12), scale=c.pick(c.scale(), 0.1, 0.05))
+    source = c.activation(
+        c.shape(c.pick(1, 2, 4), 12), scale=c.pick(c.scale(), *((0.1, 0.05) if c.dtype != "int16" else (3e-4, 1e-3)))
+    )
     beta = c.pick(1.0, 1.0, 0.5, 2.0)
+    if c.dtype == "int16":
+        return c.graph([source], {"beta": beta}, scale=2**-15)
     return c.graph([source], {"beta": beta}, scale=1 / 256, zero=RANGE[c.dtype][0])
 
 
@@ -155,7 +174,12 @@ def unary(c: Case) -> Graph:
     source, options, more = c.activation(c.shape(c.pick(1, 2, 4), 12)), {}, {}
     if c.kind == "LEAKY_RELU":
         options["alpha"] = float(np.float32(c.pick(0.1, 0.3, 0.01, 1.5)))
-    if c.kind == "LOGISTIC":
+    if c.kind in ("LOGISTIC", "TANH") and c.dtype == "int16":
+        if c.integer(0, 2) == 0:
+            source = c.activation(c.tensors[source].shape, scale=c.pick(2**-12, 2**-11, 2**-13, 2**-10))
+            c.data.pop(0)
+        more = {"scale": 2**-15}
+    elif c.kind == "LOGISTIC":
         more = {"scale": 1 / 256, "zero": c.pick(*(RANGE[c.dtype][0],) * 2, c.zero())}
     elif c.kind == "TANH":
         more = {"scale": c.pick(1 / 128, 1 / 128, 0.01), "zero": c.pick(0, 0, c.zero())}
@@ -244,7 +268,9 @@ def one_operator(kind: str, types: str, seed: int) -> Graph:
     if last:
         source = c.add(c.shape(c.pick(1, 2, 4), 12), c.scale() if first in RANGE else None, c.zero(last), first)
         c.data.append(source)
-        return c.graph([source], {}, dtype=last)
+        wide = "int16" in (first, last) and first in RANGE
+        scale = c.scales(source)[0] * RANGE[first][1] / RANGE[last][1] * c.rng.uniform(0.3, 3) if wide else None
+        return c.graph([source], {}, dtype=last, scale=scale)
     return _MAKERS[OPERATORS[kind].rule](c)
 
 

@@ -15,6 +15,7 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tile, geometry
 from tests.support.graphs.tflite_writer import write_tflite
+from tests.support.graphs.tflm import TFLM
 
 MACHINES = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 STACK, ROOM, GAP, FILL = 0x2000_8000, 4 << 20, 64, 0xA5
@@ -104,6 +105,16 @@ class Guest:
         kernel = self.kernels.kernel(op.type, P.types(graph, op))
         for part in range(P.calls(op)):
             self.call(kernel.symbol, places.call + part * P.call_size(graph, op, kernel.layout))
+
+
+def run_reference(graph: Graph, data: list[Any]) -> list[Any]:
+    """The outputs of TensorFlow's reference kernels: LiteRT's, but TensorFlow Lite Micro's for 16-bit activations with
+    a bias of 32 bits, which LiteRT reads as one of 64."""
+    op = graph.operators[0]
+    biases = [graph.tensors[i] for i in op.inputs[2:] if op.traits.parametric]
+    if graph.tensors[op.outputs[0]].dtype != "int16" or not any(bias.dtype == "int32" for bias in biases):
+        return run_litert(graph, data)
+    return [part.reshape(-1) for part in TFLM(write_tflite(graph)).run(*data, outputs=len(graph.outputs))]
 
 
 @cache

@@ -101,6 +101,10 @@ _ALL = {
     **{f"reference_{name}{end}": nest for name, nest in _BOTH.items() for end in ("", "_u8")},
     "reference_requantize_u8_to_s8": "unary",
     "reference_requantize_s8_to_u8": "unary",
+    **{f"reference_{name}_s16": nest for name, nest in _BOTH.items() if name != "hard_swish"},
+    **{f"reference_requantize_{types}": "unary" for types in ("s16_to_s8", "s8_to_s16", "s16_to_s32", "s32_to_s16")},
+    "reference_resize_nearest_s16": "resize_nearest",
+    "reference_pad-wide": "pad",
 }
 KINDS: Mapping[str, NestKind] = {
     name: NestKind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
@@ -132,7 +136,7 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     if symbol in ("cmsis_add", "cmsis_mul"):
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
         return f"{symbol}-{'same' if same else 'broadcast'}"
-    return symbol
+    return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
 
 
 def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
@@ -147,6 +151,7 @@ def slots(g: Geometry, rows: Tile, sizes: Mapping[str, int]) -> dict[int, int]:
     }  # fmt: skip
     found[N.SIZE], found[N.SIZE2] = sizes.get("input0", 0), sizes.get("input1", 0)
     found[N.OUT_SIZE], found[N.ITEM] = sizes.get("output", 0), g.batch * rows.out_rows * g.out_w * g.out_c
+    found[N.ELEMENT] = g.item
     found[N.PIECES] = _pieces(g)
     return found
 

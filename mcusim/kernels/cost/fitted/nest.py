@@ -24,8 +24,9 @@ LEVELS = 40  # the most a nest may have
 # by level: how often, ticks, reads of the call structure in 1 / ONE, ticks of waiting for code
 COUNT, COST, READS, FETCH = (32 + i * LEVELS for i in range(4))
 # OWED: reads; LATER: ticks of a level still to come; STALLED: since the last level; WAITED: for code, in all;
-# SPLITS: words off their boundary are split; MORE: inputs of CONCATENATION, behind the slots address and bytes of each
-OWED, LATER, STALLED, WAITED, SPLITS, MORE = range(32 + 4 * LEVELS, 38 + 4 * LEVELS)
+# SPLITS: words off their boundary are split; ELEMENT: bytes of an activation; MORE: inputs of CONCATENATION, behind the
+# slots address and bytes of each
+OWED, LATER, STALLED, WAITED, SPLITS, ELEMENT, MORE = range(32 + 4 * LEVELS, 39 + 4 * LEVELS)
 SLOTS = MORE + 1
 ONE = 256
 BEHIND = 5  # the part of a level's time that comes behind its stores
@@ -122,9 +123,11 @@ def iterations(s: State, p: State, level: int, n: int) -> None:
 
 @native
 def load_requantization(s: State, p: State, channel: int, bias: int) -> None:
-    """Multiplier and shift of an output channel, and its bias."""
+    """Multiplier and shift of an output channel, and its bias: two words with activations of 16 bits."""
     if bias and p[BIAS]:
-        load(s, p, p[BIAS] + 4 * channel, 4)
+        words = 2 if p[ELEMENT] == 2 else 1
+        for i in range(words):
+            load(s, p, p[BIAS] + 4 * (words * channel + i), 4)
     load(s, p, p[MUL] + 4 * channel, 4)
     load(s, p, p[SHIFT] + 4 * channel, 4)
 

@@ -34,15 +34,15 @@ def binary_by_four(s: State, p: State) -> None:
 def binary(s: State, p: State) -> None:
     """One element after another: call, row, element."""
     step(s, p, 1, 1)
-    size = p[N.OUT_SIZE]
-    first, second = max(1, p[N.SIZE]), max(1, p[N.SIZE2])
-    for i in range(size):
+    item = p[N.ELEMENT]
+    first, second = max(1, p[N.SIZE] // item), max(1, p[N.SIZE2] // item)
+    for i in range(p[N.OUT_SIZE] // item):
         if i % p[N.OUT_C] == 0:
             step(s, p, 2, 1)
-        load(s, p, p[N.IN] + i % first, 1)
-        load(s, p, p[N.IN2] + i % second, 1)
+        load(s, p, p[N.IN] + i % first * item, item)
+        load(s, p, p[N.IN2] + i % second * item, item)
         step(s, p, 3, 1)
-        store(s, p, p[N.OUT] + i, 1)
+        store(s, p, p[N.OUT] + i * item, item)
 
 
 @native
@@ -120,7 +120,7 @@ def maxima(s: State, p: State) -> None:
 @native
 def pool(s: State, p: State) -> None:
     """``reference`` pools, every output by itself: call, pixel, output, row, tap."""
-    depth = p[N.IN_C]
+    depth, item = p[N.IN_C], p[N.ELEMENT]
     step(s, p, 1, 1)
     for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
         row = pixel // p[N.OUT_W]
@@ -132,17 +132,18 @@ def pool(s: State, p: State) -> None:
                 step(s, p, 4, 1)
                 iterations(s, p, 6, min(p[N.IN_W], x + p[N.KW]) - max(0, x))
                 for ix in range(max(0, x), min(p[N.IN_W], x + p[N.KW])):
-                    load(s, p, p[N.IN] + ((image + iy) * p[N.IN_W] + ix) * depth + k, 1)
+                    load(s, p, p[N.IN] + (((image + iy) * p[N.IN_W] + ix) * depth + k) * item, item)
                     step(s, p, 5, 1)
             iterations(s, p, 9, min(p[N.IN_H], y + p[N.KH]) - max(0, y))
             step(s, p, 3, 1)
-            store(s, p, p[N.OUT] + pixel * depth + k, 1)
+            store(s, p, p[N.OUT] + (pixel * depth + k) * item, item)
 
 
 @native
 def mean(s: State, p: State) -> None:
     """``reference_mean``: call, clear, row, element, output."""
-    outputs, elements = p[N.OUT_SIZE], p[N.SIZE]
+    item = p[N.ELEMENT]
+    outputs, elements = p[N.OUT_SIZE] // item, p[N.SIZE] // item
     step(s, p, 1, 1)
     for i in range(outputs):
         store(s, p, p[N.SCR] + 4 * i, 4)
@@ -150,14 +151,14 @@ def mean(s: State, p: State) -> None:
     for i in range(elements):
         if i % p[N.IN_C] == 0:
             step(s, p, 3, 1)
-        load(s, p, p[N.IN] + i, 1)
+        load(s, p, p[N.IN] + i * item, item)
         load(s, p, p[N.SCR] + 4 * (i % outputs), 4)
         step(s, p, 4, 1)
         store(s, p, p[N.SCR] + 4 * (i % outputs), 4)
     for i in range(outputs):
         load(s, p, p[N.SCR] + 4 * i, 4)
         step(s, p, 5, 1)
-        store(s, p, p[N.OUT] + i, 1)
+        store(s, p, p[N.OUT] + i * item, item)
 
 
 @native
@@ -173,16 +174,17 @@ def unary(s: State, p: State) -> None:
 
 @native
 def softmax(s: State, p: State) -> None:
-    """``reference_softmax``: call, row, element in each of three passes."""
-    depth = p[N.OUT_C]
+    """``reference_softmax``: call, row, element in each of three passes; the second keeps exponentials of int16."""
+    depth, item = p[N.OUT_C], p[N.ELEMENT]
     step(s, p, 1, 1)
-    for row in range(0, p[N.OUT_SIZE], depth):
+    for row in range(0, p[N.OUT_SIZE], depth * item):
         step(s, p, 2, 1)
         for turn in range(3):
-            for i in range(depth):
-                load(s, p, p[N.IN] + row + i, 1)
-                if turn == 2:
-                    store(s, p, p[N.OUT] + row + i, 1)
+            source = p[N.OUT] if item == 2 and turn == 2 else p[N.IN]
+            for i in range(0, depth * item, item):
+                load(s, p, source + row + i, item)
+                if turn == 2 or (item == 2 and turn == 1):
+                    store(s, p, p[N.OUT] + row + i, item)
                 step(s, p, 3 + turn, 1)
 
 
@@ -206,11 +208,12 @@ def pad(s: State, p: State) -> None:
         inside = 0 <= y < p[N.IN_H] and 0 <= x < p[N.IN_W]
         step(s, p, 2, 1)
         for _ in range(p[N.OUT_C]):
-            if inside:
-                load(s, p, source, 1)
-                source += 1
-            store(s, p, to, 1)
-            to += 1
+            for _byte in range(p[N.ELEMENT]):
+                if inside:
+                    load(s, p, source, 1)
+                    source += 1
+                store(s, p, to, 1)
+                to += 1
             step(s, p, 4 if inside else 3, 1)
 
 
@@ -231,7 +234,7 @@ def join(s: State, p: State) -> None:
 def resize_nearest(s: State, p: State) -> None:
     """``reference_resize_nearest``: call, row, (copy, word, byte, shifted)."""
     step(s, p, 1, 1)
-    depth = p[N.OUT_C]
+    depth = p[N.OUT_C] * p[N.ELEMENT]
     for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
         row, x = pixel // p[N.OUT_W], pixel % p[N.OUT_W]
         if x == 0:
@@ -245,7 +248,8 @@ def resize_nearest(s: State, p: State) -> None:
 def resize_bilinear(s: State, p: State) -> None:
     """``reference_resize_bilinear``: call, row, pixel, element."""
     step(s, p, 1, 1)
-    depth = p[N.OUT_C]
+    item = p[N.ELEMENT]
+    depth = p[N.OUT_C] * item
     for pixel in range(p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]):
         row, x = pixel // p[N.OUT_W], pixel % p[N.OUT_W]
         if x == 0:
@@ -253,8 +257,8 @@ def resize_bilinear(s: State, p: State) -> None:
         step(s, p, 3, 1)
         line = row // p[N.ROWS] * p[N.IN_H] + row % p[N.ROWS] * p[N.IN_H] // p[N.ROWS]
         source = p[N.IN] + (line * p[N.IN_W] + x * p[N.IN_W] // p[N.OUT_W]) * depth
-        for k in range(depth):
+        for k in range(0, depth, item):
             for corner in range(4):
-                load(s, p, source + k + (corner & 1) * depth + (corner >> 1) * p[N.IN_W] * depth, 1)
+                load(s, p, source + k + (corner & 1) * depth + (corner >> 1) * p[N.IN_W] * depth, item)
             step(s, p, 4, 1)
-            store(s, p, p[N.OUT] + pixel * depth + k, 1)
+            store(s, p, p[N.OUT] + pixel * depth + k, item)

@@ -15,7 +15,7 @@ from mcusim.native.compile import State, native
 @native
 def window(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
     """The products of one output."""
-    depth = p[N.IN_C]
+    depth, item = p[N.IN_C], p[N.ELEMENT]
     w = p[N.W] + channel * p[N.KH] * p[N.KW] * depth
     iterations(s, p, 14, p[N.KH])
     for i in range(p[N.KH]):
@@ -27,13 +27,13 @@ def window(s: State, p: State, image: int, y: int, x: int, channel: int) -> None
             if iy < 0 or iy >= p[N.IN_H] or ix < 0 or ix >= p[N.IN_W]:
                 step(s, p, 5, 1)
             else:
-                source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * depth
+                source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * depth * item
                 step(s, p, 6, 1)
                 iterations(s, p, 8, depth)
                 for k in range(depth):
-                    load(s, p, source + k, 1)
+                    load(s, p, source + k * item, item)
                     load(s, p, w + k, 1)
-                    bank_conflict(s, p, 17, source + k, w + k)
+                    bank_conflict(s, p, 17, source + k * item, w + k)
                     step(s, p, 7, 1)
             w += depth
 
@@ -51,8 +51,8 @@ def convolution(s: State, p: State) -> None:
             window(s, p, image, y * p[N.SH] - p[N.PT], pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
             load_requantization(s, p, c, 1)
             step(s, p, 3, 1)
-            store(s, p, at, 1)
-            at += 1
+            store(s, p, at, p[N.ELEMENT])
+            at += p[N.ELEMENT]
 
 
 @native
@@ -69,8 +69,9 @@ def taps(s: State, p: State, image: int, y: int, x: int, channel: int) -> None:
             if iy < 0 or iy >= p[N.IN_H] or ix < 0 or ix >= p[N.IN_W]:
                 step(s, p, 6, 1)
             else:
-                source = p[N.IN] + ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * p[N.IN_C] + channel // p[N.DM]
-                load(s, p, source, 1)
+                source = ((image * p[N.IN_H] + iy) * p[N.IN_W] + ix) * p[N.IN_C] + channel // p[N.DM]
+                source = p[N.IN] + source * p[N.ELEMENT]
+                load(s, p, source, p[N.ELEMENT])
                 load(s, p, w, 1)
                 bank_conflict(s, p, 14, source, w)
                 step(s, p, 7, 1)
@@ -92,26 +93,27 @@ def depthwise(s: State, p: State) -> None:
             taps(s, p, image, y, pixel % p[N.OUT_W] * p[N.SW] - p[N.PL], c)
             load_requantization(s, p, c, 1)
             step(s, p, 4, 1)
-            store(s, p, at, 1)
-            at += 1
+            store(s, p, at, p[N.ELEMENT])
+            at += p[N.ELEMENT]
 
 
 @native
 def fully_connected(s: State, p: State) -> None:
     """One output after another: call, output, mac."""
-    depth = p[N.IN_C]
+    depth, item = p[N.IN_C], p[N.ELEMENT]
     step(s, p, 1, 1)
     for b in range(p[N.BATCH]):
         for c in range(p[N.OUT_C]):
             for k in range(depth):
-                load(s, p, p[N.IN] + b * depth + k, 1)
-                load(s, p, p[N.W] + c * depth + k, 1)
-                bank_conflict(s, p, 7, p[N.IN] + b * depth + k, p[N.W] + c * depth + k)
+                x, w = p[N.IN] + (b * depth + k) * item, p[N.W] + c * depth + k
+                load(s, p, x, item)
+                load(s, p, w, 1)
+                bank_conflict(s, p, 7, x, w)
                 step(s, p, 3, 1)
             iterations(s, p, 4, depth)
             load_requantization(s, p, c, 1)
             step(s, p, 2, 1)
-            store(s, p, p[N.OUT] + b * p[N.OUT_C] + c, 1)
+            store(s, p, p[N.OUT] + (b * p[N.OUT_C] + c) * item, item)
 
 
 @native

@@ -1,8 +1,8 @@
 /* What a kernel is called with: one structure for each kind of operator, its address in r0; the result in r0 is 0 or an
-   error. Every member is a 32-bit word. Activations are NHWC, int8 unless the symbol ends in _u8; per-channel multipliers
-   and shifts as TensorFlow Lite's QuantizeMultiplier makes them (shift > 0: left). Offsets are added: input_offset is minus
-   the zero point of the input, output_offset plus that of the output. A tile is a call of its own: fewer rows, pad_top of
-   the tile, pointers to its rows. */
+   error. Every member is a 32-bit word. Activations are NHWC, int8 unless the symbol ends in _u8 or _s16; per-channel
+   multipliers and shifts as TensorFlow Lite's QuantizeMultiplier makes them (shift > 0: left). Offsets are added:
+   input_offset is minus the zero point of the input, output_offset plus that of the output. A tile is a call of its own:
+   fewer rows, pad_top of the tile, pointers to its rows. */
 #ifndef MCUSIM_KERNELS_H
 #define MCUSIM_KERNELS_H
 #include <stdint.h>
@@ -17,6 +17,7 @@ struct conv_call {
     int32_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
     int32_t filter_h, filter_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, depth_multiplier;
     int32_t input_offset, filter_offset, output_offset, least, most;
+    int32_t bias_bytes; /* of an element of the bias: 4, or 8 with 16-bit activations; 0: none */
 };
 
 struct pool_call { /* AVERAGE_POOL_2D, MAX_POOL_2D */
@@ -30,7 +31,8 @@ struct binary_call { /* ADD, SUB, MUL, MAXIMUM, MINIMUM; shapes of four, broadca
     const void *input1, *input2;
     void *output;
     int32_t shape1[4], shape2[4], shape[4];
-    int32_t input1_offset, input2_offset, output_offset, left_shift;
+    int32_t input1_offset, input2_offset, output_offset;
+    int32_t left_shift; /* of both inputs; 0 in ADD, SUB of int16: shifts alone, no multipliers */
     int32_t input1_multiplier, input1_shift, input2_multiplier, input2_shift, output_multiplier, output_shift;
     int32_t least, most;
 };
@@ -42,13 +44,14 @@ struct unary_call { /* RELU and relatives, LEAKY_RELU, LOGISTIC, TANH, HARD_SWIS
     void *output;
     int32_t elements, input_offset, output_offset, multiplier, shift, second_multiplier, second_shift;
     int32_t radius, left_shift, least, most;
-    const void *table; /* LOGISTIC, TANH: output of each input, from -128 or 0 on */
+    const void *table; /* LOGISTIC, TANH of 8 bits: output of each input, from -128 or 0 on */
 };
 
 struct softmax_call {
     const void *input;
     void *output;
     int32_t rows, depth, multiplier, shift, least_difference;
+    const void *tables; /* int16: 513 of exp, then 513 of 1 / (1 + x) */
 };
 
 struct join_call { /* CONCATENATION: inputs one after another, count pieces of bytes[i] of input i each */

@@ -1,21 +1,5 @@
 /* Operators of one element at a time. */
-#include "fixed_point.h"
-#include "kernels.h"
-
-static int32_t rescale(const struct unary_call *call, int32_t value)
-{
-    return scale(value + call->input_offset, call->multiplier, call->shift) + call->output_offset;
-}
-
-#define REQUANTIZE(name, from, to)                                                                                     \
-    int32_t name(const struct unary_call *call)                                                                        \
-    {                                                                                                                  \
-        const from *input = call->input;                                                                               \
-        to *output = call->output;                                                                                     \
-        for (int32_t i = 0; i < call->elements; i++)                                                                   \
-            output[i] = (to)clamp(rescale(call, input[i]), call->least, call->most);                                   \
-        return 0;                                                                                                      \
-    }
+#include "unary.h"
 
 REQUANTIZE(reference_requantize, int8_t, int8_t)
 REQUANTIZE(reference_requantize_u8, uint8_t, uint8_t)
@@ -24,20 +8,6 @@ REQUANTIZE(reference_requantize_s8_to_u8, int8_t, uint8_t)
 
 int32_t reference_relu(const struct unary_call *call) { return reference_requantize(call); }
 int32_t reference_relu_u8(const struct unary_call *call) { return reference_requantize_u8(call); }
-
-#define LEAKY_RELU(name, type)                                                                                         \
-    int32_t name(const struct unary_call *call)                                                                        \
-    {                                                                                                                  \
-        const type *input = call->input;                                                                               \
-        type *output = call->output;                                                                                   \
-        for (int32_t i = 0; i < call->elements; i++) {                                                                 \
-            int32_t value = input[i] + call->input_offset;                                                             \
-            value = value >= 0 ? scale(value, call->multiplier, call->shift)                                           \
-                               : scale(value, call->second_multiplier, call->second_shift);                            \
-            output[i] = (type)clamp(value + call->output_offset, call->least, call->most);                             \
-        }                                                                                                              \
-        return 0;                                                                                                      \
-    }
 
 LEAKY_RELU(reference_leaky_relu, int8_t)
 LEAKY_RELU(reference_leaky_relu_u8, uint8_t)
@@ -107,45 +77,8 @@ static int16_t gate(const struct unary_call *call, int16_t value)
 HARD_SWISH(reference_hard_swish, int8_t)
 HARD_SWISH(reference_hard_swish_u8, uint8_t)
 
-static float scale_of(const struct unary_call *call)
-{
-    float value;
-    __builtin_memcpy(&value, &call->multiplier, sizeof value);
-    return value;
-}
-
-#define DEQUANTIZE(name, type)                                                                                         \
-    int32_t name(const struct unary_call *call)                                                                        \
-    {                                                                                                                  \
-        const type *input = call->input;                                                                               \
-        float *output = call->output, factor = scale_of(call);                                                         \
-        for (int32_t i = 0; i < call->elements; i++)                                                                   \
-            output[i] = factor * (float)(input[i] + call->input_offset);                                               \
-        return 0;                                                                                                      \
-    }
-
 DEQUANTIZE(reference_dequantize, int8_t)
 DEQUANTIZE(reference_dequantize_u8, uint8_t)
-
-static int32_t nearest(float value) /* halves away from zero; what is out of range is INT32_MIN, as on x86 */
-{
-    if (!(value > -2147483648.0f && value < 2147483648.0f))
-        return INT32_MIN;
-    int32_t whole = (int32_t)value;
-    float rest = value - (float)whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
-}
-
-#define QUANTIZE(name, type)                                                                                           \
-    int32_t name(const struct unary_call *call)                                                                        \
-    {                                                                                                                  \
-        const float *input = call->input;                                                                              \
-        type *output = call->output;                                                                                   \
-        float factor = scale_of(call);                                                                                 \
-        for (int32_t i = 0; i < call->elements; i++)                                                                   \
-            output[i] = (type)clamp(nearest(input[i] / factor) + call->output_offset, call->least, call->most);        \
-        return 0;                                                                                                      \
-    }
 
 QUANTIZE(reference_quantize, int8_t)
 QUANTIZE(reference_quantize_u8, uint8_t)
