@@ -25,22 +25,24 @@ from tests.support.kernels.kernel_case import RANGE, Case
 
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD", "MUL", "PAD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "SPLIT",
          "CONCATENATION", "LOGISTIC", "HARD_SWISH", "RESIZE_BILINEAR", "TRANSPOSE")  # fmt: skip
+WIDE = {"HARD_SWISH": "LEAKY_RELU"}  # what 16 bits have not, and what they have
 BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 
 class Net(Case):
     """A chain of random operators; each reads what the one before wrote, some of them something older too."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__("net", "uint8" if seed % 4 == 3 else "int8", seed)
+    def __init__(self, seed: int, dtype: str) -> None:
+        super().__init__("net", dtype, seed)
         self.operators: list[Operator] = []
-        low, _ = RANGE[self.dtype]
-        self.middle = low + 128
+        self.wide = dtype == "int16"
+        self.middle, self.unit = (0, 1 / 256) if self.wide else (RANGE[self.dtype][0] + 128, 1)
         batch = 2 if seed % 5 == 4 else 1
         self.last = self.activation((batch, *(self.integer(4, 15) for _ in range(2)), self.integer(1, 16)),
-                                    scale=0.05, zero=self.middle)  # fmt: skip
+                                    scale=0.05 * self.unit, zero=self.middle)  # fmt: skip
         for _ in range(self.integer(3, 6)):
-            self.last = self.one(self.pick(*KINDS))
+            kind = self.pick(*KINDS)
+            self.last = self.one(WIDE.get(kind, kind) if self.wide else kind)
 
     def one(self, kind: str) -> int:
         """Append an operator; its (last) output."""
@@ -48,9 +50,11 @@ class Net(Case):
         shapes = RULES[OPERATORS[kind].rule]([self.tensors[i] for i in inputs], options)
         source = self.tensors[self.last].quantization
         assert source is not None
-        scale, zero = (source.scales[0], source.zero_points[0]) if keep else (0.06, self.middle + self.integer(-9, 9))
+        scale, zero = 0.06 * self.unit, 0 if self.wide else self.middle + self.integer(-9, 9)
+        if keep:
+            scale, zero = source.scales[0], source.zero_points[0]
         if kind == "LOGISTIC":
-            scale, zero = 2.0**-8, RANGE[self.dtype][0]
+            scale, zero = (2.0**-15, 0) if self.wide else (2.0**-8, RANGE[self.dtype][0])
         if kind.endswith("CONV_2D"):  # spread the sums over the output's range
             weights = self.tensors[inputs[1]]
             terms = weights.elements / weights.shape[3 if kind[0] == "D" else 0]
@@ -90,7 +94,8 @@ class Net(Case):
         if kind == "RESIZE_BILINEAR":
             sizes = self.integers([self.integer(2, 14), self.integer(2, 14)])
             return [x, sizes], {"align_corners": False, "half_pixel_centers": True}, True
-        return [x], {}, kind == "HARD_SWISH"  # LiteRT takes no output scale that is much smaller
+        options = {"alpha": 0.3} if kind == "LEAKY_RELU" else {}
+        return [x], options, kind == "HARD_SWISH"  # LiteRT takes no output scale that is much smaller
 
     def convolution(self, kind: str, x: int, size: list[int]) -> list[int]:
         channels, depthwise = self.tensors[x].shape[3], kind == "DEPTHWISE_CONV_2D"
@@ -98,7 +103,8 @@ class Net(Case):
         shape = (1, *size, count) if depthwise else (count, *size, channels)
         weights = self.weights(shape, count, 3 if depthwise else 0)
         product = self.scales(x)[0] * np.array(self.scales(weights))
-        return [x, weights, self.add((count,), product, 0, "int32", self.rng.integers(-3000, 3000, count))]
+        dtype, values = "int64" if self.wide else "int32", self.rng.integers(-3000, 3000, count)
+        return [x, weights, self.add((count,), product, 0, dtype, values * (256 if self.wide else 1))]
 
     def graph_of_all(self) -> Graph:
         read = {t for op in self.operators for t in op.inputs}
@@ -125,9 +131,12 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
     return run_program(program, machine, core, "cmsis", "emulate"), [seen[op.index] for op in graph.operators]
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_random_networks_give_the_bytes_of_litert_wherever_they_run(seed: int) -> None:
-    graph = Net(seed).graph_of_all()
+SEEDS = [(seed, "uint8" if seed % 4 == 3 else "int8") for seed in range(24)]
+
+
+@pytest.mark.parametrize(("seed", "dtype"), [*SEEDS, *((seed, "int16") for seed in range(12))])
+def test_random_networks_give_the_bytes_of_litert_wherever_they_run(seed: int, dtype: str) -> None:
+    graph = Net(seed, dtype).graph_of_all()
     runtime = LiteRT(write_tflite(graph), keep=True)
     runtime.run(*random_inputs(graph))
     expected = [runtime.tensor(t).tobytes() for op in graph.operators for t in op.outputs]

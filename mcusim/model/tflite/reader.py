@@ -26,6 +26,7 @@ MOST_OPERANDS = 1024
 SHOWN_INDICES = 50
 CUSTOM_CODE_SLOT, BUILTIN_CODE_SLOT = 6, 10
 UNKNOWN = "UNKNOWN:"
+QUIET = ("pot_scale_int16",)  # options that are left out at their default
 BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
 
 
@@ -153,10 +154,11 @@ def _options(file: File, operator: Any, spec: OperatorSpec | Folding) -> dict[st
     if union is None or operator.BuiltinOptionsType() != kind:
         if spec.needs_table or operator.BuiltinOptionsType() not in (0, kind):
             raise file.error(f"its options are not {spec.table}")
-        return {ours: DEFAULTS[ours] for ours in spec.fields}
+        return {ours: DEFAULTS[ours] for ours in spec.fields if ours not in QUIET}
     options.Init(union.Bytes, union.Pos)
     file.table(options)
-    return {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields.items()}
+    found = {ours: _option(file, ours, getattr(options, method)()) for ours, method in spec.fields.items()}
+    return {ours: value for ours, value in found.items() if ours not in QUIET or value != DEFAULTS[ours]}
 
 
 def _option(file: File, name: str, value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 The version is the lowest that the operator's types and options need: a runtime refuses a version it does not know, and
 an older one may read a too low version as another type. The rules are those of TensorFlow's converter
-(``tensorflow/lite/tools/versioning/op_version.cc``) for int8, uint8 and the two casts; the reader's other types do not
-reach them.
+(``tensorflow/lite/tools/versioning/op_version.cc``) for int8, uint8, int16 and the two casts; the reader's other types
+do not reach them.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ def operator_version(graph: Graph, operator: Operator) -> int:
     data = inputs[min(operator.traits.data_input, len(inputs) - 1)] if inputs else None
     spec = OPERATORS.get(operator.type)
     basic = spec.int8_version if spec and data is not None and data.dtype == "int8" else 1
+    if data is not None and data.dtype == "int16":
+        basic = _WIDE_VERSIONS.get(operator.type, 1)
     rule = _RULES.get(operator.type)
     return max(basic, rule(operator, [*inputs, graph.tensors[operator.outputs[0]]])) if rule and inputs else basic
 
@@ -178,7 +180,7 @@ def _dequantize(_: Operator, tensors: list[Tensor]) -> int:
 
 
 def _quantize(_: Operator, tensors: list[Tensor]) -> int:
-    return 3 if _per_channel(tensors[-1]) else 1
+    return 3 if _per_channel(tensors[-1]) else 2 if tensors[-1].dtype == "int16" else 1
 
 
 def _per_channel(tensor: Tensor) -> bool:
@@ -189,9 +191,27 @@ def _resize(*options: str) -> Rule:
     return lambda op, _: 3 if any(op.options.get(name) for name in options) else 1
 
 
+def _sum(powers: int, others: int) -> Rule:
+    """The version for int16 whose scales are said to be powers of two, and for others; that of broadcasts if higher."""
+
+    def rule(op: Operator, tensors: list[Tensor]) -> int:
+        wide = powers if op.options.get("pot_scale_int16", True) else others
+        broadcast = _wide_broadcast(op, tensors) if op.type == "SUB" else 1
+        return max(broadcast, wide if tensors[0].dtype == "int16" else 1)
+
+    return rule
+
+
+_WIDE_VERSIONS = {  # of int16 tensors
+    "CONV_2D": 4, "DEPTHWISE_CONV_2D": 5, "FULLY_CONNECTED": 7, "MUL": 4, "MAXIMUM": 4, "MINIMUM": 4,
+    "CONCATENATION": 3, "AVERAGE_POOL_2D": 3, "MAX_POOL_2D": 3, "MEAN": 3, "PAD": 3, "PADV2": 3, "SOFTMAX": 3,
+    "RELU": 3, "RELU6": 3, "LEAKY_RELU": 2, "LOGISTIC": 3, "TANH": 3, "DEQUANTIZE": 3, "SLICE": 4, "SPLIT": 4,
+    "TRANSPOSE": 5, "RESIZE_NEAREST_NEIGHBOR": 4, "RESIZE_BILINEAR": 4,
+}  # fmt: skip
 _RULES: dict[str, Rule] = {
     "RELU": lambda _, tensors: 2,
-    "SUB": _wide_broadcast,
+    "ADD": _sum(1, 3),
+    "SUB": _sum(1, 5),
     "MAXIMUM": _wide_broadcast,
     "MINIMUM": _wide_broadcast,
     "MUL": _multiplication,

@@ -199,7 +199,7 @@ class Writer:
         else:
             table = spec.table if spec else ""
             fields = spec.fields if spec else {}
-            values = [(field, _number(op.options.get(ours, 0))) for ours, field in fields.items()]
+            values = [(field, _number(op.options.get(ours, DEFAULTS.get(ours, 0)))) for ours, field in fields.items()]
         if not table:
             return "", 0
         getattr(tflite, f"{table}Start")(self.builder)

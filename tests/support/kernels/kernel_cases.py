@@ -90,7 +90,8 @@ def binary(c: Case) -> Graph:
     b = c.activation(second, **same)
     if not extremum:
         scale = max(c.scales(a)[0], c.scales(b)[0]) * c.rng.uniform(0.3, 3)
-        scale = c.scales(a)[0] * c.scales(b)[0] * c.rng.uniform(3, 300) if c.kind == "MUL" else scale
+        if c.kind == "MUL":
+            scale = c.scales(a)[0] * c.scales(b)[0] * c.rng.uniform(3, 300) * RANGE[c.dtype][1] / 127
         same = {"scale": float(np.float32(scale))}
     options = {} if extremum else {"activation": c.pick(*ACTIVATIONS)}
     if c.dtype == "int16" and c.kind in ("ADD", "SUB"):
