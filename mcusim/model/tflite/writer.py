@@ -12,7 +12,7 @@ import tflite
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Graph, Operator, Quantization, Tensor
-from mcusim.model.operators import ACTIVATIONS, OPERATORS, PADDINGS
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, OPERATORS, PADDINGS
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS
 from mcusim.model.tflite.variables_writer import VariablesWriter
 from mcusim.model.tflite.writable import constant_bytes, memory_of, operator_version, squeezed_axes, writable
