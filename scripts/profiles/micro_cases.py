@@ -194,11 +194,10 @@ def unary(m: Maker) -> Graph:
 
 
 def softmax(m: Maker) -> Graph:
-    return m.graph(
-        [m.add((m.pick(1, 1, 2, 5), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256)), m.pick(0.05, 0.1))],
-        {"beta": 1.0},
-        2**-15 if m.dtype == "int16" else 1 / 256,
-    )
+    shape, scale = (m.pick(1, 1, 2, 5), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256)), m.pick(0.05, 0.1)
+    if m.dtype == "int16":
+        return m.graph([m.add((1, 1, *shape), scale / 256)], {"beta": 1.0}, 2**-15)
+    return m.graph([m.add(shape, scale)], {"beta": 1.0}, 1 / 256)
 
 
 def reshape(m: Maker) -> Graph:
