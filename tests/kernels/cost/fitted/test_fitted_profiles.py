@@ -115,7 +115,7 @@ def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
         assert costs.basis["reference_softmax"][0] == "emulated"
         for kind, found in costs.fitted.items():
             assert found.runs >= 6, kind
-            assert found.median <= 8, kind
+            assert found.median <= 10, kind  # a fifth of ADD of int16 is where a linker puts it, on a Cortex-M7
             assert found.worst <= 25, kind
             assert found.code, kind
 
