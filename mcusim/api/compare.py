@@ -14,6 +14,7 @@ from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
+from mcusim.program.opaque import opaque_types, require_known
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
@@ -108,6 +109,9 @@ def compare_cases(
         )
         for case in cases
     ]
+    types = dict.fromkeys(name for _, model, _ in loaded for name in opaque_types(op.type for op in model.operators))
+    for costs in {case.settings.options.costs for case in cases}:
+        require_known(types, costs)
     rows = []
     for case, model, target in loaded:
         rows.append(_row(case, model, target))

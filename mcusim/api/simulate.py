@@ -14,6 +14,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
+from mcusim.program.opaque import opaque_types, refuse_opaque, require_known
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.settings import (
     ArenaPlan,
@@ -51,6 +52,7 @@ def simulate(
     allocator: str | None = None,
     in_place: bool = False,
     allow_unknown: bool = False,
+    costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
     execution: Execution | None = None,
 ) -> Result:
@@ -60,22 +62,21 @@ def simulate(
     ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
     bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
     what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
-    between them); ``buffering``, ``order``, ``allocator`` and ``in_place`` are those of
-    :class:`~mcusim.plan.options.PlanOptions`.
+    between them); further ones are those of :class:`~mcusim.plan.options.PlanOptions`. With ``allow_unknown`` totals
+    leave out operators that mcusim does not know, but for those in ``costs``, ``{"CUSTOM(name)": "12 cycles/B"}``.
 
     ``fidelity`` ``replay`` uses the kernels' cost model, ``emulate`` runs the compiled kernel set on the inputs of
     ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
-    ``cmsis``. Emulated, ``Result.outputs`` are the network's own.
-    A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set). Raises
-    :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used. ``mcusim.simulate`` adds
-    published figures. Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
+    ``cmsis``. A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set).
+    Raises :class:`~mcusim.errors.InputError` for what cannot be used. ``mcusim.simulate`` adds published figures.
+    Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
     named = (policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
-    chosen = settings(*named, ArenaPlan(order, allocator, in_place))
-    return simulate_row(_graph(model, allow_unknown), changed(machine, overrides), chosen)
+    chosen = settings(*named, ArenaPlan(order, allocator, in_place), costs)
+    return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
@@ -83,6 +84,8 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     from mcusim.model import graph_macs
 
     program = None
+    if chosen.fidelity == "emulate":
+        refuse_opaque((op.type for op in graph.operators), graph.name)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)
         program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
@@ -164,6 +167,8 @@ def replay(
     cannot run, that names other kernels or belongs to another model, UsageError for options that cannot be used.
     """
     named = shipped_kernels(program.header.kernels) if kernels is None else kernels
+    if fidelity == "emulate":
+        refuse_opaque((op.type for op in program.header.operators), program.header.model)
     chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
     if (model is None) is (fidelity == "emulate"):
         raise UsageError(
@@ -171,7 +176,7 @@ def replay(
             if model is not None
             else "fidelity emulate runs the kernels on the model's data: name the model with --model"
         )
-    graph = None if model is None else _graph(model, False)
+    graph = None if model is None else _graph(model, False, chosen)
     try:
         result = simulate_program(program, machine, chosen, graph)
     except (DoesNotFit, KernelFault) as reason:
@@ -194,12 +199,13 @@ def _negative(program: Program, machine: Machine, chosen: Settings, reason: Does
     )
 
 
-def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
-    if isinstance(model, Graph):
-        return model
+def _graph(model: str | Path | Graph, allow_unknown: bool, chosen: Settings) -> Graph:
+    """The model; raises UsageError for a cost of an operator that it does not have."""
     from mcusim.model import load_model
 
-    return load_model(model, allow_unknown)
+    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown)
+    require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
+    return graph
 
 
 def changed(machine: str | Path | Machine, overrides: Mapping[str, str] | None) -> Machine:

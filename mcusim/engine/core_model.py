@@ -6,7 +6,7 @@ methods that use the engine's clock. :mod:`mcusim.engine.emulated_core` is the o
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
@@ -74,17 +74,31 @@ class ReplayCore:
     Not modelled: the order of loads inside a loop body, the start-up of a call's own pipeline.
     """
 
-    def __init__(self, profile: Profile, machine: Machine, code: int, overhead: int | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        machine: Machine,
+        code: int,
+        overhead: int | None = None,
+        opaque: Mapping[int, int] | None = None,
+    ) -> None:
         self.memory = MemorySystem(machine)
         self.profile, self.isa, self.code = profile, machine.core.isa, code
         self.costs = profile.core(self.isa)
         self.overhead = self.costs.operator if overhead is None else overhead
         self.given = overhead is not None
+        self.opaque = opaque or {}
         self._nodes: dict[str, int] = {}  # where the program has its call structures
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
     def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
-        """Replay the streams at the task's start, then occupy the core for the resulting cycles."""
+        """Replay the streams at the task's start, then occupy the core for the resulting cycles; for those of an opaque
+        operator as they are, with the interpreter's only where it has a cost."""
+        if task.id in self.opaque:
+            known = self.opaque[task.id]
+            cycles = {"compute": known, "runtime": self.overhead if known and task.tile == 0 else 0}
+            cycles["bus"] = yield from system.arbiter.perform(Activity(sum(cycles.values()), {}))
+            return cycles
         memory = system.memory
         memory.sync(int(system.env.now))
         ticks: list[int] = []
@@ -93,7 +107,7 @@ class ReplayCore:
         system.waits.end(task, demand)
         system.count(task, demand)
         compute, self._carried["compute"] = divmod(self._carried.get("compute", 0) + ticks[0], TICK)
-        cycles: Cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
+        cycles = {"compute": compute, "runtime": self.overhead if task.tile == 0 else 0}
         for name, asked in demand.items():
             cause = CAUSE[system.machine.memory[name].kind]
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)

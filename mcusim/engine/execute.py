@@ -12,6 +12,7 @@ from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
 from mcusim.program import check_program
+from mcusim.program.opaque import opaque_cycles
 from mcusim.program.program import Compute, Program, Task
 
 __all__ = ["code_address", "execute", "run_program"]
@@ -26,11 +27,12 @@ def execute(
 
     ``code`` names the region that kernels run from, by default the first flash; ``overhead`` overrides the profile's
     cycles of an interpreter for each operator. Raises ProgramError if the program does not fit the machine's regions
-    and lanes, UsageError for a region it does not have or a profile without costs for the core. Not modelled: what the
-    memory, the core model and the engine do not model.
+    and lanes, UnsupportedError if it has opaque operators alone, UsageError for a region it does not have or a profile
+    without costs for the core. Not modelled: what the memory, the core model and the engine do not model.
     """
     check_program(program, machine)
-    core = ReplayCore(profile, machine, code_address(machine, code), overhead)
+    opaque = opaque_cycles(program)
+    core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque)
     return run_program(program, machine, core, profile.name, "replay")
 
 

@@ -94,6 +94,7 @@ def compare(
     allocator: str | None = None,
     in_place: bool = False,
     allow_unknown: bool = False,
+    costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
@@ -107,7 +108,7 @@ def compare(
     """
     require_overrides(overrides)
     arena = ArenaPlan(order, allocator, in_place)
-    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, buffering=buffering, arena=arena)
+    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, "internal", None, buffering, arena, costs)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:

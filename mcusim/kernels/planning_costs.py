@@ -64,7 +64,7 @@ def costs_of(kernels: Profile | KernelSet) -> Costs:
 
 def _of_set(kernels: KernelSet, name: str) -> Costs:
     def scratch(graph: Graph, op: Operator, g: Geometry) -> int:
-        if op.type not in OPERATORS:  # costed as a copy; to run it is refused
+        if op.type not in OPERATORS:  # opaque; to run it is refused
             return 0
         return kernels.kernel(op.type, types(graph, op)).scratch_bytes(g)
 

@@ -34,7 +34,7 @@ __all__ = [
 def load_model(name_or_path: str | Path, allow_unknown: bool = False) -> Graph:
     """The graph of a ``.tflite`` file or of a zoo network; a file goes before a zoo network of the same name.
 
-    ``allow_unknown`` keeps operators the reader does not know, as copies, with a warning on the graph.
+    ``allow_unknown`` keeps operators the reader does not know, as opaque ones, with a warning on the graph.
     Raises ModelError (UnsupportedError for what is valid but not supported) naming the file, the place and the value,
     UsageError for what is neither a text nor a path.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
-from mcusim.model.operators import OPERATORS, Traits, traits_of
+from mcusim.model.operators import OPERATORS, Traits, is_opaque, traits_of
 from mcusim.model.shapes import LOOP_NESTS, nhwc
 
 
@@ -130,7 +130,7 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
     sizes = LOOP_NESTS[rule](graph, operator) if rule in LOOP_NESTS else {}
     if sizes:
         return _geometry(operator, common | sizes)
-    spatial = len(main.shape) == len(outputs[0].shape) == 4 and not operator.type.startswith("UNKNOWN:")
+    spatial = len(main.shape) == len(outputs[0].shape) == 4 and not is_opaque(operator.type)
     if spatial and rule not in FLAT:
         return _geometry(operator, common | nhwc(main.shape, outputs[0].shape))
     flat = nhwc((1, 1, 1, main.elements), (1, 1, 1, sum(t.elements for t in outputs)))

@@ -6,15 +6,16 @@ from typing import Any
 
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.operators import is_opaque
 
 
 def inspect(graph: Graph) -> dict[str, Any]:
     """The graph as JSON-ready data: sizes in bytes, shapes in elements, ``macs`` of one inference.
 
     Keys: ``name sha256 file_bytes random_weights warnings macs weight_bytes inputs outputs operators[] folded[]
-    tensors[]``. An operator has ``index type macs inputs outputs options``, one that the reader computed and that is
-    not among the others ``index`` (in the file) ``type inputs outputs``, a tensor ``index name shape dtype bytes
-    constant quantization``.
+    tensors[]``. An operator has ``index type opaque macs inputs outputs options``, one that the reader computed and
+    that is not among the others ``index`` (in the file) ``type inputs outputs``, a tensor ``index name shape dtype
+    bytes constant quantization``.
 
     Not modelled: the peak of live activations, which depends on the schedule, and the constants' values.
     """
@@ -42,6 +43,7 @@ def _operator(graph: Graph, op: Operator) -> dict[str, Any]:
     return {
         "index": op.index,
         "type": op.type,
+        "opaque": is_opaque(op.type),
         "macs": geometry(graph, op).macs,
         "inputs": list(op.inputs),
         "outputs": list(op.outputs),

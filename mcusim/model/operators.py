@@ -18,7 +18,10 @@ __all__ = [
     "PADDINGS",
     "OperatorSpec",
     "Traits",
+    "is_opaque",
     "may_have_tables",
+    "opaque",
+    "shown_type",
     "traits_of",
 ]
 
@@ -235,6 +238,7 @@ _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
     "ABS", "CAST", "CEIL", "COS", "DIV", "ELU", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
     "PRELU", "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
 ))  # fmt: skip
+_UNKNOWN = "UNKNOWN:"  # what the reader writes in front of a type without an entry
 _NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)
 
 
@@ -254,3 +258,18 @@ def traits_of(kind: str) -> Traits:
     if found is not None:
         return found.traits
     return _ELEMENTWISE if kind in _ELEMENTWISE_WITHOUT_ENTRY else _NONE
+
+
+def opaque(kind: str) -> str:
+    """The type that an operator of a file has in a graph when there is no entry for ``kind``."""
+    return _UNKNOWN + kind
+
+
+def is_opaque(kind: str) -> bool:
+    """Whether an operator type has no entry: nothing is known of it but its inputs and outputs."""
+    return kind not in OPERATORS
+
+
+def shown_type(kind: str) -> str:
+    """An operator type as the file names it."""
+    return kind.removeprefix(_UNKNOWN)

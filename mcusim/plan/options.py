@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcusim.errors import UsageError
+from mcusim.program.opaque import Costs
 
 __all__ = ["ALLOCATORS", "BUFFERING", "ORDERS", "OVERLAYS", "PlanOptions"]
 
@@ -24,7 +25,7 @@ class PlanOptions:
     :data:`ALLOCATORS`: who places the tensors; None is ``offline`` for a file that has a plan for the order, else
     ``greedy``. ``in_place``: results lie in the bytes of inputs that die, as
     :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the search of an order, and that of
-    offsets to :data:`PLACING` at most.
+    offsets to :data:`PLACING` at most. ``costs``: what opaque operators cost (:mod:`mcusim.program.opaque`).
 
     Raises UsageError for a budget below one byte, and a name that is not known.
     """
@@ -37,6 +38,7 @@ class PlanOptions:
     allocator: str | None = None
     in_place: bool = False
     seconds: float = 60.0
+    costs: Costs = ()
 
     def __post_init__(self) -> None:
         if self.sram_budget is not None and self.sram_budget < 1:

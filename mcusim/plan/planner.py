@@ -14,6 +14,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.options import PlanOptions
 from mcusim.plan.registry import POLICY_OPTIONS, find_policy, takers
+from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
 
 __all__ = ["plan", "require_effect"]
@@ -41,7 +42,11 @@ def plan(
     ordered = in_order(graph, asked)
     program = chosen.plan(ordered, machine, costs_of(kernels), asked)
     recorded = {**_recorded(ordered, asked), **program.header.options}
-    return replace(program, header=replace(program.header, options=recorded))
+    header = replace(program.header, options=recorded)
+    without = left_out_text(left_out(header))
+    return replace(
+        program, header=replace(header, warnings=(*header.warnings, *([f"totals are {without}"] * bool(without))))
+    )
 
 
 def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
@@ -53,7 +58,8 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     if asked.order != "default":
         found["order"] = asked.order
         found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
-    return found
+    costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs)
+    return found | ({"costs": costs} if costs else {})
 
 
 def require_effect(

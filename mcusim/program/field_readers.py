@@ -138,13 +138,13 @@ def span(value: object, what: str) -> Span:
 
 
 def options(value: object) -> Mapping[str, Any]:
-    """An object of strings, whole or finite numbers, true/false/null, and lists of these; ``set`` is an object of
-    strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list of whole numbers."""
+    """An object of strings, whole or finite numbers, true/false/null, and lists of these; ``set`` and ``costs`` are
+    objects of strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list of whole numbers."""
     found = keys(value, (), value if isinstance(value, dict) else ())
     for key, entry in found.items():
         text(key, "a key of options")
-        if key == "set":
-            _overrides(entry)
+        if key in ("set", "costs"):
+            _overrides(key, entry)
             continue
         for v in entry if isinstance(entry, list) else [entry]:
             _scalar(v, key)
@@ -156,10 +156,10 @@ def options(value: object) -> Mapping[str, Any]:
     return found
 
 
-def _overrides(value: object) -> None:
+def _overrides(option: str, value: object) -> None:
     for key, entry in keys(value, (), value if isinstance(value, dict) else ()).items():
-        text(key, "a key of option 'set'")
-        text(entry, f"option 'set', key {quoted(key)},")
+        text(key, f"a key of option '{option}'")
+        text(entry, f"option '{option}', key {quoted(key)},")
 
 
 def _scalar(value: object, key: str) -> None:

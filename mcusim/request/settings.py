@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import OVERLAYS, PlanOptions, require_effect
+from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.tensors import Input
@@ -134,10 +135,12 @@ def settings(
     execution: Execution | None = None,
     buffering: str | None = None,
     arena: ArenaPlan | None = None,
+    costs: Mapping[str, str] | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
     option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
-    found = base_settings(kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
+    named = (kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
+    found = base_settings(*named, costs)
     require_effect([policy], sram_budget, overlay, buffering)
     return found
 
@@ -152,6 +155,7 @@ def base_settings(
     execution: Execution | None = None,
     buffering: str | None = None,
     arena: ArenaPlan | None = None,
+    costs: Mapping[str, str] | None = None,
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
@@ -170,10 +174,20 @@ def base_settings(
         require_type("buffering", buffering, NameArg)
     planned = (arena or ArenaPlan()).checked()
     options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double", *planned)
+    options = replace(options, costs=_costs(costs))
     asked = _execution(execution or Execution(), fidelity)
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity)
     return Settings(policy, kernels, options, fidelity, asked)
+
+
+def _costs(given: object) -> Costs:
+    if given is None:
+        return ()
+    require_type("costs", given, ((Mapping,), 'a mapping of operators to texts like "12 cycles/B"'))
+    assert isinstance(given, Mapping)
+    as_list("costs", [*given, *given.values()], ((str,), "a mapping of texts to texts"))
+    return parse_costs(given)
 
 
 def _execution(asked: Execution, fidelity: str) -> Execution:

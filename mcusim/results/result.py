@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
+from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
@@ -95,6 +96,16 @@ class Result:
         if self.energy is not None:
             return None
         return f"there was no run: {self.negative or self.unusable or 'it was not simulated'}"
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Operators that cycles, latency and energy do not have: mcusim does not know them, and they got no cost."""
+        return () if self.run is None else left_out(self.run.header)
+
+    @property
+    def costs(self) -> dict[str, str]:
+        """What operators that mcusim does not know were said to cost."""
+        return {} if self.run is None else dict(self.run.header.options.get("costs", {}))
 
     @property
     def verdict(self) -> MemoryVerdict | None:
@@ -230,6 +241,8 @@ def _figures(result: Result) -> dict[str, Any]:
         "energy_missing": result.energy_missing,
         "supply_current_ma": energy.supply_current_ma if energy else None,
         "macs": result.macs,
+        "left_out": list(result.left_out),
+        "costs": result.costs,
         "peak_bytes": dict(sorted(run.header.peak_bytes.items())) if run else None,
         "peak_sram_bytes": sram_bytes(result),
         "memory": memory,

@@ -25,7 +25,7 @@ __all__ = [
     "machine_of",
     "machine_sha256",
     "mcusim_sha256",
-    "model_sha256",
+    "model_graph",
 ]
 
 
@@ -35,11 +35,11 @@ def mcusim_sha256() -> str:
     return hashlib.sha256(f"{code_sha256()}{stored_rows()}".encode()).hexdigest()
 
 
-def model_sha256(path: str) -> str:
-    """Of a model. Raises ModelError."""
+def model_graph(path: str, allow_unknown: bool = False) -> Graph:
+    """A model. Raises ModelError."""
     from mcusim.model import load_model
 
-    return load_model(path).sha256
+    return load_model(path, allow_unknown)
 
 
 def machine_sha256(path: str) -> str:
@@ -74,11 +74,11 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=4)
-def graph_of(path: str, sha256: str) -> Graph:
+def graph_of(path: str, sha256: str, allow_unknown: bool = False) -> Graph:
     """The model at ``path``. Raises ModelError, and InputError when it is another one."""
     from mcusim.model import load_model
 
-    graph = load_model(path)
+    graph = load_model(path, allow_unknown)
     _require("model", path, graph.sha256, sha256)
     return graph
 

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["check_derived", "table", "write_table"]
 
-_TEXTS = ("status", "error", "confidence", "version", "key", *REGIONS)
+_TEXTS = ("status", "error", "left_out", "confidence", "version", "key", *REGIONS)
 _FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
 Row = Mapping[str, Any]
 
 
 def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row]) -> pyarrow.Table:
-    """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, then
-    ``confidence version key``. Missing values are null. ``study``'s text is in the metadata.
+    """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, ``left_out``
+    where a row leaves operators out, then ``confidence version key``. Missing values are null. ``study``'s text is in
+    the metadata.
 
     Raises StudyError when a derived column cannot be computed.
     """
@@ -41,6 +42,8 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
     for name in (*OUTPUTS[:at], *peaks, *OUTPUTS[at:]):
         columns[name] = [row.get(name) for row in rows]
     columns |= _derived(study, columns, len(rows))
+    if any("left_out" in row for row in rows):
+        columns["left_out"] = [row.get("left_out") for row in rows]
     columns |= {"confidence": [row.get("confidence") for row in rows]}
     columns |= {"version": [__version__] * len(rows), "key": list(keys)}
     assert tuple(columns)[-len(TAIL) :] == TAIL

@@ -19,6 +19,7 @@ from mcusim.evidence.published.confidence import confidence, differs_from_publis
 from mcusim.machine import replace_all
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
+from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
 from mcusim.request.settings import Execution, Settings, settings
 from mcusim.results.energy import delivered, usage
@@ -35,6 +36,7 @@ Row = dict[str, Any]
 Batch = tuple[tuple[str, Point], ...]  # points, each with its key
 Done = tuple[str, Row]
 Content = tuple[str, str]  # a path, and a hash of what is there
+Read = tuple[str, str, bool]  # the same of a model, and whether it may have unknown operators
 
 _run_cache = RunCache()
 _one_at_a_time = Lock()  # a Dask worker may have several threads
@@ -43,13 +45,16 @@ _one_at_a_time = Lock()  # a Dask worker may have several threads
 @dataclass(frozen=True, slots=True)
 class Work:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
-    hash of what is there; the hash of mcusim itself. Another computer may have others."""
+    hash of what is there; the hash of mcusim itself. Another computer may have others. ``allow_unknown`` and ``costs``
+    are about operators that mcusim does not know."""
 
     inputs: tuple[str, ...]
     models: Mapping[str, Content]
     machines: Mapping[str, Content]
     kernels: Mapping[str, Content]
     code: str
+    allow_unknown: bool = False
+    costs: Costs = ()
 
 
 def perform(work: Work, batch: Batch) -> list[Done]:
@@ -96,7 +101,7 @@ def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
 def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
     """They were read where the sweep was started: that they cannot be here is not the point's fault."""
     try:
-        graph_of(*work.models[inputs["model"]])
+        graph_of(*work.models[inputs["model"]], work.allow_unknown)
         machine_of(*work.machines[inputs["machine"]])
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"])
     except InputError as error:
@@ -105,7 +110,7 @@ def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
 
 def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
-    model, kernels = work.models[inputs["model"]], work.kernels[inputs["kernels"]]
+    model, kernels = (*work.models[inputs["model"]], work.allow_unknown), work.kernels[inputs["kernels"]]
     kind = (model, kernels, chosen, PlanView(machine))
     played = _run_cache.find(kind, machine)
     if played is None:
@@ -119,7 +124,7 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     return {**played.row, **of_run, "confidence": believed}
 
 
-def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
+def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
     """What the run of a point depends on, and the run."""
     graph = graph_of(*model)
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
@@ -133,6 +138,7 @@ def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings
     assert run is not None
     row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
     row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
+    row |= {"left_out": ", ".join(result.left_out)} if result.left_out else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
     deviation = differs_from_published(run.header, machine, chosen.execution)
     played = Played(row, chosen.kernels.label(result.kernels), usage(run, machine), deviation)
@@ -142,14 +148,14 @@ def _played(model: Content, kernels: Content, machine: Machine, chosen: Settings
 
 
 @lru_cache(maxsize=64)
-def _macs(model: Content) -> int:
+def _macs(model: Read) -> int:
     from mcusim.model import graph_macs
 
     return graph_macs(graph_of(*model))
 
 
 @lru_cache(maxsize=8)
-def _planned(model: Content, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
+def _planned(model: Read, kernels: Content, chosen: Settings, layout: PlanView) -> Program:
     found = chosen.kernels.planned(chosen.fidelity)
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
 
@@ -187,4 +193,5 @@ def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
         inputs["fidelity"],
         Execution(given.get("code"), given.get("operator_overhead")),
         given.get("buffering"),
+        costs=dict(work.costs),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
+from mcusim.program.opaque import Costs
 from mcusim.sweeps.expressions import Expression, Value
 
 __all__ = [
@@ -67,6 +68,7 @@ class Study:
 
     Models and machines are as the file names them; ``folder`` is what their paths are relative to. ``where`` keeps the
     points for which all hold; ``derived`` are columns, each over inputs, outputs and the derived ones before it.
+    ``allow_unknown`` and ``costs`` are those of ``mcusim run``.
     """
 
     name: str
@@ -82,6 +84,8 @@ class Study:
     title: str = ""
     question: str = ""
     folder: Path | None = None
+    allow_unknown: bool = False
+    costs: Costs = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -9,6 +9,10 @@
     policies = ["internal", "external"]
     kernels = ["cmsis-2021-gcc9"]        # may be left out, as in `mcusim run`
     fidelity = "replay"                  # may be left out; or "emulate", or both in a list
+    allow_unknown = true                 # may be left out; as in `mcusim run`, and so are the costs of such operators
+
+    [costs]
+    GATHER_ND = "12 cycles/B"
 
     [axes]                               # machine keys, or options of `mcusim run`: sram_budget, weights, overlay ...
     "memory.sdram.timing.tRCD" = ["2 sdclk", "3 sdclk"]
@@ -43,6 +47,7 @@ from mcusim.machine.document import show
 from mcusim.machine.loader import require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
+from mcusim.program.opaque import Costs, parse_costs
 from mcusim.request.kernels import FIDELITIES, default_kernels, resolve
 from mcusim.sweeps.axis_values import OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
@@ -53,7 +58,10 @@ __all__ = ["read_study", "study_of"]
 
 MOST_NAMES = 1000
 MOST_POINTS = 100_000
-KEYS = ("title", "question", "models", "machines", "policies", "kernels", "fidelity", "axes", "sampling", "derived")
+KEYS = (
+    "title", "question", "models", "machines", "policies", "kernels", "fidelity", "allow_unknown", "costs", "axes",
+    "sampling", "derived",
+)  # fmt: skip
 SAMPLING = ("method", "points", "seed", "where")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -112,6 +120,8 @@ class _StudyReader:
             title=self._plain("title"),
             question=self._plain("question"),
             folder=folder,
+            allow_unknown=self._flag("allow_unknown"),
+            costs=self._costs(),
         )
         self._models(study)
         machines = self._machines(study)
@@ -141,6 +151,20 @@ class _StudyReader:
         if not isinstance(found, str) or len(found) > 2000:
             raise self.problem(key, "must be a text of at most 2,000 characters", found)
         return found
+
+    def _flag(self, key: str) -> bool:
+        found = self.raw.get(key, False)
+        if not isinstance(found, bool):
+            raise self.problem(key, "must be true or false", found)
+        return found
+
+    def _costs(self) -> Costs:
+        found = self._table("costs")
+        for name, text in found.items():
+            if not isinstance(text, str):
+                raise self.problem(f"costs.{name}", 'must be a text like "12 cycles/B" or "5000 cycles"', text)
+            self._try(f"costs.{name}", text, parse_costs, {name: text})
+        return tuple(sorted(found.items()))
 
     def _names(self, key: str, known: Iterable[str] | None = None, default: list[str] | None = None) -> tuple[str, ...]:
         """A text or a list of texts, each once, of ``known`` ones."""
@@ -275,7 +299,7 @@ class _StudyReader:
             where = f"derived.{name}"
             if not _COLUMN.fullmatch(name):
                 raise self.problem(where, "a column's name has 1 to 64 letters, digits and _")
-            if name in known or name in TAIL or name in ("true", "false", "none", "column"):
+            if name in known or name in (*TAIL, "left_out") or name in ("true", "false", "none", "column"):
                 raise self.problem(where, "is the name of another column, or means something else")
             if not isinstance(text, str):
                 raise self.problem(where, "must be an expression in quotes", text)

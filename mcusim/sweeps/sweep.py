@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.evidence.validate.cache import package_versions
 from mcusim.processes import processes
+from mcusim.program.opaque import opaque_types, require_known
 from mcusim.request.settings import require_type
 from mcusim.sweeps.executors import Runner, local
-from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_sha256
+from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
 from mcusim.sweeps.point import Batch, Content, Row, Work, shares
@@ -54,8 +55,9 @@ def sweep(
 
     Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
     ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
-    peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, the derived columns, ``confidence``, ``version``
-    (of mcusim) and ``key`` (of all that the row depends on). A point that fails is a row with its error.
+    peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, the derived columns, ``left_out`` (operators that
+    the figures of a row are without, where there are such rows), ``confidence``, ``version`` (of mcusim) and ``key``
+    (of all that the row depends on). A point that fails is a row with its error.
 
     Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
     (unless ``force``) or cannot be written.
@@ -129,15 +131,17 @@ def prepared(study: Study) -> Work:
 
     if study.folder is not None:  # a process elsewhere has another current folder
         study = replace(study, folder=study.folder.absolute())
-    models = contents(study.models, study.model_path, model_sha256)
+    graphs = {name: model_graph(study.model_path(name), study.allow_unknown) for name in study.models}
+    models = {name: (study.model_path(name), graph.sha256) for name, graph in graphs.items()}
+    require_known(opaque_types(op.type for graph in graphs.values() for op in graph.operators), study.costs)
     machines = contents(study.machines, study.machine_path, machine_sha256)
     kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
-    return Work(study.inputs, models, machines, kernels, mcusim_sha256())
+    return Work(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
 
 
 def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
-    shared = hashlib.sha256(json.dumps([work.code, package_versions()]).encode())
+    shared = hashlib.sha256(json.dumps([work.code, package_versions(), *work.costs]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
     found = []
     for point in chosen:

@@ -77,7 +77,6 @@ def inspect(
     *,
     machine: Board = None,
     kernels: KernelSetName = "cmsis",
-    allow_unknown: options.AllowUnknown = False,
     written: Written,
 ) -> int:
     """Show a model's operators, MACs, peak of live activations, and the flash that it needs on boards.
@@ -92,7 +91,7 @@ def inspect(
     from mcusim.report.text.flash import boards_json, boards_lines
     from mcusim.report.text.inspect import model_json, model_table
 
-    graph = load_model(model, allow_unknown)
+    graph = load_model(model, allow_unknown=True)
     boards = _flash(graph, machine, kernels)
     output.emit(
         lambda: "\n".join([model_table(graph), "", *boards_lines(kernels, boards)]),

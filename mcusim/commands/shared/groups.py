@@ -30,6 +30,13 @@ class Planning:
     order: options.Order = None
     allocator: options.Allocator = None
     in_place: options.InPlace = False
+    allow_unknown: options.AllowUnknown = False
+    cost: options.Cost = None
+
+    @property
+    def costs(self) -> dict[str, str]:
+        """What unknown operators cost. Raises UsageError."""
+        return options.costs(self.cost)
 
     @property
     def arena(self) -> ArenaPlan:
@@ -55,7 +62,7 @@ class Planning:
         from mcusim.request.settings import settings
 
         named = (policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution)
-        return settings(*named, self.buffering, self.arena)
+        return settings(*named, self.buffering, self.arena, self.costs)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ __all__ = [
     "AllowUnknown",
     "Buffering",
     "Code",
+    "Cost",
     "Fidelity",
     "Force",
     "InPlace",
@@ -40,6 +41,7 @@ __all__ = [
     "check_output",
     "check_outputs",
     "comma_list",
+    "costs",
     "overrides",
     "write_outputs",
 ]
@@ -169,7 +171,20 @@ Seconds = Annotated[
     float, typer.Option("--seconds", metavar="S", min=0, max=86_400, help="Longest search of an order or of offsets.")
 ]
 AllowUnknown = Annotated[
-    bool, typer.Option("--allow-unknown", help="Cost unknown operators as a copy, with a warning, instead of refusing.")
+    bool,
+    typer.Option(
+        "--allow-unknown",
+        help="Run a model with operators that mcusim does not know; the totals leave out those without a --cost.",
+    ),
+]
+Cost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cost",
+        metavar="NAME=COST",
+        help='What an unknown operator costs: "12 cycles/B" (bytes of its inputs and outputs together, constants not'
+        ' counted) or "5000 cycles" (a call). Repeatable.',
+    ),
 ]
 Json = Annotated[
     Path | None,
@@ -182,14 +197,23 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing outp
 
 def overrides(texts: Iterable[str] | None) -> dict[str, str]:
     """``--set`` texts as a mapping; raises UsageError for one without ``=`` or a key given twice."""
+    return _pairs(texts, "--set", 'KEY=VALUE, as in --set core.clock="200 MHz"')
+
+
+def costs(texts: Iterable[str] | None) -> dict[str, str]:
+    """``--cost`` texts as a mapping; raises UsageError for one without ``=`` or an operator named twice."""
+    return _pairs(texts, "--cost", 'NAME=COST, as in --cost GATHER="12 cycles/B"')
+
+
+def _pairs(texts: Iterable[str] | None, option: str, wanted: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts or ():
-        key, equals, value = text.partition("=")
+        key, equals, value = text.rpartition("=") if option == "--cost" else text.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UsageError(f'--set needs KEY=VALUE, as in --set core.clock="200 MHz"; got {text!r}')
+            raise UsageError(f"{option} needs {wanted}; got {text[:200]!r}")
         if key in found:
-            raise UsageError(f"--set {key} is given twice: {found[key]!r} and {value.strip()!r}")
+            raise UsageError(f"{option} {key[:200]} is given twice: {found[key][:80]!r} and {value.strip()[:80]!r}")
         found[key] = value.strip()
     return found
 

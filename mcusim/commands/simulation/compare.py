@@ -45,7 +45,6 @@ def compare(
     planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
-    allow_unknown: options.AllowUnknown = False,
     html: Html = None,
     written: Written,
 ) -> int:
@@ -63,7 +62,7 @@ def compare(
     check_outputs([html] if html else [], written.json, inputs, written.force)
     cases = _cases(models, machine, policy, table, _base(planning, kernels, fidelity))
     _require_effect(cases, planning)
-    comparison = _simulated(cases, planning.overrides, allow_unknown)
+    comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
     _write(html, comparison.rows, written.force)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)
@@ -83,8 +82,8 @@ def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
     from mcusim.request.settings import base_settings
 
     budget, weights, buffering = planning.sram_budget, planning.weights, planning.buffering
-    arena = planning.arena
-    return base_settings(kernels, budget, weights, planning.overlays, fidelity, buffering=buffering, arena=arena)
+    named = (kernels, budget, weights, planning.overlays, fidelity, "internal", None, buffering)
+    return base_settings(*named, planning.arena, planning.costs)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:

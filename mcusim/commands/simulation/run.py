@@ -21,6 +21,7 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
     from mcusim.api.both import Both
+    from mcusim.model.graph import Graph
     from mcusim.request.settings import Execution, Settings
     from mcusim.results import Result
 
@@ -64,6 +65,15 @@ class PlannedModel:
         kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity)
         return self.planning.settings(self.policy, kernels, named, execution)
 
+    def graph(self, model: str, chosen: Settings) -> Graph:
+        """The model; raises UsageError for a cost of what it does not have, and what :func:`load_model` raises."""
+        from mcusim.model import load_model
+        from mcusim.program.opaque import opaque_types, require_known
+
+        graph = load_model(model, self.planning.allow_unknown)
+        require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
+        return graph
+
 
 @dataclass(frozen=True)
 class Target:
@@ -90,7 +100,6 @@ def run(
     fidelity: Fidelity = "replay",
     interpreter: Interpreter,
     values: Values,
-    allow_unknown: options.AllowUnknown = False,
     shown: Shown,
     views: Views,
     written: Written,
@@ -105,20 +114,17 @@ def run(
     """
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
-        found = _simulate(model, planned, fidelity, allow_unknown, files, values.execution(interpreter, step))
+        found = _simulate(model, planned, fidelity, files, values.execution(interpreter, step))
     return files.report(found, shown)
 
 
-def _simulate(
-    model: str, planned: PlannedModel, fidelity: str, allow_unknown: bool, files: _Files, execution: Execution
-) -> Result | Both:
+def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, execution: Execution) -> Result | Both:
     from mcusim.api.both import simulate_both
     from mcusim.api.simulate import changed, simulate_row
     from mcusim.evidence.annotate import annotate, annotate_both
-    from mcusim.model import load_model
 
     overrides, chosen = planned.planning.overrides, planned.settings(fidelity, execution)
-    graph, target = load_model(model, allow_unknown), changed(planned.machine, overrides)
+    graph, target = planned.graph(model, chosen), changed(planned.machine, overrides)
     check_outputs(files.values.output, len(graph.outputs))
     if fidelity == "both":
         return annotate_both(simulate_both(graph, target, chosen))
@@ -201,9 +207,12 @@ def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: 
     from mcusim.evidence.annotate import replay as simulate_file
     from mcusim.model import load_model
     from mcusim.program import read_program
+    from mcusim.program.opaque import refuse_opaque
 
     overrides, program = options.overrides(target.set_), read_program(trace)
     machine = program_machine(program, target.machine, overrides)
+    if fidelity == "emulate":
+        refuse_opaque((op.type for op in program.header.operators), program.header.model)
     graph = None if model is None else load_model(model)
     check_outputs(files.values.output, 0 if graph is None else len(graph.outputs))
     return simulate_file(program, machine, fidelity, target.kernels, model=graph, execution=execution)
@@ -215,7 +224,6 @@ def plan(
     *,
     out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON Lines; - is standard output.")],
     planned: PlannedModel,
-    allow_unknown: options.AllowUnknown = False,
     force: options.Force = False,
 ) -> int:
     """Write the program that a policy makes of a model, one task a line.
@@ -229,12 +237,11 @@ def plan(
         check_writable(out, force)
     from mcusim.api.simulate import plan_program
     from mcusim.machine import load_machine
-    from mcusim.model import load_model
     from mcusim.program import write_program
 
     chosen, overrides = planned.settings("plan"), planned.planning.overrides
     target = load_machine(planned.machine, overrides)
-    program = plan_program(load_model(model, allow_unknown), target, chosen, overrides)
+    program = plan_program(planned.graph(model, chosen), target, chosen, overrides)
     if to_stdout:
         write_program(program, sys.stdout)
         return 0

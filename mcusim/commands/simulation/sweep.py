@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, write_bytes
@@ -44,6 +46,8 @@ def sweep(
     jobs: Jobs = None,
     dry_run: DryRun = False,
     *,
+    allow_unknown: options.AllowUnknown = False,
+    cost: options.Cost = None,
     written: Written,
 ) -> int:
     """Run every point of a study: models x machines x policies x axes, one row each.
@@ -61,16 +65,26 @@ def sweep(
     output, force = written.to(study), written.force
     from mcusim.sweeps import read_study
 
+    costs = options.costs(cost)
+    if not dry_run:
+        _check_files(study, output_file, html, written.json, force)
+    found = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
-        return _estimate(read_study(study), output, dask, jobs)
-    _check_files(study, output_file, html, written.json, force)
-    found = read_study(study)
+        return _estimate(found, output, dask, jobs)
     table = _run(found, output_file, jobs, dask, force)
     rows, conclusions = table.to_pylist(), _conclusions(found, table)
     if html is not None:
         _draw(found, table, conclusions, html, force)
     output.emit(lambda: _text(found, rows, conclusions), lambda: _json(found, rows, conclusions))
     return _status(rows)
+
+
+def _with_costs(study: Study, allow_unknown: bool, costs: Mapping[str, str]) -> Study:
+    """``study`` with what the command line says of unknown operators on top."""
+    from mcusim.program.opaque import parse_costs
+
+    both = parse_costs({**dict(study.costs), **costs})
+    return replace(study, allow_unknown=study.allow_unknown or allow_unknown, costs=both)
 
 
 def _check_files(study: str, table: Path | None, html: Path | None, json: Path | None, force: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,7 +92,8 @@ class ModelPlanning:
     def given(self) -> str | None:
         """The first option that a program has no use for."""
         how = self.planning
-        named = {"--policy": self.policy, "--sram-budget": how.sram_budget, "--weights": how.weights}
+        named: dict[str, object] = {"--policy": self.policy, "--sram-budget": how.sram_budget}
+        named |= {"--weights": how.weights, "--allow-unknown": how.allow_unknown or None, "--cost": how.cost}
         named |= {"--overlay": how.overlay, "--buffering": how.buffering, "--order": how.order}
         return _first({**named, "--allocator": how.allocator, "--in-place": how.in_place or None})
 
@@ -195,14 +196,28 @@ def read(what: str, machine: str | None, plan: ModelPlanning, asked: Running) ->
 
     if asked.static:
         return VerifyCase(program, target, None, kernels)
-    graph, missing = model_of(program, Path(what), asked.model), ""
+    missing = _without_code(op.type for op in program.header.operators)
+    graph = None if missing else model_of(program, Path(what), asked.model)
     if graph is None:
-        missing = f"the program's model {name!r} is not here; --model names it"
+        missing = missing or f"the program's model {name!r} is not here; --model names it"
     elif asked.kernels is None and planned_for in shipped_names() and resolve(planned_for, "plan").set is None:
         missing = f"kernels {planned_for[:80]!r} are a cost profile without code; {_with_code(program, asked.model)}"
+    return VerifyCase(program, target, None if missing else graph, kernels, _not_run(missing, asked))
+
+
+def _without_code(kinds: Iterable[str]) -> str:
+    """Why operators of these types cannot be run; empty when they can."""
+    from mcusim.program.opaque import opaque_types
+
+    names = ", ".join(name[:80] for name in opaque_types(kinds))
+    return f"mcusim does not know {names[:400]} and has no kernel for it" if names else ""
+
+
+def _not_run(missing: str, asked: Running) -> list[str]:
+    """The note about what is missing to run. Raises UsageError for an option of the run."""
     if missing and (option := asked.given(kernels=True)):
         raise UsageError(f"{option} is for the run, and {missing}")
-    return VerifyCase(program, target, None if missing else graph, kernels, [f"not run: {missing}"] if missing else [])
+    return [f"not run: {missing}"] if missing else []
 
 
 def _with_code(program: Program, model: str | None) -> str:
@@ -222,15 +237,19 @@ def planned(what: str, machine: str | None, plan: ModelPlanning, asked: Running)
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.program import program_graph
+    from mcusim.program.opaque import opaque_types, require_known
     from mcusim.request.kernels import DEFAULT_SET, resolve
 
     # before the plan: a cost profile without code is planned for, and not run
     kernels = resolve(DEFAULT_SET if asked.kernels is None else asked.kernels, "plan" if asked.static else "emulate")
     chosen = plan.planning.settings(plan.policy or _POLICY, kernels, "emulate")
     target = load_machine(machine or _MACHINE, plan.planning.overrides)
-    graph = load_model(what)
-    program = plan_program(graph, target, chosen)
-    return VerifyCase(program, target, None if asked.static else program_graph(program, graph), kernels.compiled)
+    graph = load_model(what, plan.planning.allow_unknown)
+    types = [op.type for op in graph.operators]
+    require_known(opaque_types(types), chosen.options.costs)
+    program, notes = plan_program(graph, target, chosen), _not_run(_without_code(types), asked)
+    runs = None if asked.static or notes else program_graph(program, graph)
+    return VerifyCase(program, target, runs, kernels.compiled, notes)
 
 
 @grouped

@@ -17,6 +17,7 @@ from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
 from mcusim.plan.options import OVERLAYS
 from mcusim.plan.pools import largest_region
+from mcusim.program.opaque import left_out
 from mcusim.program.program import Header
 from mcusim.request.settings import Execution
 
@@ -58,6 +59,9 @@ def confidence(machine: str | Machine, kernels: str, policy: str, deviation: str
 def differs_from_published(header: Header, machine: Machine, execution: Execution) -> str | None:
     """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
     recorded = header.options
+    without = left_out(header)
+    if without or "costs" in recorded:
+        return "operators left out" if without else "operators that cost what was said"
     region = largest_region(machine, "flash" if header.policy == "internal" else "sdram")
     usual = region.name if region is not None else None
     overlay = recorded.get("overlay", list(OVERLAYS))

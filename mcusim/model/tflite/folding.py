@@ -15,6 +15,7 @@ import numpy as np
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Operator, Tensor
+from mcusim.model.operators import shown_type
 
 __all__ = ["FOLDED", "ConstantCall", "Folding", "Remainder", "fold"]
 
@@ -300,13 +301,13 @@ def fold(
     folded: list[Operator] = []
     made = read = 0
     for op in operators:
-        folding = FOLDED.get(op.type.removeprefix("UNKNOWN:"))
+        folding = FOLDED.get(shown_type(op.type))
         if folding is None or not _foldable(op, folding, found, ends):
             left.append(op)
             continue
         target, sources = found[op.outputs[0]], [found[i] for i in op.inputs]
         made, read = made + target.bytes, read + sum(t.bytes for t in sources if not folding.shape_alone)
-        where = f"{source}: operator {op.index} {op.type.removeprefix('UNKNOWN:')}, whose inputs are constants"
+        where = f"{source}: operator {op.index} {shown_type(op.type)}, whose inputs are constants"
         if made > MOST_BYTES or read > MOST_READ:
             raise ModelError(
                 f"{where}: all that the file leaves to be computed has more than {MOST_BYTES >> 20} MiB, or is computed"
@@ -316,7 +317,7 @@ def fold(
         found[op.outputs[0]] = _computed(
             ConstantCall(sources, values, target, options(op.index, folding)), folding, where
         )
-        folded.append(replace(op, type=op.type.removeprefix("UNKNOWN:")))
+        folded.append(replace(op, type=shown_type(op.type)))
     return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(found), tuple(folded))
 
 

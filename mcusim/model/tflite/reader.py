@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,17 @@ from flatbuffers.number_types import Int32Flags
 from mcusim.errors import UnsupportedError
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.graph_check import check_graph
-from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, OperatorSpec
+from mcusim.model.operators import (
+    ACTIVATIONS,
+    DEFAULTS,
+    LARGEST_WINDOW,
+    OPERATORS,
+    PADDINGS,
+    OperatorSpec,
+    is_opaque,
+    opaque,
+    shown_type,
+)
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
 from mcusim.model.tflite.folding import Folding, fold
 from mcusim.model.tflite.tensors import TensorReader
@@ -25,7 +36,6 @@ MOST_TENSORS = MOST_OPERATORS = 20_000
 MOST_OPERANDS = 1024
 SHOWN_INDICES = 50
 CUSTOM_CODE_SLOT, BUILTIN_CODE_SLOT = 6, 10
-UNKNOWN = "UNKNOWN:"
 QUIET = ("pot_scale_int16",)  # options that are left out at their default
 BUILTIN_NAMES = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
 
@@ -34,7 +44,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     """The graph of the ``.tflite`` file at ``path``, int8 or uint8.
 
     Constants are read-only views of the file's bytes. With ``allow_unknown`` an operator the reader does not know is
-    kept as ``UNKNOWN:<NAME>`` and the graph carries a warning. ``random_weights`` is set when the file's description
+    kept as an opaque one and the graph carries a warning. ``random_weights`` is set when the file's description
     says so, as :func:`mcusim.model.tflite.writer.write_tflite` has it for zoo networks.
 
     Operators that compute with constants alone are computed here (:mod:`mcusim.model.tflite.folding`): the graph's
@@ -113,14 +123,14 @@ def _operators(file: File, subgraph: Any, codes: list[str]) -> list[tuple[Operat
             ends = [tuple(file.numbers(table, end, 4, MOST_OPERANDS)) for end in ("Inputs", "Outputs")]
             spec = OPERATORS.get(name)
             options = _options(file, table, spec) if spec else {}
-        operators.append((Operator(index, name if spec else UNKNOWN + name, ends[0], ends[1], options), table))
+        operators.append((Operator(index, name if spec else opaque(name), ends[0], ends[1], options), table))
     return operators
 
 
 def _read_options(file: File, tables: list[tuple[Operator, Any]], index: int, folding: Folding) -> dict[str, Any]:
     """The options of an operator that is computed here; its entry, if it has one, need not list them all."""
     operator, table = tables[index]
-    with file.reading(f"operator {index} {operator.type.removeprefix(UNKNOWN)}"):
+    with file.reading(f"operator {index} {shown_type(operator.type)}"):
         return _options(file, table, folding)
 
 
@@ -128,16 +138,17 @@ def _unknown(path: Path, operators: tuple[Operator, ...], allowed: bool) -> list
     """The warning for operators that are not known; UnsupportedError where they are not allowed."""
     unknown: dict[str, list[int]] = defaultdict(list)
     for op in operators:
-        if op.type.startswith(UNKNOWN):
-            unknown[op.type.removeprefix(UNKNOWN)].append(op.index)
+        if is_opaque(op.type):
+            unknown[shown_type(op.type)].append(op.index)
     if not unknown:
         return []
     listed = "; ".join(f"{name} (operator{'s' * (len(at) > 1)} {_indices(at)})" for name, at in unknown.items())
     if not allowed:
         raise UnsupportedError(
-            f"{path}: operators mcusim does not know: {listed}; --allow-unknown costs them as copies"
+            f"{path}: operators mcusim does not know: {listed}; --allow-unknown runs the others and leaves these out of"
+            f" every total, --cost {shlex.quote(next(iter(unknown)) + '=12 cycles/B')} with it says what one costs"
         )
-    return [f"unknown operators costed as a copy: {listed}"]
+    return [f"operators mcusim does not know count as opaque, inputs and outputs live, nothing else known: {listed}"]
 
 
 def _indices(at: list[int]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Quantization, Tensor
 from mcusim.model.graph_check import check_graph
-from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS
+from mcusim.model.operators import ACTIVATIONS, DEFAULTS, LARGEST_WINDOW, OPERATORS, PADDINGS, is_opaque, shown_type
 from mcusim.model.tflite.flatbuffer import LARGEST_FILE, shown
 from mcusim.model.tflite.tensors import ANY_ZERO_POINT, MOST_DIMENSIONS, ZERO_POINTS
 
@@ -35,7 +35,7 @@ def writable(graph: Graph) -> Graph:
     graph, the operator or tensor and the value.
     """
     source = f"cannot write {graph.name}"
-    unknown = sorted({op.type.removeprefix("UNKNOWN:") for op in graph.operators if op.type not in OPERATORS})
+    unknown = sorted({shown_type(op.type) for op in graph.operators if is_opaque(op.type)})
     if unknown:
         raise UnsupportedError(f"{source}: operators mcusim does not know: {', '.join(unknown)}")
     for index, tensor in enumerate(graph.tensors):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.program.opaque import left_out_text
 from mcusim.report.html.flash_table import flash_section
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.pages import RunPage
@@ -56,7 +57,9 @@ def summary(result: Result) -> str:
         f"<b>{quantity(result.value('latency_ms'), 'ms')}</b>, <b>{quantity(result.value('energy_mj'), 'mJ')}</b>, "
         f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
     )
-    return f'<p class="summary">{text}</p>{notes}'
+    without = left_out_text(result.left_out)
+    missing = f'<p class="summary">Totals are {plain(without)}.</p>' if without else ""
+    return f'<p class="summary">{text}</p>{missing}{notes}'
 
 
 def cycle_bar(run: Run) -> str:

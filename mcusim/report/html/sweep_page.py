@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mcusim.program.opaque import left_out_text
 from mcusim.report.html.page import PlotFigure, page, plain, shortened, table
 from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, tornado
 from mcusim.report.html.sweep_figures.parallel import parallel
@@ -128,6 +129,8 @@ def _notes(sweep: Sweep) -> str:
         f"Heat maps: the least latency of the points in a cell, a dash where none ran; at most {MOST_MAPS} maps.",
         "Parallel coordinates: lines of one value lie side by side in the order of their latency.",
     ]
+    without = dict.fromkeys(str(point["left_out"]) for point in sweep.ran if point.get("left_out"))
+    lines += [f"Totals are {plain(shortened(left_out_text((names,)), 300))}" for names in list(without)[:8]]
     confidence = dict.fromkeys(str(point["confidence"]) for point in sweep.ran if point.get("confidence"))
     lines += [f"Confidence: {plain(shortened(text, 300))}" for text in list(confidence)[:8]]
     return f"<h2>How to read it</h2><ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

@@ -113,6 +113,8 @@ _HEAD = {
     "energy_missing": ("text?", "why there is no energy; null when there is one"),
     "supply_current_ma": ("number?", "mean current"),
     "macs": ("integer?", "multiply-accumulates of one inference; null when the model was not loaded"),
+    "left_out[]": ("text", "operators that mcusim does not know and that got no cost: no figure has them"),
+    "costs.<operator>": ("text", "what operators that mcusim does not know were said to cost"),
     "peak_bytes.<region>": ("integer", "bytes that the plan reserves, weights included"),
     "peak_bytes": ("object?", "null without a run"),
     "peak_sram_bytes": ("integer?", "of these, in on-chip RAM"),

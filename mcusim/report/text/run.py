@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
@@ -66,7 +67,8 @@ def _summary(result: Result, run: Run) -> list[str]:
     if issued:
         each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
-    return _with_remark(rows) + _source(measured)
+    without = left_out_text(result.left_out)
+    return _with_remark(rows) + (wrapped(without) if without else []) + _source(measured)
 
 
 def _with_remark(rows: list[list[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcusim.program.opaque import left_out_text
 from mcusim.text import columns, kib, suited, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
@@ -30,6 +31,8 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
         lines += ["", f"  {_short(model)}", *_best(ran, varied)]
     if len(models) > _MODELS:
         lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
+    for names in dict.fromkeys(row["left_out"] for row in rows if row.get("left_out")):
+        lines += ["", *wrapped(f"totals are {left_out_text(tuple(names.split(', ')))}")]
     reasons = Counter(str(row["error"]) for row in rows if row["status"] != "ok")
     for reason, count in reasons.most_common(_REASONS):
         lines += ["", *wrapped(f"{count:,} {_plural('point', count)}: {reason[:400]}")]

@@ -11,9 +11,11 @@ import pytest
 from mcusim import load_machine, simulate
 from mcusim.api import replay
 from mcusim.errors import DoesNotFit, KernelFault
+from mcusim.model.operators import opaque
 from mcusim.program import read_program
 from mcusim.report.json.run_keys import RUN_KEYS, described, run_json_page
 from mcusim.results import Measured, to_json
+from tests.support.graphs.small_graphs import chain
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
 
@@ -35,6 +37,7 @@ def rows() -> list[Any]:
         replace(nothing, unusable="no such memory", macs=None),
         make_result(),
         replay(program, load_machine("stm32f469i-disco")),
+        simulate(chain("RELU", opaque("foo"), opaque("bar")), F746, costs={"foo": "1 cycle"}),
     ]
     assert emulated.flash is not None
     results[0] = replace(results[0], warnings=("uint8",), flash=replace(emulated.flash, uncounted=("code of FOO",)))

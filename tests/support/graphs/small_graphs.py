@@ -46,6 +46,14 @@ def convolution(source: tuple[int, ...], kernel: tuple[int, ...], target: tuple[
     )
 
 
+def chain(*kinds: str) -> Graph:
+    """Operators of those types, one after the other, on 100 B each."""
+    one = activation((1, 100))
+    tensors = tuple(Tensor(i, f"t{i}", one.shape, one.dtype, one.quantization) for i in range(len(kinds) + 1))
+    operators = tuple(Operator(i, kind, (i,), (i + 1,)) for i, kind in enumerate(kinds))
+    return Graph("chain", tensors, operators, (0,), (len(kinds),), "")
+
+
 def in_place_graph() -> Graph:
     """input -> RELU -> ADD(input, relu) -> RESHAPE; 4,096 B each."""
     shape, flat, q = (1, 8, 8, 64), (1, 4096), Quantization((0.05,), (3,))

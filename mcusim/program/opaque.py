@@ -1,0 +1,155 @@
+"""Opaque operators: mcusim does not know what they compute. A user may say what they cost; else they are left out.
+
+Their inputs and outputs are live like those of any operator. With a cost they take that many cycles of the core and
+no access to memory; without one they take none, and whoever shows a total says so. Not modelled: all else of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mcusim.errors import ProgramError, UnsupportedError, UsageError
+from mcusim.model.operators import is_opaque, shown_type
+from mcusim.program.program import Compute, Header, Program
+
+__all__ = ["Costs", "OpaqueCost", "left_out", "left_out_text", "opaque_cycles", "opaque_types", "parse_costs"]
+__all__ += ["refuse_opaque", "require_known", "used_costs"]
+
+EXAMPLE = '--cost NAME="12 cycles/B"'
+LONGEST = 64
+MOST_CYCLES = 10**12  # of one call, and of all together
+SHOWN = 12
+_TEXT = re.compile(r"\s*(\d{1,13}(?:\.\d{1,6})?)\s*cycles?\s*(/\s*B)?\s*", re.ASCII)
+
+Costs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueCost:
+    """``cycles`` for each byte of the activations that go in and come out, or for each call."""
+
+    cycles: Fraction
+    per_byte: bool
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> OpaqueCost:
+        """Of ``"12 cycles/B"`` or ``"5000 cycles"``. Raises UsageError, naming ``name``."""
+        found = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
+        if found is None:
+            raise UsageError(
+                f'cost of {name[:80]}: {text[:LONGEST]!r} is not like "12 cycles/B" (of input and output together) or'
+                ' "5000 cycles" (of a call)'
+            )
+        cost = cls(Fraction(found[1]), found[2] is not None)
+        if cost.cycles > MOST_CYCLES:
+            raise UsageError(f"cost of {name[:80]}: {text[:LONGEST]!r} is more than {MOST_CYCLES:,} cycles")
+        return cost
+
+    def of(self, size: int) -> int:
+        """Cycles of a call with ``size`` bytes of inputs and outputs, rounded up."""
+        return -(-self.cycles * (size if self.per_byte else 1) // 1)
+
+
+def parse_costs(given: Mapping[str, str] | None) -> Costs:
+    """``given``, names to texts, checked. Raises UsageError."""
+    for name, text in (given or {}).items():
+        OpaqueCost.parse(name, text)
+    return tuple(sorted((given or {}).items()))
+
+
+def opaque_types(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The names of those operator types that mcusim does not know, each once."""
+    return tuple(dict.fromkeys(shown_type(kind) for kind in kinds if is_opaque(kind)))
+
+
+def used_costs(types: Iterable[str], costs: Costs) -> dict[str, str]:
+    """What ``costs`` say of the opaque ``types``. A custom operator may be named without ``CUSTOM()``."""
+    given = dict(costs)
+    found = {name: given.get(name, given.get(_inner(name))) for name in types}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def _inner(name: str) -> str:
+    return name.removeprefix("CUSTOM(").removesuffix(")")
+
+
+def require_known(types: Iterable[str], costs: Costs) -> None:
+    """Raise UsageError for a cost of an operator that is none of ``types``."""
+    known = tuple(types)
+    names = {*known, *map(_inner, known)}
+    for name, _ in costs:
+        if name not in names:
+            there = f"the opaque ones are {_listed(known)}" if known else "there are no opaque ones"
+            raise UsageError(f"--cost {name[:80]}: no operator of that name is opaque in what is run; {there}")
+
+
+def left_out(header: Header) -> tuple[str, ...]:
+    """The opaque operators that a run of the program costs nothing, by name."""
+    costs = header.options.get("costs", {})
+    return tuple(name for name in opaque_types(op.type for op in header.operators) if name not in costs)
+
+
+def left_out_text(names: tuple[str, ...]) -> str:
+    """What a total does not have, for people; empty when it has all."""
+    if not names:
+        return ""
+    return f"without {_listed(names)}, which mcusim does not know: {EXAMPLE} says what one costs"
+
+
+def opaque_cycles(program: Program) -> dict[int, int]:
+    """Cycles of each kernel call of an opaque operator, by the task's id.
+
+    Raises UnsupportedError when there is nothing else in the program to simulate, ProgramError for a header whose costs
+    cannot be read or are more cycles than can be counted.
+    """
+    operators = program.header.operators
+    types = opaque_types(op.type for op in operators)
+    given = {str(name): str(text) for name, text in program.header.options.get("costs", {}).items()}
+    if (
+        operators
+        and all(is_opaque(op.type) for op in operators)
+        and (len(operators) == 1 or not set(types) & set(given))
+    ):
+        raise UnsupportedError(
+            f"{program.header.model[:200]} has opaque operators alone ({_listed(types)}): there is nothing in it whose"
+            " time mcusim knows"
+        )
+    try:
+        costs = {name: OpaqueCost.parse(name, text) for name, text in given.items()}
+    except UsageError as error:
+        raise ProgramError(str(error)) from None
+    return _cycles(program, costs)
+
+
+def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]:
+    found = {}
+    for task in program.tasks:
+        if isinstance(task, Compute) and is_opaque(task.geometry.type):
+            kind = program.header.operators[task.operator].type
+            if kind != task.geometry.type:
+                raise ProgramError(f"task {task.id}: its geometry is of {task.geometry.type[:80]!r}, not {kind[:80]!r}")
+            cost = costs.get(shown_type(kind))
+            moved = sum(o.span.bytes for o in task.operands if o.role == "output" or o.role.startswith("input"))
+            found[task.id] = 0 if cost is None else cost.of(moved)
+    if sum(found.values()) > MOST_CYCLES:
+        raise ProgramError(f"the costs of opaque operators are more than {MOST_CYCLES:,} cycles together")
+    return found
+
+
+def refuse_opaque(kinds: Iterable[str], model: str) -> None:
+    """Raise UnsupportedError when one of an emulation's operators has no code."""
+    types = opaque_types(kinds)
+    if types:
+        raise UnsupportedError(
+            f"{model[:200]}: {_listed(types)} cannot be emulated: mcusim does not know it and has no kernel for it;"
+            f" --fidelity replay runs the others, {EXAMPLE} says what one of these costs"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = tuple(names)
+    more = f" and {len(known) - SHOWN} more" * (len(known) > SHOWN)
+    return ", ".join(name[:80] for name in known[:SHOWN]) + more
