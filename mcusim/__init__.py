@@ -17,8 +17,12 @@ from mcusim._version import __version__
 from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine file may name these
 
 if TYPE_CHECKING:
+    from mcusim.api.diff import diff
     from mcusim.api.emulate import emulate
-    from mcusim.evidence.annotate import compare, simulate
+    from mcusim.api.functions import inspect, plan_memory, plan_program
+    from mcusim.api.reorder import reorder
+    from mcusim.api.verify import verify
+    from mcusim.evidence.annotate import compare, replay, simulate
     from mcusim.evidence.calibrate.calibrate import calibrate
     from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
@@ -32,28 +36,42 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "diff",
     "emulate",
     "figure",
+    "inspect",
     "load_machine",
     "load_model",
+    "plan_memory",
+    "plan_program",
+    "reorder",
+    "replay",
     "simulate",
     "sweep",
     "table",
     "validate",
+    "verify",
 ]
 
 _HOME = {
     "Execution": "mcusim.api",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.evidence.annotate",
+    "diff": "mcusim.api.diff",
     "emulate": "mcusim.api",
     "figure": "mcusim.show",
+    "inspect": "mcusim.api.functions",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
+    "plan_memory": "mcusim.api.functions",
+    "plan_program": "mcusim.api.functions",
+    "reorder": "mcusim.api.reorder",
+    "replay": "mcusim.evidence.annotate",
     "simulate": "mcusim.evidence.annotate",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.show",
     "validate": "mcusim.evidence.validate.validate",
+    "verify": "mcusim.api.verify",
 }
 
 

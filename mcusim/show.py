@@ -25,6 +25,9 @@ _TABLES = {
     "Validation": "mcusim.evidence.validate.table:validation_table",
     "Calibration": "mcusim.evidence.calibrate.result:calibration_table",
     "Machine": "mcusim.report.text.inspect:machine_table",
+    "ModelInspection": "mcusim.report.text.flash:inspection_table",
+    "Reordered": "mcusim.report.text.reorder:reorder_table",
+    "RunDifference": "mcusim.report.text.diff:diff_table",
     "Graph": "mcusim.report.text.inspect:model_table",
 }
 _FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}

@@ -35,7 +35,8 @@ def test_the_classes_are_those_of_the_package(kind: str) -> None:
     homes = {
         "Both": "api.both", "Calibration": "evidence.calibrate.result", "Comparison": "api.compare",
         "EmulationResult": "results.emulation", "Graph": "model.graph", "Machine": "machine.description",
-        "MemoryPlan": "results.memory_plan", "Result": "results.result",
+        "MemoryPlan": "results.memory_plan", "ModelInspection": "results.inspection", "Result": "results.result",
+        "Reordered": "report.text.reorder", "RunDifference": "results.saved.run_difference",
         "Validation": "evidence.published.validation_result", "Verification": "verification.verification",
     }  # fmt: skip
     assert isinstance(getattr(import_module(f"mcusim.{homes[kind]}"), kind), type)

@@ -15,6 +15,7 @@ from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
+from mcusim.model.graph import Graph
 from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
 from mcusim.model.tflite.folding import FOLDED
@@ -34,7 +35,7 @@ PLACING = 10.0  # seconds that the optimal allocator may search, at most
 
 
 def memory(
-    model: str,
+    model: str | Path | Graph,
     *,
     order: Literal["default", "optimal"] | str = "default",
     in_place: bool = False,
@@ -45,7 +46,7 @@ def memory(
     align: int = 16,
     seconds: float = 60.0,
 ) -> MemoryPlan:
-    """The memory plan of ``model`` (a path, or a name of `mcusim models`).
+    """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph).
 
     ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
     ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators
@@ -63,7 +64,7 @@ def memory(
         raise UsageError("--set changes a machine: name it with --machine")
     accounting = Accounting(in_place, weights)
     board = None if machine is None else changed(machine, overrides)
-    graph = load_model(model, allow_unknown=True)
+    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
     limit = min(seconds, PLACING)
     stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)

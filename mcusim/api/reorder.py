@@ -15,12 +15,13 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import optimal_order
 from mcusim.report.text.reorder import Reordered
+from mcusim.request.settings import ModelArg, require_type
 from mcusim.results.memory_plan import MemoryPlan
 
 __all__ = ["ordered_file", "planned_file", "reorder", "tensor_offsets"]
 
 
-def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool = False) -> bytes:
+def ordered_file(model: str | Path | Graph, graph: Graph, order: tuple[int, ...], replan: bool = False) -> bytes:
     """``graph``, read from ``model``, as a ``.tflite`` with its operators in ``order``.
 
     A file keeps every byte but its operators' order, and all of them when that is its own already; with ``replan`` an
@@ -33,8 +34,8 @@ def ordered_file(model: str, graph: Graph, order: tuple[int, ...], replan: bool 
     from mcusim.model.tflite.offline_plan import without_offline_plan
     from mcusim.model.tflite.writer import write_tflite
 
-    path = Path(model)
     same = order == tuple(range(len(order)))
+    path = Path() if isinstance(model, Graph) else Path(model)
     if not path.is_file() or (graph.folded and (replan or not same)):
         return write_tflite(reordered(graph, order))
     data = read_bytes(path)
@@ -72,15 +73,20 @@ def tensor_offsets(plan: MemoryPlan) -> tuple[int, ...]:
     return tuple(found)
 
 
-def reorder(model: str, seconds: float = 60.0, accounting: Accounting | None = None) -> Reordered:
-    """The order of least peak of ``model`` (a path, or a name of `mcusim models`), searched for at most ``seconds``.
+def reorder(
+    model: str | Path | Graph, *, in_place: bool = False, weights: str = "flash", seconds: float = 60.0
+) -> Reordered:
+    """The order of operators of ``model`` that needs the least memory at its peak, searched for at most ``seconds``.
 
-    ``accounting`` says what counts; the default is activations, each in bytes of its own.
-    A file keeps every byte but its operators' order; a zoo network is written as ``export`` does. An unchanged order
-    gives the file's own bytes. Raises what :func:`mcusim.model.load_model` raises, and ModelError for a file whose
-    metadata speaks of the old order.
+    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``in_place`` and ``weights`` say what
+    counts (:class:`~mcusim.plan.liveness.accounting.Accounting`); the default is activations, each in bytes of its own.
+    ``Reordered.data`` is the ``.tflite`` in that order: of a file every byte but its operators' order, and all of them
+    when the order is the best already; a zoo network is written as ``export`` does. Raises what
+    :func:`mcusim.load_model` raises, and ModelError for a file whose metadata speaks of the old order.
     """
-    graph = load_model(model, allow_unknown=True)
+    require_type("model", model, ModelArg)
+    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    accounting = Accounting(in_place, weights)
     found = optimal_order(graph, seconds, accounting)
     data = ordered_file(model, graph, found.order)
     before, after = (timeline(graph, order, accounting).usage for order in (None, found.order))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcusim.api.play import simulate_program
 from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
@@ -14,6 +13,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
+from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, require_known
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.settings import (
@@ -30,9 +30,6 @@ from mcusim.request.settings import (
 )
 from mcusim.results import Result
 from mcusim.results.flash import FlashUse, flash_use
-
-if TYPE_CHECKING:
-    from mcusim.program.program import Program
 
 __all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
 
@@ -133,7 +130,7 @@ def plan_program(
     return replace(program, header=replace(program.header, options=options))
 
 
-def program_machine(program: Program, machine: str | Path | None, overrides: Mapping[str, str]) -> Machine:
+def program_machine(program: Program, machine: str | Path | Machine | None, overrides: Mapping[str, str]) -> Machine:
     """The machine to simulate ``program`` on.
 
     ``machine``, when given, with ``overrides`` alone; else the shipped machine that the program was written for, with
@@ -141,7 +138,7 @@ def program_machine(program: Program, machine: str | Path | None, overrides: Map
     was written for a machine that is not shipped: a program must not cause a file to be opened.
     """
     if machine is not None:
-        return load_machine(machine, overrides)
+        return changed(machine, overrides)
     name = program.header.machine
     if name not in machine_names():
         raise ProgramError(
@@ -152,20 +149,29 @@ def program_machine(program: Program, machine: str | Path | None, overrides: Map
 
 
 def replay(
-    program: Program,
-    machine: Machine,
+    program: str | Path | Program,
+    machine: str | Path | Machine | None = None,
     fidelity: str = "replay",
     kernels: str | None = None,
     *,
+    overrides: Mapping[str, str] | None = None,
     model: str | Path | Graph | None = None,
     execution: Execution | None = None,
 ) -> Result:
-    """Simulate a program on a machine; ``model`` is needed by fidelity ``emulate`` alone, which runs it on real data.
+    """Simulate a program, or that of a file, on a machine. ``model`` is needed by fidelity ``emulate`` alone, which
+    runs it on real data.
 
+    ``machine`` is by default the one that the program was written for, with the keys that were changed for it;
+    ``overrides`` changes further ones, or these again.
     ``kernels`` is a shipped kernel cost profile's or set's name or a path; None is what the program names, which must
     be a shipped one: a program must not cause a file to be opened. Raises ProgramError for a program that the machine
     cannot run, that names other kernels or belongs to another model, UsageError for options that cannot be used.
     """
+    if not isinstance(program, Program):
+        require_type("program", program, ((str, Path, Program), "the path of a program or a Program"))
+        program = read_program(Path(program))
+    require_overrides(overrides)
+    machine = program_machine(program, machine, overrides or {})
     named = shipped_kernels(program.header.kernels) if kernels is None else kernels
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)

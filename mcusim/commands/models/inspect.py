@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
-
-if TYPE_CHECKING:
-    from mcusim.machine.description import Machine
-    from mcusim.model.graph import Graph
-    from mcusim.results.flash import FlashUse
 
 Board = Annotated[
     str | None,
@@ -87,25 +82,9 @@ def inspect(
       mcusim inspect ds-cnn --machine stm32f469i-disco --kernels cmsis-nano
     """
     output = written.to(model, machine)
-    from mcusim.model import load_model
-    from mcusim.report.text.flash import boards_json, boards_lines
-    from mcusim.report.text.inspect import model_json, model_table
+    from mcusim.api.functions import inspect as found_in
+    from mcusim.report.text.flash import inspection_json, inspection_table
 
-    graph = load_model(model, allow_unknown=True)
-    boards = _flash(graph, machine, kernels)
-    output.emit(
-        lambda: "\n".join([model_table(graph), "", *boards_lines(kernels, boards)]),
-        lambda: {**model_json(graph), "flash": boards_json(kernels, boards)},
-    )
+    found = found_in(model, machine=machine, kernels=kernels)
+    output.emit(lambda: inspection_table(found), lambda: inspection_json(found))
     return 0
-
-
-def _flash(graph: Graph, machine: str | None, kernels: str) -> list[tuple[Machine, FlashUse]]:
-    """What flash keeps on ``machine``, or on every board that ships."""
-    from mcusim.machine import load_machine, machine_names
-    from mcusim.request.kernels import resolve
-    from mcusim.results.flash import flash_use
-
-    chosen = resolve(kernels, "plan").planned()
-    boards = [load_machine(name) for name in ([machine] if machine is not None else machine_names())]
-    return [(board, flash_use(graph, board, chosen)) for board in boards]

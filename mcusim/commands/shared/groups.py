@@ -11,7 +11,6 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output
 
 if TYPE_CHECKING:
-    from mcusim.plan.liveness.accounting import Accounting
     from mcusim.request.kernels import Kernels
     from mcusim.request.settings import ArenaPlan, Execution, Settings
 
@@ -95,13 +94,6 @@ class CountedBytes:
 
     in_place: options.InPlace = False
     weights: options.WeightsIn = "flash"
-
-    @property
-    def chosen(self) -> Accounting:
-        """As :func:`~mcusim.api.reorder.reorder` takes it. Raises UsageError."""
-        from mcusim.plan.liveness.accounting import Accounting
-
-        return Accounting(self.in_place, self.weights)
 
 
 @dataclass(frozen=True)

@@ -235,13 +235,15 @@ def plan(
     to_stdout = str(out) == "-"
     if not to_stdout:
         check_writable(out, force)
-    from mcusim.api.simulate import plan_program
-    from mcusim.machine import load_machine
+    from mcusim.api.functions import plan_program
     from mcusim.program import write_program
 
-    chosen, overrides = planned.settings("plan"), planned.planning.overrides
-    target = load_machine(planned.machine, overrides)
-    program = plan_program(planned.graph(model, chosen), target, chosen, overrides)
+    how = planned.planning
+    given = {name: value for name, value in vars(how).items() if name not in ("set_", "overlay", "cost")}
+    program = plan_program(
+        model, planned.machine, planned.policy, planned.kernels,
+        overrides=how.overrides, overlay=how.overlays, costs=how.costs, **given,
+    )  # fmt: skip
     if to_stdout:
         write_program(program, sys.stdout)
         return 0

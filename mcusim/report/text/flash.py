@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcusim.machine.description import Machine
+from mcusim.report.text.inspect import model_json, model_table
 from mcusim.results.flash import FlashUse
+from mcusim.results.inspection import ModelInspection
 from mcusim.text import columns, hanging, size, wrapped
 
-__all__ = ["boards_json", "boards_lines", "flash_lines", "flash_notes"]
+__all__ = ["boards_json", "boards_lines", "flash_lines", "flash_notes", "inspection_json", "inspection_table"]
 
 
 def flash_lines(flash: FlashUse) -> list[str]:
@@ -67,3 +69,13 @@ def _verdicts(members: Sequence[tuple[Machine, FlashUse]]) -> list[str]:
         if flash.over is not None:
             lines += wrapped(f"{board.name}: {flash.over}")
     return lines
+
+
+def inspection_table(found: ModelInspection) -> str:
+    """The text that ``mcusim inspect`` prints."""
+    return "\n".join([model_table(found.graph), "", *boards_lines(found.kernels, found.boards)])
+
+
+def inspection_json(found: ModelInspection) -> dict[str, Any]:
+    """:func:`~mcusim.report.text.inspect.model_json` with ``flash``, which is that of :func:`boards_json`."""
+    return {**model_json(found.graph), "flash": boards_json(found.kernels, found.boards)}

@@ -50,14 +50,14 @@ def reorder_json(result: Reordered, file: str) -> dict[str, Any]:
     }
 
 
-def reorder_table(result: Reordered, file: str, operators: bool) -> str:
+def reorder_table(result: Reordered, file: str | None = None, operators: bool = False) -> str:
     """The text that ``mcusim reorder`` prints; ``operators``: with the bytes alive at every step of both orders."""
     found, graph = result.found, result.graph
     before, after = result.peak_before, found.peak
     less = f"{(after - before) / before:+.1%}" if before else "-"
     gap = f"no order needs less than {found.bound:,} B: a gap of {(after - found.bound) / max(after, 1):.1%}"
     proof = "no order needs less" if found.optimal else gap
-    lines = [f"{graph.name} -> {file}", ""]
+    lines = [graph.name if file is None else f"{graph.name} -> {file}", ""]
     lines += columns(
         [
             ["peak as stored", _where(graph, range(len(result.before)), result.before), f"{before:,} B"],

@@ -1,0 +1,118 @@
+"""Commands as functions: what `mcusim memory`, `plan` and `inspect` do, with their options as keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from mcusim.api.plan_memory import memory, priced
+from mcusim.api.simulate import changed
+from mcusim.api.simulate import plan_program as planned_program
+from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
+from mcusim.model import load_model
+from mcusim.model.graph import Graph
+from mcusim.program import Program
+from mcusim.program.opaque import opaque_types, require_known
+from mcusim.request.kernels import resolve
+from mcusim.request.settings import ArenaPlan, MachineArg, ModelArg, require_overrides, require_type, settings
+from mcusim.results.flash import flash_use
+from mcusim.results.inspection import ModelInspection
+from mcusim.results.memory_plan import MemoryPlan
+
+__all__ = ["inspect", "plan_memory", "plan_program"]
+
+
+def plan_memory(
+    model: str | Path | Graph,
+    *,
+    order: str = "default",
+    in_place: bool = False,
+    weights: str = "flash",
+    allocator: str = "greedy",
+    machine: str | Path | Machine | None = None,
+    overrides: Mapping[str, str] | None = None,
+    align: int = 16,
+    seconds: float = 60.0,
+    progress: Callable[[int, int], object] | None = None,
+) -> MemoryPlan:
+    """Which tensors of ``model`` are alive when, and where allocators put them.
+
+    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``order`` is ``default``, as stored, or
+    ``optimal``, that of the least peak, searched for at most ``seconds``. ``in_place`` and ``weights`` say what counts
+    (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators place the same blocks, at multiples of
+    ``align`` bytes; ``allocator`` (``greedy``, ``linear``, ``dynamic`` or ``optimal``) is the one that counts. With
+    ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there and what the moves of ``dynamic``
+    cost; ``progress`` gets the bytes moved and all there are.
+
+    Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
+    :func:`mcusim.load_model` raises. Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not.
+    """
+    require_type("model", model, ModelArg)
+    require_overrides(overrides)
+    found = memory(
+        model, order=order, in_place=in_place, weights=weights, allocator=allocator, machine=machine,
+        overrides=overrides, align=align, seconds=seconds,
+    )  # fmt: skip
+    return priced(found, progress)
+
+
+def plan_program(
+    model: str | Path | Graph,
+    machine: str | Path | Machine = "stm32f746g-disco",
+    policy: str = "internal",
+    kernels: str | None = None,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    sram_budget: int | str | None = None,
+    weights: str | None = None,
+    overlay: Iterable[str] | None = None,
+    buffering: str | None = None,
+    order: str | None = None,
+    allocator: str | None = None,
+    in_place: bool = False,
+    allow_unknown: bool = False,
+    costs: Mapping[str, str] | None = None,
+) -> Program:
+    """The program that ``policy`` makes of ``model`` for ``machine``: its tasks, buffers and what waits for what.
+
+    Arguments are those of :func:`mcusim.simulate`; ``kernels`` is a cost profile or a kernel set.
+    :func:`mcusim.replay` plays it, ``Program.save(path)`` writes it as `mcusim plan` does.
+
+    Raises DoesNotFit when a memory is too small, :class:`~mcusim.errors.InputError` for a model, machine, key or option
+    that cannot be used. Not modelled: what the policy does not.
+    """
+    require_type("model", model, ModelArg)
+    require_type("machine", machine, MachineArg)
+    require_overrides(overrides)
+    arena = ArenaPlan(order, allocator, in_place)
+    named = resolve(kernels, "plan")
+    chosen = settings(policy, named, sram_budget, weights, overlay, "replay", None, buffering, arena, costs)
+    graph = _graph(model, allow_unknown)
+    require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
+    return planned_program(graph, changed(machine, overrides), chosen, overrides)
+
+
+def inspect(
+    model: str | Path | Graph,
+    *,
+    machine: str | Path | Machine | None = None,
+    kernels: str = "cmsis",
+) -> ModelInspection:
+    """Operators, MACs and peak of live activations of ``model``, and the flash that it needs on boards.
+
+    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph; operators that mcusim does
+    not know are named as such. ``machine`` is the board whose flash counts, by default all that ship;
+    ``kernels`` whose code counts, a set or a cost profile. Raises :class:`~mcusim.errors.InputError` for one of them
+    that cannot be used. Not modelled: what :mod:`mcusim.results.flash` does not.
+    """
+    require_type("model", model, ModelArg)
+    graph = _graph(model, True)
+    chosen = resolve(kernels, "plan").planned()
+    boards = [load_machine(name) for name in machine_names()] if machine is None else [changed(machine, None)]
+    found = tuple((board, flash_use(graph, board, chosen)) for board in boards)
+    return ModelInspection(graph, kernels, found)
+
+
+def _graph(model: str | Path | Graph, allow_unknown: bool) -> Graph:
+    return model if isinstance(model, Graph) else load_model(model, allow_unknown)
