@@ -115,9 +115,9 @@ class EmulatedCore:
         setup = RunSetup(program, self.emulator, self.image, self.stack, self._inputs)
         self._observer = None if make is None else make(setup)
         self.memory.install_ranges(self._ranges)
-        self._load(program, graph, inputs)
+        self._load(program, inputs)
 
-    def _load(self, program: Program, graph: Graph, inputs: Sequence[Array]) -> None:
+    def _load(self, program: Program, inputs: Sequence[Array]) -> None:
         emulator = self.emulator
         emulator.load(self.image, as_started=True)
         warm = self.options.warm
@@ -125,11 +125,16 @@ class EmulatedCore:
             old_bytes(emulator, program, warm)
         for address, data in self.guest.constants():
             emulator.write(address, data)
-        for tensor, values in zip(graph.inputs, inputs, strict=True):
-            emulator.write(self.guest.tensor(tensor), values.tobytes())
+        self.feed(inputs)
         if warm is not None:
             warm_cache(emulator, program, self._inputs, warm, self._observer)
-        for task in program.tasks:
+
+    def feed(self, inputs: Sequence[Array]) -> None:
+        """Put values into the network's inputs, for the next inference; all else stays as the last one left it."""
+        for tensor, values in zip(self.guest.graph.inputs, inputs, strict=True):
+            self.emulator.write(self.guest.tensor(tensor), values.tobytes())
+        self._left = dict.fromkeys(self._left, 0)
+        for task in self.guest.program.tasks:
             if hasattr(task, "geometry"):
                 self._left[task.operator] += 1
 

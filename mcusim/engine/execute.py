@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mcusim.engine.core_model import CoreModel, ReplayCore
 from mcusim.engine.disturbance import Disturbance
-from mcusim.engine.run import CAUSES, OperatorRun, Run
+from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run
 from mcusim.engine.system import System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
@@ -15,7 +15,7 @@ from mcusim.program import check_program
 from mcusim.program.opaque import opaque_cycles
 from mcusim.program.program import Compute, Program, Task
 
-__all__ = ["code_address", "execute", "run_program"]
+__all__ = ["code_address", "execute", "execute_series", "run_again", "run_program"]
 
 Progress = Callable[[Task], object]
 
@@ -30,10 +30,50 @@ def execute(
     and lanes, UnsupportedError if it has opaque operators alone, UsageError for a region it does not have or a profile
     without costs for the core. Not modelled: what the memory, the core model and the engine do not model.
     """
+    return execute_series(program, machine, profile, code, overhead)[0]
+
+
+def execute_series(
+    program: Program,
+    machine: Machine,
+    profile: Profile,
+    code: str | None = None,
+    overhead: int | None = None,
+    invocations: int = 1,
+) -> tuple[Run, tuple[Invocation, ...]]:
+    """:func:`execute`, and all of several ``invocations``: each begins when the one before is done, with the caches as
+    that left them; the run is the first one."""
     check_program(program, machine)
     opaque = opaque_cycles(program)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque)
-    return run_program(program, machine, core, profile.name, "replay")
+    run = run_program(program, machine, core, profile.name, "replay")
+    return run, tuple(run_again(program, machine, core, run, invocations - 1))
+
+
+def run_again(
+    program: Program,
+    machine: Machine,
+    core: CoreModel,
+    first: Run,
+    times: int,
+    between: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Invocation]:
+    """``first``, and the program ``times`` more on the core that ran it; ``between`` is called with the number of each
+    further inference before it starts."""
+    yield Invocation(first.cycles, first.by_cause)
+    now = first.cycles
+    for number in range(1, times + 1):
+        if between is not None:
+            between(number)
+        system = System(program, machine, core, progress, start=now)
+        cycles = system.play()
+        yield Invocation(cycles, _by_cause(system))
+        now += cycles
+
+
+def _by_cause(system: System) -> dict[str, int]:
+    return {cause: sum(spent[cause] for spent in system.operators.values()) for cause in CAUSES}
 
 
 def run_program(
@@ -68,7 +108,7 @@ def code_address(machine: Machine, code: str | None = None) -> int:
 
 def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: str) -> Run:
     header = system.program.header
-    by_cause = {cause: sum(spent[cause] for spent in system.operators.values()) for cause in CAUSES}
+    by_cause = _by_cause(system)
     assert sum(by_cause.values()) == cycles, f"causes sum to {sum(by_cause.values())}, the run took {cycles}"
     tiles: dict[int, int] = {}
     called: dict[int, dict[str, None]] = {}

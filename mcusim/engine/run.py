@@ -60,6 +60,14 @@ class OperatorRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Invocation:
+    """One of several inferences, each after the one before: its core cycles, which sum to those ``by_cause``."""
+
+    cycles: int
+    by_cause: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """Bytes that crossed a region's own pins (behind the caches), by who moved them."""
 

@@ -30,7 +30,7 @@ NOTHING = Demand(0, 0, 0, 0, 0, 0)
 
 
 class System:
-    """One program on one machine, once; ``disturb``: with the disturbances of a seed."""
+    """One program on one machine, once, from cycle ``start`` on; ``disturb``: with the disturbances of a seed."""
 
     def __init__(
         self,
@@ -39,10 +39,12 @@ class System:
         core: CoreModel,
         progress: Callable[[Task], object] | None = None,
         disturb: Disturbance | None = None,
+        start: int = 0,
     ) -> None:
+        self.start = start
         self.program, self.machine, self.core, self._progress = program, machine, core, progress
         self.disturb, cache = disturb, machine.data_cache
-        self.env = simpy.Environment()
+        self.env = simpy.Environment(start)
         self.memory = core.memory
         self.arbiter = Arbiter(self.env)
         self.events: list[Event] = []
@@ -65,7 +67,7 @@ class System:
             lanes.setdefault(task.lane, []).append(task)
         streams = [self.env.process(self._stream(tasks)) for lane, tasks in lanes.items() if lane != "core"]
         self.env.run(self.env.process(self._core(lanes["core"], streams)))
-        return int(self.env.now)
+        return int(self.env.now) - self.start
 
     def moves(self, task: Task, demand: Mapping[str, Demand]) -> None:
         """Keep how many bytes a task moved."""

@@ -53,7 +53,12 @@ class Geometry:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of parametric operators (convolutions, fully connected layers); 0 for the rest."""
+        """Multiply-accumulates of parametric operators (convolutions, fully connected layers) and of those with state;
+        0 for the rest."""
+        if self.traits.gates:
+            return self.batch * self.out_h * self.traits.gates * self.out_c * (self.in_c + self.out_c)
+        if self.traits.filters_in_time:
+            return self.batch * self.out_c * self.depth_multiplier * (self.in_c + self.kernel_w)
         if not self.traits.parametric:
             return 0
         outputs = self.batch * self.out_h * self.out_w * self.out_c
@@ -113,7 +118,8 @@ def geometry(graph: Graph, operator: Operator) -> Geometry:
 
     Rank-4 tensors are read as NHWC. FULLY_CONNECTED is a 1x1 kernel over ``batch`` rows. RESHAPE, SQUEEZE,
     EXPAND_DIMS, SPLIT (all outputs together), tensors of another rank and unknown operators put all elements in ``c``.
-    A spatial MEAN is a pool whose kernel is the whole input. ``in_*`` is the first activation input that has the most
+    A spatial MEAN is a pool whose kernel is the whole input. LSTM has its steps in ``h``, SVDF its memory in
+    ``kernel_w`` and its rank in ``depth_multiplier``. ``in_*`` is the first activation input that has the most
     elements (broadcast operands are smaller than it). ``item`` is the wider of input and output item, in bytes.
 
     Not modelled: the sizes of further inputs, broadcasting, and which axis a CONCATENATION joins; read them from the

@@ -115,6 +115,11 @@ def _operator(graph: Graph, op: Operator) -> None:
 def _operands(graph: Graph, op: Operator, spec: OperatorSpec) -> list[Tensor]:
     """The inputs without an omitted last one (a bias)."""
     indices = op.inputs[:-1] if op.inputs[-1:] == (-1,) else op.inputs
+    extra = [p for p in spec.omitted if p < len(op.inputs) and op.inputs[p] >= 0]
+    if extra:
+        raise UnsupportedError(f"has an input {extra[0]}; the plain form without it is supported")
+    if spec.omitted:
+        indices = tuple(t for p, t in enumerate(op.inputs) if p not in spec.omitted)
     fewest, most = spec.inputs
     if not fewest <= len(indices) <= most or -1 in indices:
         wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
@@ -145,7 +150,7 @@ def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
 
 
 def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-    data = [t for t in inputs if not t.constant] + outputs
+    data = [t for t in (inputs[:1] if op.traits.keeps_state else inputs) if not t.constant] + outputs
     if op.traits.casts:
         allowed: tuple[str, ...] = (*QUANTIZED, "int32", *FLOATS[:2])
     elif op.traits.parametric:

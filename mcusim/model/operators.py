@@ -27,13 +27,14 @@ __all__ = [
 
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+CELL_ACTIVATION = "TANH"  # the one that an LSTM's kernel has for its cell
 LARGEST_WINDOW = 4096
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
     "axis": 0, "batch_dims": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
     "half_pixel_centers": False, "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
-    "shrink_axis_mask": 0, "pot_scale_int16": True,
+    "shrink_axis_mask": 0, "cell_clip": 0.0, "time_major": False, "pot_scale_int16": True,
 }  # fmt: skip
 
 
@@ -107,7 +108,8 @@ class OperatorSpec:
     ``rule`` names a shape rule of :mod:`mcusim.model.shapes`, ``call`` the structure ``<call>_call`` of
     ``kernels/sets/include/kernels.h`` that its kernel is called with. ``fields`` maps our option names to the methods
     of the flatbuffer ``table``; with ``needs_table`` the operator means nothing without it (strides would be 0).
-    ``int8_version``: the version that TFLite gives it for int8 tensors at least.
+    ``omitted``: inputs that must not be there, which ``inputs`` and ``constants`` do not count. ``int8_version``: the
+    version that TFLite gives it for int8 tensors at least.
     """
 
     inputs: tuple[int, int]
@@ -119,6 +121,7 @@ class OperatorSpec:
     fields: Mapping[str, str] = field(default_factory=dict)
     needs_table: bool = False
     int8_version: int = 2
+    omitted: tuple[int, ...] = ()
 
 
 _ACTIVATION = {"activation": "FusedActivationFunction"}
@@ -228,6 +231,18 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "RESIZE_BILINEAR": OperatorSpec(
         (2, 2), "resize", "resize", constants=(1,), table="ResizeBilinearOptions", fields=_RESIZE
+    ),
+    "SVDF": OperatorSpec(
+        (5, 5), "svdf", "svdf", constants=(1, 2, 3), int8_version=3, needs_table=True,
+        table="SVDFOptions", fields={"rank": "Rank"} | _ACTIVATION,
+        traits=Traits(keeps_state=True, filters_in_time=True, costed_as="fully_connected"),
+    ),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": OperatorSpec(
+        (15, 15), "lstm", "lstm", constants=tuple(range(1, 13)), int8_version=3, needs_table=True,
+        omitted=(9, 10, 11, 16, 17, 20, 21, 22, 23),
+        table="UnidirectionalSequenceLSTMOptions",
+        fields=_ACTIVATION | {"cell_clip": "CellClip", "time_major": "TimeMajor"},
+        traits=Traits(keeps_state=True, gates=4, costed_as="fully_connected"),
     ),
     "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
     "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcusim.errors import ModelError
 from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model.shapes_of_state import lstm, svdf
 
 
 def output_size(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
@@ -204,6 +205,7 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
     "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected, "broadcast": broadcast,
     "concatenation": concatenation, "pool": pool, "mean": mean, "pad": pad, "slice": slice_,
     "strided_slice": strided_slice, "split": split, "transpose": transpose, "resize": resize, "same": same,
+    "svdf": svdf, "lstm": lstm,
 }  # fmt: skip
 
 
@@ -280,8 +282,22 @@ def _pads(graph: Graph, op: Operator) -> dict[str, int]:
     return _ends(graph, op) | {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
 
 
+def _svdf(graph: Graph, op: Operator) -> dict[str, int]:
+    batch, depth = graph.tensors[op.inputs[0]].shape
+    units, memory = graph.tensors[op.outputs[0]].shape[1], graph.tensors[op.inputs[2]].shape[1]
+    sizes = nhwc((batch, 1, 1, depth), (batch, 1, 1, units))
+    return sizes | {"inputs": 1, "kernel_w": memory, "depth_multiplier": int(op.options["rank"])}
+
+
+def _lstm(graph: Graph, op: Operator) -> dict[str, int]:
+    first, second, depth = graph.tensors[op.inputs[0]].shape
+    batch, steps = (second, first) if op.options["time_major"] else (first, second)
+    units = graph.tensors[op.outputs[0]].shape[2]
+    return nhwc((batch, steps, 1, depth), (batch, steps, 1, units)) | {"inputs": 1}
+
+
 LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
     "conv": _convolution, "depthwise": _convolution, "fully_connected": _fully_connected, "mean": _mean, "pad": _pads,
-    "pool": _pool,
+    "pool": _pool, "svdf": _svdf, "lstm": _lstm,
 }  # fmt: skip
 """Loop nests by rule: fields of a geometry that differ from those of input and output shape; none for odd ranks."""

@@ -65,6 +65,8 @@ def steps(task: Compute) -> int:
     """Innermost loop steps of a kernel call (MACs, window elements, or elements)."""
     g, outputs = task.geometry, task.geometry.batch * task.rows.out_rows * task.geometry.out_w * task.geometry.out_c
     window = g.kernel_h * g.kernel_w if _has_window(g) else 1
+    if g.traits.keeps_state:
+        return max(g.macs, outputs)
     return outputs * window * (g.in_c if g.traits.parametric and not g.traits.depthwise else 1)
 
 

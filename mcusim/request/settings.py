@@ -39,11 +39,15 @@ ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Gr
 MachineArg: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
 NameArg: Kinds = (str,), "a text"
 MOST = 10**12  # cycles or instructions
+MOST_INVOCATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
     """How kernels are executed: their ``code``'s region, an interpreter's cycles an operator (None: the defaults).
+
+    ``invocations``: inferences one after the other, which find caches and state as the one before left them; inputs and
+    outputs of more than one have a leading axis for it.
 
     Of fidelity ``emulate`` alone: ``inputs``, ``.npy`` files or arrays; ``most_instructions`` of a kernel call;
     ``progress``, called with the MACs done and all there are; ``observe``, called with an operator's index and outputs.
@@ -55,6 +59,7 @@ class Execution:
     most_instructions: int | None = None
     progress: Callable[[int, int], object] | None = None
     observe: Callable[[int, list[Any]], object] | None = None
+    invocations: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +201,9 @@ def _execution(asked: Execution, fidelity: str) -> Execution:
         require_type("code", asked.code, ((str,), "the name of a region or None"))
     _whole("operator_overhead", asked.overhead, 0)
     _whole("max_instructions", asked.most_instructions, 1)
+    if asked.invocations is None or isinstance(asked.invocations, bool):
+        raise UsageError(f"invocations = {asked.invocations}: must be a whole number from 1 to {MOST_INVOCATIONS:,}")
+    _whole("invocations", asked.invocations, 1, MOST_INVOCATIONS)
     if fidelity == "replay":
         for option, given in (("input", asked.inputs), ("max-instructions", asked.most_instructions)):
             if given is not None:
@@ -203,11 +211,11 @@ def _execution(asked: Execution, fidelity: str) -> Execution:
     return asked
 
 
-def _whole(name: str, value: object, least: int) -> None:
+def _whole(name: str, value: object, least: int, most: int = MOST) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST:
-        raise UsageError(f"{name} = {repr(value)[:80]}: must be a whole number from {least} to {MOST:,}, or None")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise UsageError(f"{name} = {repr(value)[:80]}: must be a whole number from {least} to {most:,}, or None")
 
 
 def _budget(sram_budget: object) -> int | None:

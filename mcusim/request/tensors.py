@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mcusim.files import read_guarded
 from mcusim.model.graph import Graph, Tensor
 from mcusim.units import quoted
 
-__all__ = ["SEED", "Array", "Input", "model_inputs", "npy_bytes", "random_inputs"]
+__all__ = ["SEED", "Array", "Input", "input_series", "model_inputs", "npy_bytes", "random_inputs"]
 
 Array = np.ndarray[Any, Any]
 Input = str | Path | Array
@@ -28,8 +29,12 @@ _HEADER = 64 << 10
 
 def random_inputs(graph: Graph, seed: int = SEED) -> list[Array]:
     """Seeded values over the whole range of each input's type (float32: -1 to 1)."""
+    return _random_series(graph, seed, 1)[0]
+
+
+def _random_series(graph: Graph, seed: int, count: int) -> list[list[Array]]:
     generator = np.random.default_rng(seed)
-    return [_random(graph.tensors[t], generator) for t in graph.inputs]
+    return [[_random(graph.tensors[t], generator) for t in graph.inputs] for _ in range(count)]
 
 
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
@@ -37,6 +42,20 @@ def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
         return generator.uniform(-1, 1, tensor.shape).astype(tensor.dtype)
     info = np.iinfo(tensor.dtype)
     return generator.integers(info.min, info.max, tensor.shape, endpoint=True).astype(tensor.dtype)
+
+
+def input_series(graph: Graph, given: Input | Sequence[Input] | None, count: int) -> list[list[Array]]:
+    """The inputs of ``count`` inferences, each as :func:`model_inputs` gives them.
+
+    Where there are several, each array has them along a leading axis of its own. Raises UsageError.
+    """
+    if given is None:
+        return _random_series(graph, SEED, count)
+    if count == 1:
+        return [model_inputs(graph, given)]
+    tensors = tuple(replace(t, shape=(count, *t.shape)) if t.index in graph.inputs else t for t in graph.tensors)
+    arrays = model_inputs(replace(graph, tensors=tensors), given)
+    return [[np.ascontiguousarray(values[i]) for values in arrays] for i in range(count)]
 
 
 def model_inputs(graph: Graph, given: Input | Sequence[Input] | None) -> list[Array]:

@@ -18,7 +18,7 @@ from mcusim.results.measured import KernelOutput, Measured, error_percent, outpu
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 
 if TYPE_CHECKING:
-    from mcusim.engine.run import Run
+    from mcusim.engine.run import Invocation, Run
     from mcusim.model.graph import Graph
     from mcusim.program.program import Program
     from mcusim.request.settings import RunRequest
@@ -31,7 +31,8 @@ class Result:
     """One row: a model on a machine under a policy.
 
     Exactly one of ``run``, ``does_not_fit``, ``fault`` and ``unusable`` is set. ``outputs`` are what an emulated
-    network computed.
+    network computed. Of several inferences one after the other ``run`` is the first, ``invocations`` has them all (it
+    is empty for one), and each of ``outputs`` has a leading axis for them.
 
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
@@ -58,6 +59,7 @@ class Result:
     fault: KernelFault | None = None
     outputs: tuple[KernelOutput, ...] = ()
     confidence: str | None = None
+    invocations: tuple[Invocation, ...] = ()
     flash: FlashUse | None = None
     request: RunRequest | None = field(default=None, repr=False, compare=False)
 
@@ -212,8 +214,8 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.fault is not None:
         fault = ("operator", "type", "tile", "tiles", "symbol", "kind", "text", "pc", "address", "line")
         row["fault"] = {name: getattr(result.fault, name) for name in fault}
-    if result.outputs:
-        row["outputs"] = [output_json(output) for output in result.outputs]
+    row |= {"outputs": [output_json(output) for output in result.outputs]} if result.outputs else {}
+    row |= {"invocations": [asdict(one) for one in result.invocations]} if result.invocations else {}
     if result.unusable is not None:
         row["unusable"] = result.unusable
     if result.measured is not None:

@@ -79,13 +79,15 @@ class Values:
     input: options.Input = None
     output: options.OutputFile = None
     max_instructions: options.Instructions = None
+    invocations: options.Invocations = 1
 
     def execution(self, interpreter: Interpreter, progress: Callable[[int, int], object] | None) -> Execution:
         """The options as :func:`~mcusim.api.simulate.simulate` takes them."""
         from mcusim.request.settings import Execution
 
         inputs = list(self.input) if self.input else None
-        return Execution(interpreter.code, interpreter.operator_overhead, inputs, self.max_instructions, progress)
+        named = (interpreter.code, interpreter.operator_overhead, inputs, self.max_instructions, progress)
+        return Execution(*named, invocations=self.invocations)
 
 
 @dataclass(frozen=True)

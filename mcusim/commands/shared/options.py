@@ -158,6 +158,12 @@ Instructions = Annotated[
     int | None,
     typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
 ]
+Invocations = Annotated[
+    int,
+    typer.Option(
+        "--invocations", metavar="N", min=1, max=1000, help="Inferences, one after the other; state and caches stay."
+    ),
+]
 InPlace = Annotated[
     bool, typer.Option("--in-place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
 ]

@@ -14,7 +14,8 @@ from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import SOFTMAX_BYTES
 from mcusim.kernels.calls.prepare import BUILDERS, CallJob, Places, data_inputs, tables
-from mcusim.kernels.calls.structs import layout_of, size_of
+from mcusim.kernels.calls.state import BUILDERS as WITH_STATE
+from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
 from mcusim.model.geometry import Tile, geometry, whole
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
@@ -84,7 +85,11 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
         raise ProgramError(f"operator {op.index} {op.type}: its kernel computes the whole operator, not {rows}")
     if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
-    return BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
+    return _BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
+
+
+_BUILDERS = {**BUILDERS, **WITH_STATE}
+assert set(_BUILDERS) == set(LAYOUTS)
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -15,7 +15,7 @@ from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table, softmax_tables
 from mcusim.kernels.calls.strided_copy import five, move
-from mcusim.kernels.calls.structs import LAYOUTS, pack, size_of
+from mcusim.kernels.calls.structs import pack, size_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
 
@@ -290,5 +290,4 @@ BUILDERS: Mapping[str, Callable[[CallJob], bytes]] = {
     "conv_call": _convolution, "pool_call": _pool, "binary_call": _binary, "unary_call": _unary,
     "softmax_call": _softmax, "join_call": _join, "move_call": _move, "resize_call": _resize, "mean_call": _mean,
 }  # fmt: skip
-"""By structure: what fills it in."""
-assert set(BUILDERS) == set(LAYOUTS)
+"""By structure: what fills it in; :mod:`mcusim.kernels.calls.state` has more."""

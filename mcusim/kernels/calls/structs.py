@@ -27,6 +27,11 @@ _TEXT = {
     "move_call": "input output shape*5 step*5 begin before*5 inside*5 item value",
     "resize_call": "input output batch in_h in_w channels out_h out_w align_corners half_pixel_centers",
     "mean_call": "input output scratch shape*4 reduce*4 input_offset output_offset multiplier shift least most",
+    "svdf_call": "input features time bias state output scratch batch inputs units rank memory state_item input_offset"
+    " state_offset output_offset multiplier shift second_multiplier second_shift",
+    "lstm_call": "input output hidden cell scratch weights*4 recurrent*4 bias*4 batch steps inputs units time_major"
+    " input_offset hidden_offset multiplier*4 shift*4 recurrent_multiplier*4 recurrent_shift*4 forget_multiplier"
+    " forget_shift update_multiplier update_shift hidden_multiplier hidden_shift tanh_multiplier tanh_shift clip",
 }
 
 

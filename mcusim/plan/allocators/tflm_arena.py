@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 
@@ -35,17 +36,29 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     """Name and bytes of each buffer that TFLM's reference kernel of ``op`` has in the arena while it runs.
 
     MEAN (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and 16-bit
-    types), an int for each dimension of the input (the position in it) and one for each axis (the axes resolved). The
+    types), an int for each dimension of the input (the position in it) and one for each axis (the axes resolved). SVDF
+    (kernels/svdf_common.cc): an int32 for each filter and one for each unit. LSTM
+    (kernels/unidirectional_sequence_lstm.cc): four times the size of the cell's state. The
     reference kernels of all other operators that the reader knows ask for none.
 
     Not modelled: operators the reader does not know, int4 filters, compressed tensors, and other kernels (CMSIS-NN's
     convolutions have scratch buffers).
     """
+    if op.traits.keeps_state:
+        return _with_state(graph, op)
     if not op.traits.reduces:
         return ()
     source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") else ()
     return (*sums, ("position", INT * len(source.shape)), ("axes", INT * axes.elements))
+
+
+def _with_state(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
+    g = geometry(graph, op)
+    if op.traits.filters_in_time:
+        units = INT * g.batch * g.out_c
+        return ("filters", units * g.depth_multiplier), ("units", units)
+    return tuple((f"gate {i}", 2 * g.batch * g.out_c) for i in range(op.traits.gates))
 
 
 def tflm_requests(graph: Graph) -> tuple[Request, ...]:

@@ -162,6 +162,8 @@ _TAIL = {
     "warnings[]": ("text", "what to know about the model or the plan"),
 }
 _SOMETIMES = {
+    "invocations[].cycles": ("integer", "of each of several inferences; the key is there with `--invocations`"),
+    "invocations[].by_cause.<cause>": ("integer", "cycles by cause; sum to those of the inference"),
     "does_not_fit.region": ("text", "where there is no room; the key is there when a model does not fit"),
     "does_not_fit.needed": ("integer", "bytes that were needed"),
     "does_not_fit.available": ("integer", "bytes that there are"),

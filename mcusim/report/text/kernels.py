@@ -129,7 +129,7 @@ def set_table(kernels: KernelSet) -> str:
     facts = [[f"code, {isa}", _bytes(size)] for isa, size in row["code_bytes"].items()]
     facts.append(["cost profile", ", ".join(row["profiles"]) or "-"])
     lines += [*columns(facts, left=2), "", *_built(kernels.name, row["compiler"], row["flags"]), ""]
-    lines += columns(_kernel_rows(row["kernels"]), left=2, indent=0)
+    lines += _kernel_lines(row["kernels"])
     for line in row["kernels"]:
         if line["scratch"] != "0":
             lines += ["", f"scratch of {line['symbol']}, bytes", *wrapped(line["scratch"])]
@@ -138,10 +138,12 @@ def set_table(kernels: KernelSet) -> str:
     return "\n".join(lines)
 
 
-def _kernel_rows(kernels: Sequence[dict[str, Any]]) -> list[list[str]]:
+def _kernel_lines(kernels: Sequence[dict[str, Any]]) -> list[str]:
+    """The functions by types, below the name of their operator and that of the structure that they take."""
     rows = [["operator, types", "function", *CORES]]
+    rows += [[f"  {k['types']}", f"  {k['symbol']}", *map(_bytes, k["code_bytes"].values())] for k in kernels]
+    head, *body = columns(rows, left=2, indent=0)
+    lines, left = [head], iter(body)
     for (operator, layout), group in groupby(kernels, lambda line: (line["operator"], line["layout"])):
-        rows.append([operator, layout, "", ""])
-        for line in group:
-            rows.append([f"  {line['types']}", f"  {line['symbol']}", *map(_bytes, line["code_bytes"].values())])
-    return rows
+        lines += [f"{operator}, {layout}", *(next(left) for _ in group)]
+    return lines

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_table"]
 
+LISTED = 10  # invocations
+
 
 def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
     """The text that ``mcusim run`` prints, at most 80 columns wide except for long names and assumptions.
@@ -34,6 +36,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
+    lines += ["", "Invocations", *_invocations(result, result.run)] if result.invocations else []
     lines += ["", "Cycles by cause", *_causes(result.run)]
     lines += ["", f"Slowest operators ({min(slowest, len(result.run.operators))} of {len(result.run.operators)})"]
     lines += _slowest(result.run, slowest)
@@ -69,6 +72,16 @@ def _summary(result: Result, run: Run) -> list[str]:
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     without = left_out_text(result.left_out)
     return _with_remark(rows) + (wrapped(without) if without else []) + _source(measured)
+
+
+def _invocations(result: Result, run: Run) -> list[str]:
+    """The first, all others apart while they are few, and their mean: the figures above are those of the first."""
+    cycles = [one.cycles for one in result.invocations]
+    rows = [[str(i), f"{n:,}", f"{1e3 * n / run.clock:,.2f} ms"] for i, n in enumerate(cycles[:LISTED], 1)]
+    rows += [["..."]] * (len(cycles) > LISTED)
+    mean = sum(cycles[1:]) / (len(cycles) - 1)
+    rows.append(["mean from 2", f"{mean:,.0f}", f"{1e3 * mean / run.clock:,.2f} ms"])
+    return columns([[*row, *[""] * (3 - len(row))] for row in rows])
 
 
 def _with_remark(rows: list[list[str]]) -> list[str]:

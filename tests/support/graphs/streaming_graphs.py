@@ -80,3 +80,59 @@ def wake_word(seed: int = 0, channels: int = 8) -> Graph:
         last = s.op("CONV_2D", [both, filters, bias], (1, 1, 1, channels), padding="VALID", stride_h=1, stride_w=1,
                     dilation_h=1, dilation_w=1, activation="NONE")  # fmt: skip
     return s.graph((source,), (last,), "wake-word")
+
+
+def _scale(s: Stream, low: float, high: float) -> float:
+    return float(np.float32(2.0 ** s.rng.uniform(low, high)))
+
+
+def _matrix(s: Stream, shape: tuple[int, ...], scale: float, dtype: str = "int8") -> int:
+    most = np.iinfo(dtype).max
+    return s.tensor(shape, s.rng.integers(-most, most, shape, endpoint=True), Quantization((scale,), (0,)), dtype)
+
+
+def _bias(s: Stream, count: int, reach: int, scale: float) -> int:
+    return s.tensor((count,), s.rng.integers(-reach, reach, count), Quantization((scale,), (0,)), "int32")
+
+
+def svdf(seed: int) -> Graph:
+    """One SVDF of random sizes; state in int8 or int16."""
+    s = Stream(seed)
+    batch, depth, units, rank, memory = (int(s.rng.integers(1, most + 1)) for most in (2, 20, 9, 3, 9))
+    dtype = str(s.rng.choice(["int8", "int16"]))
+    scales = {"input": _scale(s, -6, -3), "features": _scale(s, -8, -6)}
+    reach = scales["input"] * scales["features"] * 100 * 60 * depth**0.5
+    state_scale = float(np.float32(reach / (100 if dtype == "int8" else 25_000)))
+    time_scale = _scale(s, -9, -7) if dtype == "int8" else _scale(s, -17, -15)
+    out = reach * memory**0.5 * rank * time_scale * (64 if dtype == "int8" else 16_000) / 60
+    source = s.tensor((batch, depth), q=Quantization((scales["input"],), (int(s.rng.integers(-128, 128)),)))
+    features = _matrix(s, (units * rank, depth), scales["features"])
+    time = _matrix(s, (units * rank, memory), time_scale, dtype)
+    bias = _bias(s, units, 300, float(np.float32(state_scale * time_scale)))
+    point = int(s.rng.integers(-60, 60)) if dtype == "int8" else 0
+    shape = (batch, memory * units * rank)
+    state = s.variable(shape, None, Quantization((state_scale,), (point,)), dtype)
+    result = s.tensor((batch, units), q=Quantization((float(np.float32(out)),), (int(s.rng.integers(-128, 128)),)))
+    s.op("SVDF", [source, features, time, bias, state], out=result, rank=rank, activation="NONE")
+    return s.graph((source,), (result,), "svdf")
+
+
+def lstm(seed: int) -> Graph:
+    """One LSTM of random sizes."""
+    s = Stream(seed)
+    batch, steps, depth, units = (int(s.rng.integers(1, most + 1)) for most in (2, 4, 20, 12))
+    major = bool(s.rng.integers(2))
+    source = s.tensor((steps, batch, depth) if major else (batch, steps, depth),
+                      q=Quantization((_scale(s, -6, -4),), (int(s.rng.integers(-128, 128)),)))  # fmt: skip
+    weights = [_matrix(s, (units, depth), _scale(s, -9, -6)) for _ in range(4)]
+    recurrent = [_matrix(s, (units, units), _scale(s, -9, -6)) for _ in range(4)]
+    biases = [_bias(s, units, 900, 2.0**-12) for _ in range(4)]
+    hidden_q = Quantization((_scale(s, -7.5, -6.5),), (int(s.rng.integers(-20, 20)),))
+    hidden = s.variable((batch, units), None, hidden_q)
+    power = int(s.rng.integers(-16, -9))
+    cell = s.variable((batch, units), None, Quantization((2.0**power,), (0,)), "int16")
+    result = s.tensor((*s.tensors[source].shape[:2], units), q=hidden_q)
+    inputs = [source, *weights, *recurrent, *[-1] * 3, *biases, -1, -1, hidden, cell, *[-1] * 4]
+    clip = float(s.rng.choice([0.0, 0.25, 10.0]))
+    s.op("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, out=result, activation="TANH", cell_clip=clip, time_major=major)
+    return s.graph((source,), (result,), "lstm")

@@ -82,4 +82,27 @@ struct mean_call { /* MEAN over the axes that reduce marks */
     void *output, *scratch; /* scratch: one int32 for each output element */
     int32_t shape[4], reduce[4], input_offset, output_offset, multiplier, shift, least, most;
 };
+
+struct svdf_call { /* SVDF: units x rank filters of inputs features, over the last memory of them in state */
+    const int8_t *input, *features;
+    const void *time; /* as wide as state */
+    const int32_t *bias;
+    void *state, *output, *scratch; /* scratch: an int32 a filter and one a unit */
+    int32_t batch, inputs, units, rank, memory, state_item; /* state_item: bytes of an element of state */
+    int32_t input_offset, state_offset, output_offset, multiplier, shift, second_multiplier, second_shift;
+};
+
+struct lstm_call { /* UNIDIRECTIONAL_SEQUENCE_LSTM; by gate: input, forget, cell, output */
+    const int8_t *input;
+    void *output;
+    int8_t *hidden; /* state */
+    int16_t *cell;  /* state */
+    void *scratch;  /* four int16 a unit */
+    const int8_t *weights[4], *recurrent[4];
+    const int32_t *bias[4];
+    int32_t batch, steps, inputs, units, time_major, input_offset, hidden_offset;
+    int32_t multiplier[4], shift[4], recurrent_multiplier[4], recurrent_shift[4];
+    int32_t forget_multiplier, forget_shift, update_multiplier, update_shift, hidden_multiplier, hidden_shift;
+    int32_t tanh_multiplier, tanh_shift, clip;
+};
 #endif
