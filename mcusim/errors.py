@@ -20,8 +20,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 __all__ = [
     "DoesNotFit",
@@ -42,9 +42,21 @@ __all__ = [
 
 
 class McusimError(Exception):
-    """Base class; ``exit_status`` is what the command line returns for it."""
+    """Base class; ``exit_status`` is what the command line returns for it.
+
+    An error of several parts has them in ``lines``, and in ``headline`` what they are of; its text has all of it.
+    """
 
     exit_status = 2
+    headline = ""
+    lines: tuple[str, ...] = ()
+
+    @classmethod
+    def of_lines(cls, headline: str, lines: Sequence[str]) -> Self:
+        """An error with a list: of all that is wrong, or of what there is. The command line gives each a line."""
+        error = cls(f"{headline}: {'; '.join(lines)}")
+        error.headline, error.lines = headline, tuple(lines)
+        return error
 
 
 class InputError(McusimError):

@@ -59,7 +59,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Simulate quantised neural networks on Cortex-M boards.
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except McusimError as error:
-        fail(str(error), words)
+        fail(error.headline or str(error), words, error.lines)
         return error.exit_status
     except OSError as error:
         discard_output()

@@ -3,5 +3,6 @@
 from mcusim.machine.catalog import machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import load_machine, load_shipped, replace, replace_all
+from mcusim.machine.new_file import machine_toml
 
-__all__ = ["Machine", "load_machine", "load_shipped", "machine_names", "replace", "replace_all"]
+__all__ = ["Machine", "load_machine", "load_shipped", "machine_names", "machine_toml", "replace", "replace_all"]

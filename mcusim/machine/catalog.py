@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import tomllib
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.units import quoted
 
-__all__ = ["config_directory", "locate", "machine_names"]
+__all__ = ["config_directory", "find_name", "locate", "machine_names"]
+
+_SHORTEST = 3  # letters of a part of a name
 
 
 def config_directory() -> Path:
@@ -22,6 +26,32 @@ def config_directory() -> Path:
 def machine_names() -> tuple[str, ...]:
     """The names of the shipped machines, sorted."""
     return tuple(sorted(path.stem for path in config_directory().glob("*.toml")))
+
+
+def find_name(text: str) -> str | None:
+    """The shipped machine that a name means, however it is written: ``STM32F746G-DISCO``, or a part that no other has,
+    ``f469``; None for none. Raises MachineError for a part of several names."""
+    names, wanted = machine_names(), _letters(text)
+    if text in names:
+        return text
+    found = [name for name in names if _letters(name) == wanted] or [
+        name for name in names if wanted in _letters(name) and len(wanted) >= _SHORTEST
+    ]
+    if len(found) > 1:
+        raise MachineError.of_lines(f"machine {quoted(text)} may be one of {len(found)}", _described(found))
+    return found[0] if found else None
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name[:80].lower() if c.isalnum())
+
+
+def _described(names: Iterable[str]) -> list[str]:
+    """A line for each machine."""
+    width = max(map(len, machine_names()))
+    folder = config_directory()
+    titles = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")).get("title") for name in names}
+    return [f"{name:<{width}}  {title or name}" for name, title in titles.items()]
 
 
 def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[Path, str]:
@@ -37,7 +67,11 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
     path = Path(text) if relative_to is None else relative_to / text
     if text.endswith(".toml") or "/" in text or "\\" in text or _exists(path):
         return path, _printable(path)
-    raise MachineError(f"unknown machine {quoted(text)}{_nearest(text)}: {_choices()}")
+    found = find_name(text) if isinstance(name_or_path, str) else None
+    if found is not None:
+        return config_directory() / f"{found}.toml", f"{found}.toml"
+    headline = f"unknown machine {quoted(text)}{_nearest(text)}: the path of a TOML file works, and these names"
+    raise MachineError.of_lines(headline, _described(machine_names()))
 
 
 def _printable(path: Path) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from mcusim import units
+from mcusim.errors import UnitError
 from mcusim.machine.description import Basis
 from mcusim.machine.document import Node, show, show_address
 from mcusim.machine.known_cores import core_names
@@ -75,6 +76,15 @@ class Field:
     default: Default | None = None
     typed: Callable[[str], object] = str
     is_figure: bool = True
+
+    @property
+    def wanted(self) -> str:
+        """What a value has to be."""
+        try:
+            self.parse(None)
+        except (RejectedError, UnitError) as error:
+            return str(error).rpartition(" has no unit: ")[2]
+        return "any value"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from mcusim.errors import MachineError
-from mcusim.machine.catalog import machine_names
+from mcusim.machine.catalog import config_directory, locate
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest, no_more
@@ -29,10 +29,9 @@ def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | Non
     Not modelled: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
     and an alias has the attribute of its region.
     """
-    if isinstance(name_or_path, str) and name_or_path in machine_names():
-        machine = load_shipped(name_or_path)
-    else:
-        machine = _read(name_or_path)
+    path, _ = locate(name_or_path)
+    shipped = path.parent == config_directory() and isinstance(name_or_path, str)
+    machine = load_shipped(path.stem) if shipped else _read(name_or_path)
     return replace_all(machine, overrides) if overrides else machine
 
 
@@ -94,9 +93,9 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         _raw=tree,
         _replace=replace,
     )
-    found = broken(machine)
-    if found:
-        raise reader.problem(*found)
+    for key, rule in broken(machine):
+        reader.broken(key, rule)
+    reader.check()
     return machine
 
 

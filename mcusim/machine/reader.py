@@ -27,36 +27,58 @@ def no_more(path: str, obsolete: Mapping[str, str]) -> str:
     return next((text for pattern, text in obsolete.items() if fnmatchcase(path, pattern)), "")
 
 
+MISSING = object()  # in place of a value that could not be read
+MOST_PROBLEMS = 50
+
+
 class Reader:
     """One reading of one tree; ``figures`` and ``nodes`` fill while it reads.
 
-    ``obsolete``: keys of older versions, and what to do about each.
+    ``obsolete``: keys of older versions, and what to do about each. All that is wrong is found before it is raised.
     """
 
     def __init__(self, root: Branch, obsolete: Mapping[str, str] | None = None) -> None:
         self.root, self.obsolete = root, obsolete or {}
+        self.problems: list[str] = []
         self.figures: dict[str, Figure] = {}
         self.nodes: dict[str, Node] = {}
 
-    def problem(self, path: str, rule: str) -> MachineError:
-        """The error for a rule broken by the value at ``path`` (or by the table around it)."""
+    def broken(self, path: str, rule: str) -> None:
+        """Note a rule that the value at ``path`` (or the table around it) breaks."""
         around = path
         while around and around not in self.nodes:
             around = around.rpartition(".")[0]
         figure = self.figures.get(path)
         value = figure.text if figure else ""
-        return problem(self.nodes.get(around, self.root), path, rule, value)
+        self.problems.append(str(problem(self.nodes.get(around, self.root), path, rule, value)))
 
     def read(self, table: Table) -> Any:
-        """The whole tree by the top-level ``table``."""
-        return table.build("", self._fields(self.root, "", table, {}))
+        """The whole tree by the top-level ``table``. Raises MachineError with all that is missing or wrong."""
+        found = self._fields(self.root, "", table, {})
+        self.check()
+        return table.build("", found)
+
+    def check(self) -> None:
+        """Raise what was found wrong, if anything: one problem as it is, several with a line each."""
+        found = list(dict.fromkeys(self.problems))
+        if len(found) > 1:
+            more = [f"and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
+            raise MachineError.of_lines(
+                f"{self.root.file}: {len(found)} keys are missing or wrong", [*found[:MOST_PROBLEMS], *more]
+            )
+        if found:
+            raise MachineError(found[0])
+
+    def _wrong(self, node: Node, path: str, rule: str) -> object:
+        self.problems.append(str(problem(node, path, rule)))
+        return MISSING
 
     def _fields(self, branch: Branch, path: str, table: Table, scope: Scope) -> dict[str, Any]:
         for key in branch.items:
             if key not in table.fields and not table.partial:
                 where, full = f"[{path}]" if path else "a machine", join(path, key)
                 unknown = f"unknown key{nearest(key, table.fields)}: {where} has {', '.join(table.fields)}"
-                raise problem(branch.items[key], full, no_more(full, self.obsolete) or unknown)
+                self._wrong(branch.items[key], full, no_more(full, self.obsolete) or unknown)
         own: dict[str, Any] = {}
         for key, spec in table.fields.items():
             own[key] = self._item(branch, key, join(path, key), spec, {**scope, **own})
@@ -72,46 +94,59 @@ class Reader:
             if spec.absent == "none":
                 return None
             if spec.absent == "error":
-                raise problem(branch, path.rpartition(".")[0], f"the table [{path}] is missing")
-            node = Branch({}, branch.file, branch.line)
+                self._wrong(branch, path.rpartition(".")[0], f"the table [{path}] is missing")
+            node = Branch({}, branch.file, 0)
         if isinstance(node, Leaf):
-            raise problem(node, path, "must be a table")
+            return self._wrong(node, path, "must be a table")
         if isinstance(spec, Each):
-            for name, item in node.items.items():
-                self._key(spec, name, item, join(path, name))
-            return {
-                name: self._item(node, name, join(path, name), spec.choose(item), scope)
-                for name, item in node.items.items()
+            named = {name: item for name, item in node.items.items() if self._key(spec, name, item, join(path, name))}
+            found = {
+                name: self._item(node, name, join(path, name), spec.choose(item), scope) for name, item in named.items()
             }
-        return spec.build(key, self._fields(node, path, spec, scope))
+            return MISSING if len(named) < len(node.items) or MISSING in found.values() else found
+        values = self._fields(node, path, spec, scope)
+        return MISSING if any(value is MISSING for value in values.values()) else spec.build(key, values)
 
-    def _key(self, spec: Each, name: str, node: Node, path: str) -> None:
+    def _key(self, spec: Each, name: str, node: Node, path: str) -> bool:
         try:
             if spec.key is not None:
                 spec.key(name)
         except RejectedError as error:
-            raise problem(node, path, str(error)) from None
+            self._wrong(node, path, str(error))
+            return False
+        return True
 
     def _field(self, branch: Branch, path: str, node: Node | None, field: Field, scope: Scope) -> Any:
         if node is None:
-            if field.default is None:
-                table, _, key = path.rpartition(".")
-                raise problem(branch, table, f"the key {key} is missing")
-            return self._default(path, field, field.default, scope)
+            return self._absent(branch, path, field, scope)
         if isinstance(node, Branch):
-            raise problem(node, path, "must be one value, not a table")
+            return self._wrong(node, path, "must be one value, not a table")
         value = field.typed(node.value) if node.typed and isinstance(node.value, str) else node.value
         try:
             result = field.parse(value)
         except (RejectedError, UnitError) as error:
-            raise problem(node, path, str(error)) from None
+            return self._wrong(node, path, str(error))
         if field.is_figure:
             text = shown(value, field)
             self.figures[path] = Figure(path, text, node.basis, node.source, node.file, node.line)
         return result
 
+    def _absent(self, branch: Branch, path: str, field: Field, scope: Scope) -> Any:
+        """The default of a key that the file leaves out."""
+        table, _, key = path.rpartition(".")
+        if field.default is None:
+            return self._wrong(branch, table, f"the key {key} is missing: {field.wanted}")
+        try:
+            return self._default(path, field, field.default, scope)
+        except RejectedError as error:
+            return self._wrong(branch, table, f"the key {key} is missing: {field.wanted}; {error}")
+        except (AttributeError, KeyError, TypeError):  # what it follows from is missing
+            return MISSING
+
     def _default(self, path: str, field: Field, default: Default, scope: Scope) -> Any:
         value = default.value(scope)
+        if value is MISSING:
+            return MISSING
         if field.is_figure:
             text = default.text(value) if default.text else shown(value, field)
             basis, source = default.basis, f"default: {default.why}"

@@ -16,12 +16,10 @@ _ADDRESSES = 1 << 32
 _PAGE, _MOST_PERIPHERALS = 4096, 256
 
 
-def broken(machine: Machine) -> tuple[str, str] | None:
-    """The dotted key and the text of the first rule the machine breaks, or None."""
+def broken(machine: Machine) -> Broken:
+    """The dotted key and the text of each rule that the machine breaks."""
     for rule in _RULES:
-        for found in rule(machine):
-            return found
-    return None
+        yield from rule(machine)
 
 
 def _range(base: int, size: int) -> str:

@@ -97,6 +97,23 @@ _LINE_CHANGE = Default(
 _SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
 _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
 _STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=lambda value: f"{1e3 * value:.12g} mA")
+
+
+def _kinds(scope: Scope) -> set[str]:
+    return {region.kind for region in scope["memory"].values()}
+
+
+def _of(device: str, there: Callable[[Scope], bool]) -> Default:
+    """What a device draws: nothing where the machine has none, else the file has to say."""
+
+    def value(scope: Scope) -> float:
+        if there(scope):
+            raise RejectedError(f"the machine has {device}")
+        return 0.0
+
+    return Default(value, f"the machine has no {device.removeprefix('a ')}", text=lambda _: "0 mA")
+
+
 _MAPPING = Default(
     lambda _: "bank-row-column",
     "ST RM0390, FMC row and bank boundaries: behind the last row of a bank comes the first of the next bank",
@@ -228,9 +245,9 @@ PERIPHERAL: dict[str, Field | Table | Each] = {
 POWER: dict[str, Field | Table | Each] = {
     "supply": voltage(),
     "run": current(),
-    "sdram_active": current(),
-    "qspi_active": current(),
-    "dma_active": current(),
+    "sdram_active": current(_of("SDRAM", lambda scope: "sdram" in _kinds(scope))),
+    "qspi_active": current(_of("QSPI flash", lambda scope: "qspi" in _kinds(scope))),
+    "dma_active": current(_of("a DMA", lambda scope: bool(scope["dma"]))),
     "energy_per_byte": Each(lambda _: energy(), absent="defaults"),
     "stalled": current(_STALLED),
 }

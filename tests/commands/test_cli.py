@@ -21,10 +21,11 @@ COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay",
 
 
 def one_error(capsys: pytest.CaptureFixture[str]) -> str:
-    """The single line of standard error."""
+    """The single line of standard error, with what is listed below it."""
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
-    assert len(lines) == 1, captured.err
+    assert len(lines) == 1 or lines[0].endswith(":"), captured.err
+    assert all(line.startswith("  ") for line in lines[1:]), captured.err
     assert lines[0].startswith("error: ")
     return lines[0]
 

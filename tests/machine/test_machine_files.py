@@ -117,7 +117,7 @@ def test_hostile_files_end_in_one_error(tmp_path: Path, content: bytes, rule: st
     with pytest.raises(MachineError) as caught:
         load_machine(path)
     assert rule in str(caught.value)
-    assert len(str(caught.value)) < 1000
+    assert all(len(line) < 1000 for line in caught.value.lines or [str(caught.value)])
 
 
 def test_paths_that_are_no_machine_file(tmp_path: Path) -> None:
@@ -132,10 +132,12 @@ def test_paths_that_are_no_machine_file(tmp_path: Path) -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(MachineError) as caught:
-        load_machine("stm32f746")
+        load_machine("stm32f764g")
     text = str(caught.value)
-    assert text.startswith('unknown machine "stm32f746", did you mean "stm32f746g-disco": known are nucleo-f746zg,')
-    assert "the path of a TOML file works too" in text
+    assert text.startswith(
+        'unknown machine "stm32f764g", did you mean "stm32f746g-disco": the path of a TOML file works'
+    )
+    assert "; stm32f469i-disco  STM32F469I-DISCO as TinyOps ran it; " in text
 
 
 def test_an_installed_package_brings_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +177,7 @@ def test_extends_takes_a_path_relative_to_the_file(tmp_path: Path) -> None:
     [
         ({"a": 'extends = "a.toml"'}, 'a.toml:1: extends = "a.toml": the files extend each other in a circle'),
         ({"a": 'extends = "b.toml"', "b": '\nextends = "./a.toml"'}, "b.toml:2: extends = "),
-        ({"a": 'extends = "f746"'}, 'a.toml:1: extends = "f746": unknown machine "f746"'),
+        ({"a": 'extends = "f999"'}, 'a.toml:1: extends = "f999": unknown machine "f999"'),
         ({"a": "extends = 3"}, "must be the name of a shipped machine or a path"),
         ({"a": "extends = {a = 3}"}, "must be the name of a shipped machine or a path"),
         ({"a": 'extends = "missing.toml"'}, "missing.toml: no such file"),
@@ -285,7 +287,7 @@ def test_200_corrupted_files_load_or_fail_cleanly(tmp_path: Path) -> None:
         except MachineError as error:
             refused += 1
             assert str(error).startswith(str(path))
-            assert str(error).isprintable() and len(str(error)) < 1000
+            assert str(error).isprintable() and all(len(line) < 1000 for line in error.lines or [str(error)])
         else:
             assert machine.core.clock > 0 and machine.memory
     assert refused > 100

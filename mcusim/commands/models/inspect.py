@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +12,10 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
 
+New = Annotated[
+    Path | None, typer.Option("--new", metavar="FILE", help="Write a commented machine file to change; needs --from.")
+]
+From = Annotated[str | None, typer.Option("--from", metavar="NAME", help="The machine that --new copies.")]
 Board = Annotated[
     str | None,
     typer.Option("--machine", "-m", metavar="NAME|FILE", help="The board whose flash counts. Default: all that ship."),
@@ -23,6 +29,8 @@ KernelSetName = Annotated[
 @grouped
 def machines(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A machine's name, or a TOML file.")] = None,
+    new: New = None,
+    base: From = None,
     *,
     set_: options.Set = None,
     written: Written,
@@ -33,7 +41,10 @@ def machines(
     Examples:
       mcusim machines
       mcusim machines stm32f746g-disco
+      mcusim machines --new my.toml --from stm32f746g-disco
     """
+    if new is not None or base is not None:
+        return _new(new, base or name, options.overrides(set_), written)
     output = written.to(name)
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
@@ -48,6 +59,27 @@ def machines(
         raise UsageError("--set needs the NAME of one machine")
     known = [load_machine(known_name) for known_name in machine_names()]
     output.emit(lambda: machines_table(known), lambda: {"machines": [machine_json(m) for m in known]})
+    return 0
+
+
+def _new(path: Path | None, base: str | None, overrides: Mapping[str, str], written: Written) -> int:
+    """Write a machine file to change."""
+    from mcusim.commands.shared.output import check_apart, check_writable, note, write_file
+    from mcusim.errors import UsageError
+    from mcusim.machine import load_machine, machine_toml
+
+    if path is None or base is None:
+        raise UsageError("--new FILE writes a machine file, --from NAME says which machine it is a copy of: name both")
+    if written.json is not None:
+        raise UsageError("--json has no effect with --new, which writes a machine file")
+    if path.suffix != ".toml":
+        raise UsageError(f"--new {path}: a machine file's name ends in .toml")
+    check_apart(path, [base])
+    check_writable(path, written.force)
+    machine = load_machine(base, overrides)
+    text = machine_toml(machine, path.name)
+    write_file(path, lambda file: file.write(text), written.force)
+    note(f"{path}: a copy of {machine.name} with {len(machine.figures)} figures; `mcusim machines {path}` shows it")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,12 +32,19 @@ __all__ = [
 LONGEST_SHOWN = 200  # characters of a word of the user's
 
 
-def fail(message: str, given: Iterable[str] = ()) -> None:
-    """One plain line on standard error; what a terminal would not print is escaped, and of ``given``, what the user
-    wrote, and of any word no more than 200 characters are repeated."""
-    for text in sorted({form for word in given for form in _forms(word)}, key=len, reverse=True):
-        message = message.replace(text, _cut(text))
-    note(f"error: {' '.join(_cut(word) for word in printable(message).split())}")
+def fail(message: str, given: Iterable[str] = (), lines: Sequence[str] = ()) -> None:
+    """One plain line on standard error, below it ``lines`` where there are some; what a terminal would not print is
+    escaped, and of ``given``, what the user wrote, and of any word no more than 200 characters are repeated."""
+    long = sorted({form for word in given for form in _forms(word)}, key=len, reverse=True)
+
+    def shown(line: str) -> str:
+        for text in long:
+            line = line.replace(text, _cut(text))
+        return re.sub(r"\S{201,}", lambda word: _cut(word[0]), printable(re.sub("[\n\r]+", " ", line)))
+
+    note(f"error: {' '.join(shown(message).split())}{':' if lines else ''}")
+    for line in lines:
+        note(f"  {shown(line)}")
 
 
 def note(line: str) -> None:
