@@ -6,7 +6,8 @@ more axes than a structure has, tiles of operators other than convolutions, pool
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -38,10 +39,15 @@ def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
     """Multipliers and shifts of a convolution or FULLY_CONNECTED, 4 bytes an output channel each; None for others.
 
     As LiteRT: in float64, but uint8 convolutions with a float32 product of the scales.
-    Raises ModelError when the filter's scales do not match its channels.
+    Raises ModelError when the filter's scales do not match its channels, or cannot be computed with.
     """
     if not op.traits.parametric:
         return None
+    with _scaled(graph, op):
+        return _channel_arrays(graph, op)
+
+
+def _channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes]:
     source, weights, output = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
     channels = weights.shape[3 if op.traits.depthwise else 0]
     scales = weights.quantization.scales if weights.quantization else ()
@@ -77,7 +83,8 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
     """The bytes to put at ``places.call``: the structure of call ``part`` (see :func:`calls`) and its tables.
 
     ``tile`` is the rows the call computes, all by default; input and output addresses are those of its first rows.
-    Raises UnsupportedError for an operator without a kernel call, ProgramError for a tile of one that has no tiles.
+    Raises UnsupportedError for an operator without a kernel call, ProgramError for a tile of one that has no tiles,
+    ModelError for scales that cannot be computed with.
     """
     g = geometry(graph, op)
     rows = tile or whole(g)
@@ -85,7 +92,27 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
         raise ProgramError(f"operator {op.index} {op.type}: its kernel computes the whole operator, not {rows}")
     if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
-    return _BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
+    with _scaled(graph, op):
+        return _BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
+
+
+@contextmanager
+def _scaled(graph: Graph, op: Operator) -> Iterator[None]:
+    """A ModelError with the scales of ``op`` where computing with them leaves the numbers."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ArithmeticError, ValueError):
+        found = {
+            t.quantization.scales[0]
+            for i in (*op.inputs, *op.outputs)
+            if i >= 0
+            if (t := graph.tensors[i]).quantization is not None
+        }
+        raise ModelError(
+            f"operator {op.index} {op.type}: its kernel cannot compute with the scales"
+            f" {', '.join(f'{scale:g}' for scale in sorted(found)[:8])}: one is 0, or they are too far apart"
+        ) from None
 
 
 _BUILDERS = {**BUILDERS, **WITH_STATE}

@@ -56,6 +56,17 @@ def test_quantize_multiplier_at_its_edges() -> None:
     assert Q.quantize_multiplier(-(2.0**-33)) == (0, 0)
 
 
+@pytest.mark.parametrize(("kind", "scale"), [("CONV_2D", 0.0), ("ADD", 0.0), ("RELU", 1e-45), ("MEAN", 0.0)])
+def test_scales_that_cannot_be_computed_with(kind: str, scale: float) -> None:
+    graph = one_operator(kind, "int8", 3)
+    out = graph.operators[0].outputs[0]
+    tensors = [replace(t, quantization=Quantization((scale,), (0,))) if t.index == out else t for t in graph.tensors]
+    found = replace(graph, tensors=tuple(tensors))
+    with pytest.raises(ModelError, match=f"operator 0 {kind}: its kernel cannot compute with the scales {scale:g}, "):
+        P.channel_arrays(found, found.operators[0])
+        members(found)
+
+
 @given(st.floats(-1e9, 1e9))
 def test_round_away(value: float) -> None:
     exact, found = Fraction(value), Q.round_away(value)
