@@ -235,14 +235,14 @@ OPERATORS: dict[str, OperatorSpec] = {
     "SVDF": OperatorSpec(
         (5, 5), "svdf", "svdf", constants=(1, 2, 3), int8_version=3, needs_table=True,
         table="SVDFOptions", fields={"rank": "Rank"} | _ACTIVATION,
-        traits=Traits(keeps_state=True, filters_in_time=True, costed_as="fully_connected"),
+        traits=Traits(keeps_state=True, filters_in_time=True),
     ),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": OperatorSpec(
         (15, 15), "lstm", "lstm", constants=tuple(range(1, 13)), int8_version=3, needs_table=True,
         omitted=(9, 10, 11, 16, 17, 20, 21, 22, 23),
         table="UnidirectionalSequenceLSTMOptions",
         fields=_ACTIVATION | {"cell_clip": "CellClip", "time_major": "TimeMajor"},
-        traits=Traits(keeps_state=True, gates=4, costed_as="fully_connected"),
+        traits=Traits(keeps_state=True, gates=4),
     ),
     "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
     "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),

@@ -4,6 +4,7 @@ have and what exercises its loops. The same every time."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Maker:
         shapes = [more.pop("shape")] if "shape" in more else RULES[OPERATORS[self.kind].rule](operands, options)
         outputs = [self.add(shape, scale, **more) for shape in shapes]
         op = Operator(0, self.kind, tuple(inputs), tuple(outputs), options)
-        data = tuple(i for i in inputs if self.tensors[i].data is None)
+        data = tuple(i for i in inputs if self.tensors[i].data is None and not self.tensors[i].variable)
         return Graph("micro", tuple(self.tensors), (op,), data, tuple(outputs), "")
 
 
@@ -247,6 +248,48 @@ def to_int32(m: Maker) -> Graph:
     return m.graph([m.add(_shape(m, 6000))], {}, 1e-6, dtype="int32")
 
 
+def _scale(m: Maker, low: float, high: float) -> float:
+    return float(np.float32(2.0 ** m.rng.uniform(low, high)))
+
+
+def _state(m: Maker, shape: tuple[int, ...], scale: float, dtype: str) -> int:
+    m.tensors.append(Tensor(len(m.tensors), "state", shape, dtype, Quantization((scale,), (0,)), None, True))
+    return len(m.tensors) - 1
+
+
+def _matrix(m: Maker, shape: tuple[int, ...], scale: float, dtype: str = "int8") -> int:
+    most = int(np.iinfo(dtype).max)
+    return m.add(shape, scale, dtype, m.rng.integers(-most, most, shape))
+
+
+def svdf(m: Maker) -> Graph:
+    depth, units, rank, memory = (
+        m.pick(8, 16, 32, 48, 96),
+        m.pick(4, 8, 16, 32, 64),
+        m.pick(1, 1, 2),
+        m.pick(4, 8, 10, 32),
+    )
+    dtype, filters = m.pick("int8", "int16"), units * rank
+    time = 0.01 if dtype == "int8" else 4e-5
+    x, features = m.add((1, depth)), _matrix(m, (filters, depth), 0.01)
+    weights, bias = _matrix(m, (filters, memory), time, dtype), m.add((units,), 1.0, "int32", [9] * units)
+    state = _state(m, (1, filters * memory), 0.3 if dtype == "int8" else 1e-3, dtype)
+    return m.graph([x, features, weights, bias, state], {"rank": rank, "activation": "NONE"}, 0.2)
+
+
+def lstm(m: Maker) -> Graph:
+    steps, depth, units = m.pick(1, 2, 5, 9), m.pick(4, 10, 28, 40, 64, 128), m.pick(4, 8, 20, 33, 48, 64)
+    x = m.add((1, steps, depth), 0.01)
+    matrices = [_matrix(m, (units, n), _scale(m, -9, -7)) for n in (depth,) * 4 + (units,) * 4]
+    biases = [m.add((units,), 2.0**-12, "int32", m.rng.integers(-900, 900, units)) for _ in range(4)]
+    states = [_state(m, (1, units), 2.0**-7, "int8"), _state(m, (1, units), 2.0**-11, "int16")]
+    inputs = [x, *matrices, *biases, *states]
+    options = {"activation": "TANH", "cell_clip": m.pick(0.0, 10.0), "time_major": False}
+    graph = m.graph(inputs, options, 2.0**-7)
+    op = replace(graph.operators[0], inputs=(*inputs[:9], -1, -1, -1, *inputs[9:13], -1, -1, *inputs[13:], *(-1,) * 4))
+    return replace(graph, operators=(op,))
+
+
 Case = tuple[str, Callable[[Maker], Graph], int, int]  # operator, shapes, how many, multiplications
 OWN: tuple[Case, ...] = (
     ("CONV_2D", pointwise, 60, 4 * MOST),
@@ -298,6 +341,9 @@ WIDE: tuple[Case, ...] = (  # of elements of 16 bits alone
 )
 
 
+STATE: tuple[Case, ...] = (("SVDF", svdf, 30, 0), ("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm, 30, 0))
+
+
 def cases(technique: str) -> Iterator[Graph]:
     """Every operator to run for a set whose own int8 kernels follow ``technique``."""
     rows = [(case, "int8") for case in (OWN if technique == "cmsis" else PLAIN)]
@@ -306,6 +352,7 @@ def cases(technique: str) -> Iterator[Graph]:
     rows += [(case, "int8") for case in BYTES]
     rows += [(case, "int16") for case in (*PLAIN, *SHARED, *WIDE) if case[0] != "HARD_SWISH" and case[1] != requantize]
     rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
+    rows += [(case, "int8") for case in STATE]
     for (kind, shapes, count, macs), dtype in rows:
         for seed in range(count):
             yield shapes(Maker(kind, dtype, seed, macs or MOST))

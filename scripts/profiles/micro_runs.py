@@ -42,6 +42,11 @@ def machine_of(core: str) -> Any:
         return load_machine(path)
 
 
+def _read(op: Operator) -> list[int]:
+    """The tensors that are in memory for a call, besides those of a convolution."""
+    return [t for t in op.inputs if t >= 0] if op.traits.keeps_state else list(P.data_inputs(op))
+
+
 RUNS = 2  # calls of a kernel, the last of which is measured
 
 
@@ -95,7 +100,7 @@ class Bench:
         """The kind of its call, whose function is put into the flash, and bytes by role."""
         symbol = self.kernels.kernel(op.type, P.types(graph, op)).symbol
         self.entry(symbol)
-        sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(P.data_inputs(op))}
+        sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(_read(op))}
         sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
         return fitted.kind_of(symbol, geometry(graph, op), sizes), sizes
 
@@ -105,7 +110,7 @@ class Bench:
         kernel = self.kernels.kernel(op.type, P.types(graph, op))
         g = geometry(graph, op)
         inputs = []
-        for n, i in enumerate(P.data_inputs(op)):
+        for n, i in enumerate(_read(op)):
             data = tensors[i].data
             data = rng.integers(0, 256, tensors[i].bytes, np.uint8) if data is None else data
             inputs.append(self.put(f"input{min(n, 1)}", data.tobytes()))
@@ -120,7 +125,9 @@ class Bench:
         more["scratch"] = self.put("scratch", bytes(room)) if room else 0
         outputs = [self.put("output", bytes(tensors[i].bytes)) for i in op.outputs]
         call = self.put("call", bytes(P.call_size(graph, op, kernel.layout)))
-        places = P.Places(call, inputs, outputs, **more)
+        left = iter(inputs)  # what is omitted has no address in the call
+        given = [next(left) if t >= 0 else 0 for t in op.inputs] if op.traits.keeps_state else inputs
+        places = P.Places(call, given, outputs, **more)
         self.emulator.write(call, P.call_bytes(graph, op, places))
         kind, sizes = self.kind(graph, op)
         return self._call(kind, kernel.symbol, places, g, sizes)
@@ -169,10 +176,11 @@ class Bench:
     def _count(self, kind: str, places: Any, g: Any, sizes: dict[str, int]) -> Any:
         from mcusim.memory.system import MemorySystem
 
-        p = np.zeros(nests.SLOTS + 2 * len(places.inputs), np.int64)
+        inputs = [address for address in places.inputs if address]
+        p = np.zeros(nests.SLOTS + 2 * len(inputs), np.int64)
         for slot, value in fitted.slots(g, whole(g), sizes).items():
             p[slot] = value
-        p[nests.IN], p[nests.IN2] = places.inputs[0], places.inputs[-1]
+        p[nests.IN], p[nests.IN2] = inputs[0], inputs[-1]
         p[nests.W], p[nests.OUT], p[nests.BIAS] = places.filter, places.outputs[0], places.bias
         p[nests.MUL], p[nests.SHIFT], p[nests.SCR], p[nests.CALL] = (
             places.multiplier,
@@ -181,9 +189,9 @@ class Bench:
             places.call,
         )
         p[nests.PLAY] = self.areas is APART
-        p[nests.SPLITS], p[nests.MORE] = self.core == "cortex-m4", len(places.inputs)
-        p[nests.SLOTS :: 2] = places.inputs
-        p[nests.SLOTS + 1 :: 2] = [sizes[f"input{n}"] for n in range(len(places.inputs))]
+        p[nests.SPLITS], p[nests.MORE] = self.core == "cortex-m4", len(inputs)
+        p[nests.SLOTS :: 2] = inputs
+        p[nests.SLOTS + 1 :: 2] = [sizes[f"input{n}"] for n in range(len(inputs))]
         p[nests.BYTES] = self.kernels.name == "cmsis-nano"
         memory = MemorySystem(self.machine)
         fitted.nest(kind)(memory.state, p)

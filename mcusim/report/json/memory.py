@@ -14,7 +14,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     """``model sha256 order in_place weights allocator align`` say what was asked for, ``order`` as operator indices;
     ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without a
     search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
-    ``tflm_head_bytes`` null where TFLM has no such plan.
+    ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides.
 
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
     offset}}``, ``allocators[]{allocator bytes lower_bound gap seconds moved_bytes moves[]{step resident source target
@@ -38,7 +38,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "seconds": None if ordering is None else round(ordering.seconds, 3),
         "bottleneck": found.bottleneck,
         "arena_bytes": plan.placed.bytes,
-        "tflm_head_bytes": plan.tflm_head,
+        **{"tflm_head_bytes": plan.tflm_head, "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable)},
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],

@@ -24,6 +24,7 @@ def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bo
         "",
         *_verdict(plan),
         *_tflm(plan),
+        *_state(plan),
         *_price(plan),
         f"in use at each step, and the first byte after it ({plan.allocator})",
         "",
@@ -125,6 +126,16 @@ def _tflm(plan: MemoryPlan) -> list[str]:
     scratch = plan.tflm_head - plan.placed.bytes
     why = f", {scratch:,} more for its reference kernels' scratch buffers and unused tensors" if scratch > 0 else ""
     return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}"), ""]
+
+
+def _state(plan: MemoryPlan) -> list[str]:
+    """What is kept besides, from one inference to the next."""
+    states = [tensor.bytes for tensor in plan.graph.tensors if tensor.variable and tensor.bytes]
+    if not states:
+        return []
+    count = f"{len(states)} variable{'s' * (len(states) > 1)}"
+    text = f"state: {sum(states):,} B besides, in {count} kept between inferences (TensorFlow Lite Micro: in the tail)"
+    return [*wrapped(text), ""]
 
 
 def _price(plan: MemoryPlan) -> list[str]:

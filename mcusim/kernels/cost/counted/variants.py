@@ -39,6 +39,8 @@ def is_counted(g: Geometry, uncounted: Collection[str]) -> bool:
     ``copy`` was counted for views alone (RESHAPE), which are one ``memcpy``; ``pool`` for pools, not for MEAN.
     """
     kind = variant(g)
+    if g.traits.stateful:
+        return False
     return g.types == "int8" and kind not in uncounted and not g.traits.reduces and (kind != "copy" or g.traits.view)
 
 

@@ -84,6 +84,8 @@ def _places(call: Call) -> list[tuple[int, int]]:
     """Address and bytes of the rows of each input that the call reads."""
     g, rows = call.geometry, call.rows
     inputs = [(a, n) for role, a, n in call.operands if role.startswith("input")] or [(0, 0)]
+    if g.traits.keeps_state:
+        return [(a, n) for role, a, n in call.operands if role not in ("output", "scratch")]
     row = g.batch * g.in_w * g.in_c * g.item
     tiled = (rows.in_row, rows.in_rows) != (0, g.in_h)
     places = []

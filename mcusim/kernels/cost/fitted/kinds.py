@@ -64,6 +64,9 @@ _NESTS: Mapping[str, str] = {
     "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",
+    "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
+    " output",
+    "lstm": f"call step gate row mac {_loops('macs')} curve cell hidden copy",
 }
 _CASES = {
     "cmsis_conv-pointwise": "pointwise",
@@ -105,6 +108,8 @@ _ALL = {
     **{f"reference_requantize_{types}": "unary" for types in ("s16_to_s8", "s8_to_s16", "s16_to_s32", "s32_to_s16")},
     "reference_resize_nearest_s16": "resize_nearest",
     "reference_pad-wide": "pad",
+    "reference_svdf": "svdf",
+    "reference_lstm": "lstm",
 }
 KINDS: Mapping[str, NestKind] = {
     name: NestKind(nest, ("unaligned", *_NESTS[nest].split())) for name, nest in sorted(_ALL.items())
@@ -167,7 +172,7 @@ def _pieces(g: Geometry) -> int:
 
 def nest(kind: str) -> Any:
     """The native function that replays ``kind``."""
-    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain
+    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain, nests_state
 
-    name = KINDS[kind].nest
-    return next(getattr(m, name) for m in (nests_cmsis, nests_plain, nests_other) if hasattr(m, name))
+    name, modules = KINDS[kind].nest, (nests_cmsis, nests_plain, nests_other, nests_state)
+    return next(getattr(m, name) for m in modules if hasattr(m, name))
