@@ -17,6 +17,7 @@ from mcusim._version import __version__
 from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine file may name these
 
 if TYPE_CHECKING:
+    from mcusim.api.advice.ways_out import ways_out
     from mcusim.api.diff import diff
     from mcusim.api.emulate import emulate
     from mcusim.api.functions import inspect, plan_memory, plan_program
@@ -51,6 +52,7 @@ __all__ = [
     "table",
     "validate",
     "verify",
+    "ways_out",
 ]
 
 _HOME = {
@@ -72,6 +74,7 @@ _HOME = {
     "table": "mcusim.show",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
+    "ways_out": "mcusim.api.advice.ways_out",
 }
 
 

@@ -11,6 +11,7 @@ from mcusim.machine.description import Machine
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
+from mcusim.results.advice import Advice
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
 from mcusim.results.flash import FlashUse
@@ -40,6 +41,7 @@ class Result:
     ``confidence`` says what the published results of this machine, these kernels and this policy make of a run; both
     are added by :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
+    ``advice`` has limits and ways out (:mod:`mcusim.api.advice`).
     """
 
     model: str
@@ -61,6 +63,7 @@ class Result:
     confidence: str | None = None
     invocations: tuple[Invocation, ...] = ()
     flash: FlashUse | None = None
+    advice: Advice = field(default=Advice(), repr=False)
     request: RunRequest | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -203,7 +206,6 @@ def to_json(result: Result) -> dict[str, Any]:
         "model_sha256": _sha256(result),
         "options": dict(result.run.header.options) if result.run else None,
         **_figures(result),
-        "flash": result.flash.to_json() if result.flash else None,
         "confidence": result.confidence,
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),
@@ -256,6 +258,8 @@ def _figures(result: Result) -> dict[str, Any]:
         "traffic": {name: asdict(t) for name, t in run.traffic.items()} if run else None,
         "busy": dict(run.busy) if run else None,
         "counters": dict(run.counters) if run else None,
+        "flash": result.flash.to_json() if result.flash else None,
+        **result.advice.to_json(),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Interpreter, Planning, Values, Written
+from mcusim.commands.shared.limits import Most, given_options
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
@@ -22,6 +23,7 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 if TYPE_CHECKING:
     from mcusim.api.both import Both
     from mcusim.model.graph import Graph
+    from mcusim.request.limits import RunLimits
     from mcusim.request.settings import Execution, Settings
     from mcusim.results import Result
 
@@ -94,28 +96,54 @@ class Shown:
 
 @grouped
 def run(
+    context: typer.Context,
     model: options.Model,
     *,
     planned: PlannedModel,
     fidelity: Fidelity = "replay",
     interpreter: Interpreter,
     values: Values,
+    most: Most,
     shown: Shown,
     views: Views,
     written: Written,
 ) -> int:
-    """Simulate one model on one machine: cycles, latency, energy, memory. Exit status 1: it does not fit, or faults.
+    """Simulate one model on one machine: cycles, latency, energy, memory. Exit status 1: it does not fit, exceeds a
+    limit (--max-...) or faults; ways out that were tried are listed with their commands.
 
     \b
     Examples:
       mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --html run.html --perfetto run.json
+      mcusim run my.tflite --max-latency "100 ms" --max-sram "128 KiB"
     """
+    limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
         found = _simulate(model, planned, fidelity, files, values.execution(interpreter, step))
+    with _quiet(f"trying ways out for {model}"):
+        found = _advised(found, limits, model, _given(context, planned))
     return files.report(found, shown)
+
+
+def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | list[str] | bool | None]:
+    """What a way out keeps: all options but those of outputs and of an emulation."""
+    written = {"json", "force", "html", "page", "perfetto", "vcd", "output", "operators", "assumptions"}
+    given = given_options(context, written | {"fidelity", "input", "max-instructions"})
+    return {"machine": planned.machine, "policy": planned.policy, **given}
+
+
+def _advised(
+    found: Result | Both, limits: RunLimits, model: str, given: dict[str, str | list[str] | bool | None]
+) -> Result | Both:
+    """``found`` with the limits checked and, where the answer is negative, ways out."""
+    from mcusim.api.advice.ways_out import advised
+    from mcusim.results import Result
+
+    if isinstance(found, Result):
+        return replace(found, advice=advised(found, limits, model, given))
+    return replace(found, emulate=replace(found.emulate, advice=advised(found.emulate, limits, model, given)))
 
 
 def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, execution: Execution) -> Result | Both:
@@ -141,6 +169,7 @@ class _Files:
 
     def report(self, found: Result | Both, shown: Shown) -> int:
         """Write the outputs, print the table; returns the exit status."""
+        from mcusim.report.text.advice import advice_lines, exceeded_text
         from mcusim.report.text.run import run_table
         from mcusim.results import Result, to_json
 
@@ -150,10 +179,14 @@ class _Files:
         if isinstance(found, Result):
             self.out.emit(lambda: run_table(found, shown.operators, shown.assumptions), lambda: to_json(found))
         else:
-            self.out.emit(lambda: found.table(shown.operators), found.to_json)
+            both = found
+            self.out.emit(lambda: "\n".join([both.table(shown.operators), *advice_lines(result.advice)]), both.to_json)
+        where = f"{result.model} on {result.machine.name}"
         if result.negative is not None:
-            fail(f"{result.model} on {result.machine.name}: {result.negative}{self.views.unwritten()}")
-        return 0 if result.fits else 1
+            fail(f"{where}: {result.negative}{self.views.unwritten()}")
+        elif not result.advice.met:
+            fail(f"{where}: {', '.join(exceeded_text(limit) for limit in result.advice.exceeded)}")
+        return 0 if result.fits and result.advice.met else 1
 
 
 def _files(read: Sequence[str | Path | None], fidelity: str, values: Values, views: Views, written: Written) -> _Files:

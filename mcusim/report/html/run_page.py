@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcusim.program.opaque import left_out_text
+from mcusim.report.html.advice_section import advice_section
 from mcusim.report.html.flash_table import flash_section
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.pages import RunPage
@@ -31,7 +32,7 @@ def run_page(result: Result) -> str:
     when there are more than 8,000, and regions beyond the third; the inputs' and outputs' values.
     """
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
-    parts: list[str | PlotFigure] = [summary(result)]
+    parts: list[str | PlotFigure] = [summary(result), advice_section(result.verdict, result.advice)]
     if result.run is not None:
         run = result.run
         parts += [cycle_bar(run), time_figure(run, result.machine)] if run.cycles else []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
+from mcusim.report.text.advice import advice_lines
 from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
@@ -32,7 +33,8 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
-        return "\n".join([*lines, *wrapped(str(result.verdict or result.negative or result.unusable)), *flash])
+        reason = wrapped(str(result.verdict or result.negative or result.unusable))
+        return "\n".join([*lines, *reason, *flash, *advice_lines(result.advice)])
     lines += _summary(result, result.run)
     lines += ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
@@ -42,7 +44,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines += _slowest(result.run, slowest)
     if result.outputs:
         lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
-    lines += ["", *_rests_on(result, assumptions)]
+    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice)]
     return "\n".join(lines)
 
 

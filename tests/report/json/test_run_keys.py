@@ -15,6 +15,7 @@ from mcusim.model.operators import opaque
 from mcusim.program import read_program
 from mcusim.report.json.run_keys import RUN_KEYS, described, run_json_page
 from mcusim.results import Measured, to_json
+from mcusim.results.advice import Advice, LimitCheck, WayOut
 from tests.support.graphs.small_graphs import chain
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
@@ -40,7 +41,11 @@ def rows() -> list[Any]:
         simulate(chain("RELU", opaque("foo"), opaque("bar")), F746, costs={"foo": "1 cycle"}),
     ]
     assert emulated.flash is not None
-    results[0] = replace(results[0], warnings=("uint8",), flash=replace(emulated.flash, uncounted=("code of FOO",)))
+    way = WayOut("weights in qspi", "mcusim run x --weights qspi", "board", "internal", 1.0, None, 2, 3)
+    advice = Advice((LimitCheck("sram", "B", 1, 2),), (way,), 1)
+    results[0] = replace(
+        results[0], advice=advice, warnings=("uint8",), flash=replace(emulated.flash, uncounted=("code of FOO",))
+    )
     return [to_json(result) for result in results]
 
 

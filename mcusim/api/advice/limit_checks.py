@@ -1,0 +1,44 @@
+"""A result against the limits that a user names."""
+
+from __future__ import annotations
+
+from mcusim.request.limits import RunLimits
+from mcusim.results import Result
+from mcusim.results.advice import LimitCheck
+from mcusim.results.result import sram_bytes
+
+__all__ = ["check_limits", "flash_bytes"]
+
+
+def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
+    """The limits that there are, in the order latency, energy, SRAM, flash, each with the value of ``result``.
+
+    SRAM is the peak in on-chip RAM, flash what the machine's own flash keeps (not a QSPI flash).
+    """
+    found = []
+    if limits.latency is not None:
+        clock = result.machine.core.clock
+        found.append(LimitCheck("latency", "ms", float(limits.latency.cycles(clock) / clock * 1000), _ms(result)))
+    if limits.energy is not None:
+        found.append(LimitCheck("energy", "mJ", float(limits.energy * 1000), _mj(result)))
+    if limits.sram is not None:
+        found.append(LimitCheck("sram", "B", limits.sram, sram_bytes(result)))
+    if limits.flash is not None:
+        found.append(LimitCheck("flash", "B", limits.flash, flash_bytes(result)))
+    return tuple(found)
+
+
+def flash_bytes(result: Result) -> int | None:
+    """What the machine's own flash keeps; None when the model is not known."""
+    if result.flash is None:
+        return None
+    regions = result.machine.memory
+    return sum(size for name, size in result.flash.used.items() if regions[name].kind == "flash")
+
+
+def _ms(result: Result) -> float | None:
+    return None if result.run is None else 1000 * result.run.cycles / result.run.clock
+
+
+def _mj(result: Result) -> float | None:
+    return None if result.energy is None else result.energy.energy_mj

@@ -1,0 +1,188 @@
+"""Ways out of a negative answer: other plans of the same model, simulated by replay, with the command that does it.
+
+What is tried is a handful: other arenas, the other policies with a few SRAM budgets, weights elsewhere, other boards as
+they ship. Not modelled: the rest of the space (clocks, caches, kernels, smaller networks), and what a person has to do
+for another board.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from time import process_time
+
+from mcusim.api.advice.limit_checks import check_limits, flash_bytes
+from mcusim.api.advice.ways_to_try import Change, Shortage, Ways, changed_settings
+from mcusim.api.simulate import simulate_row
+from mcusim.errors import InputError
+from mcusim.machine import load_machine
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.report.text.advice import exceeded_text
+from mcusim.request.command_line import Options, run_command, settings_options
+from mcusim.request.kernels import resolve
+from mcusim.request.limits import RunLimits
+from mcusim.request.settings import Settings
+from mcusim.results import Result
+from mcusim.results.advice import Advice, WayOut
+from mcusim.results.result import sram_bytes
+
+__all__ = ["advised", "ways_out"]
+
+MOST_WAYS = 5
+MOST_OF_A_KIND = 2
+MOST_RUNS = 8
+SECONDS, AT_MOST = 4.0, 10.0  # of the processor, after which nothing new is begun: with ENOUGH ways out, and without
+ENOUGH = 3
+
+
+def ways_out(
+    result: Result,
+    max_latency: str | None = None,
+    max_energy: str | None = None,
+    max_sram: str | None = None,
+    max_flash: str | None = None,
+    *,
+    model: str | None = None,
+) -> Advice:
+    """The ways out of ``result``, which does not fit or exceeds a limit; none are tried when it meets them all.
+
+    Limits are texts with units. ``model`` is what the commands call the model; by default its name, which is that of a
+    zoo network or of a file without its folder. At most five ways, the fastest two of a kind (another arena, a policy,
+    a board), those on the same board first, each group by latency. What is tried is a handful that takes a second or
+    two, searches of orders and offsets only where they end at once. Raises UsageError for a limit that cannot be read.
+    """
+    limits = RunLimits.of(max_latency, max_energy, max_sram, max_flash)
+    if result.request is None:
+        return Advice(check_limits(result, limits), note="the result does not say what was asked for")
+    named = {"max-latency": max_latency, "max-energy": max_energy, "max-sram": max_sram, "max-flash": max_flash}
+    machine = result.machine
+    options = settings_options(machine.name, machine.changes, result.request.settings) | named
+    return advised(result, limits, model or result.model, options)
+
+
+def advised(result: Result, limits: RunLimits, model: str, options: Options) -> Advice:
+    """:func:`ways_out` with the limits as read; ``options`` are those of the command line that made ``result``."""
+    checked = check_limits(result, limits)
+    request = result.request
+    fine = result.fits and all(check.met for check in checked)
+    if fine or request is None or request.graph is None or request.given or result.fault is not None:
+        return Advice(checked)
+    try:
+        base = _replayed(request.settings)
+    except InputError as error:
+        return Advice(checked, note=f"no way out was tried: {error}")
+    kernels = {"kernels": base.kernels.name} if request.settings.fidelity != "replay" else {}
+    search = _Trials(request.graph, result.machine, base, limits, model, {**options, **kernels})
+    return search.run(result, Advice(checked, note=_note(request.settings, base)))
+
+
+def _replayed(chosen: Settings) -> Settings:
+    """``chosen`` by replay, with the profile that goes with its kernels. Raises UsageError when there is none."""
+    if chosen.fidelity == "replay":
+        return chosen
+    name = chosen.kernels.name if chosen.kernels.profile is None else chosen.kernels.profile.name
+    asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)
+    return replace(chosen, kernels=resolve(name, "replay"), fidelity="replay", execution=asked)
+
+
+def _note(chosen: Settings, base: Settings) -> str:
+    emulated = chosen.fidelity != "replay"
+    return f"tried by replay{f' of {base.kernels.cost_profile().name}, not emulated' if emulated else ''}"
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What became of one change: ``way`` when it is one; else how far it is from it, relative to what there may be."""
+
+    change: Change
+    way: WayOut | None
+    short: float
+    why: str
+    ran: bool = True
+
+
+@dataclass
+class _Trials:
+    graph: Graph
+    machine: Machine
+    base: Settings
+    limits: RunLimits
+    model: str
+    options: Options
+
+    def run(self, result: Result, found: Advice) -> Advice:
+        """``found`` with the ways out."""
+        ways = Ways(self.graph, self.machine, self.base, Shortage.of(result, found.exceeded), self.limits.sram)
+        began, runs, tried = float("inf"), 0, list[_Tried]()
+        for change in self._changes(ways, tried):
+            spent, good = process_time() - began, sum(one.way is not None for one in tried)
+            if runs >= MOST_RUNS:
+                break
+            if spent > (SECONDS if good >= ENOUGH else AT_MOST):
+                found = replace(found, note=f"{found.note}, as many as a few seconds allow")
+                break
+            one = self._try(change)
+            if one is not None:
+                tried.append(one)
+                runs += one.ran
+            if runs == 1:  # the first run, which may compile native code, does not count
+                began = process_time()
+        closest = min(tried, key=lambda one: one.short, default=None)
+        best = self._best(tried)
+        nearest = None if best or closest is None else f"{closest.change.what}: {closest.why}"
+        return replace(found, ways_out=best, tried=len(tried), closest=nearest)
+
+    @staticmethod
+    def _changes(ways: Ways, tried: list[_Tried]) -> Iterator[Change]:
+        """What to try next, given what was: no more of a kind than are shown, and nothing harder than what failed."""
+        for change in ways.changes():
+            same = [one for one in tried if one.change.kind == change.kind]
+            enough = sum(one.way is not None for one in same) > MOST_OF_A_KIND
+            failed = change.falling and any(one.way is None and one.change.falling for one in same)
+            if not enough and not failed and not (change.last and any(one.way for one in same)):
+                yield change
+
+    def _try(self, change: Change) -> _Tried | None:
+        """None for what cannot be planned at all."""
+        named = change.options.get("machine")
+        try:
+            machine = load_machine(named) if isinstance(named, str) else self.machine
+            result = simulate_row(self.graph, machine, changed_settings(self.base, change.options))
+        except InputError:
+            return None
+        if result.run is None:
+            reason = result.does_not_fit
+            short = float("inf") if reason is None else (reason.needed - reason.available) / max(1, reason.available)
+            return _Tried(change, None, 1 + short, str(result.negative), ran=False)
+        over = [check for check in check_limits(result, self.limits) if not check.met]
+        if over:
+            worst = max(over, key=lambda check: (check.over or 0) / max(check.limit, 1e-9))
+            why = ", ".join(exceeded_text(check) for check in over)
+            return _Tried(change, None, (worst.over or 0) / max(worst.limit, 1e-9), why)
+        return _Tried(change, self._way(result, change), 0.0, "")
+
+    def _way(self, result: Result, change: Change) -> WayOut:
+        options: Mapping[str, object] = {**self.options, **change.options}
+        return WayOut(
+            what=change.what,
+            command=run_command(self.model, options),  # type: ignore[arg-type]
+            machine=result.machine.name,
+            policy=result.policy,
+            latency_ms=result.value("latency_ms") or 0.0,
+            energy_mj=None if result.energy is None else result.energy.energy_mj,
+            peak_sram_bytes=sram_bytes(result) or 0,
+            flash_bytes=flash_bytes(result) or 0,
+            other_board="machine" in change.options,
+        )
+
+    @staticmethod
+    def _best(tried: list[_Tried]) -> tuple[WayOut, ...]:
+        found, kinds = list[WayOut](), Counter[str]()
+        good = [(one.way, one.change.kind) for one in tried if one.way is not None]
+        for way, kind in sorted(good, key=lambda one: (one[0].other_board, one[0].latency_ms)):
+            kinds[kind] += 1
+            if kinds[kind] <= MOST_OF_A_KIND:
+                found.append(way)
+        return tuple(found[:MOST_WAYS])

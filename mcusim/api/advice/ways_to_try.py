@@ -1,0 +1,206 @@
+"""Which changes of a run might be a way out, the most promising first.
+
+Not modelled: changes of the machine's keys, of kernels and of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from mcusim.kernels.planning_costs import costs_of
+from mcusim.machine import load_machine, machine_names
+from mcusim.machine.description import Machine
+from mcusim.model.geometry import geometry
+from mcusim.model.graph import Graph
+from mcusim.plan import PlanOptions, takers
+from mcusim.plan.allocators.greedy import ArenaBlock
+from mcusim.plan.allocators.optimal import optimal
+from mcusim.plan.arena import ALIGN
+from mcusim.plan.liveness.accounting import Accounting
+from mcusim.plan.liveness.lifetimes import lifetimes
+from mcusim.plan.ordering import optimal_order
+from mcusim.plan.pools import sram_pool
+from mcusim.plan.registry import POLICY_OPTIONS, find_policy, policy_names
+from mcusim.request.settings import Settings
+from mcusim.results import Result
+from mcusim.results.advice import LimitCheck
+from mcusim.units import parse_size
+
+__all__ = ["Change", "Shortage", "Ways", "changed_settings"]
+
+SEARCH = 0.5  # seconds: what is not settled by then would take the command long, and could come out differently
+KIB = 1024
+SHARES = (2, 4)  # parts of the on-chip RAM that are tried as SRAM budgets
+Options = dict[str, str | bool | None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Options of the command line to change; ``kind`` groups those of which only the first few are worth showing.
+
+    ``falling``: pointless when another such one of its kind failed; ``last``: when one of its kind is a way out.
+    """
+
+    what: str
+    kind: str
+    options: Mapping[str, str | bool | None]
+    falling: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What is too much: ``sram``, ``flash``, or ``speed`` (latency or energy)."""
+
+    sram: bool
+    flash: bool
+    speed: bool
+
+    @classmethod
+    def of(cls, result: Result, exceeded: Sequence[LimitCheck]) -> Shortage:
+        """Of a result that does not fit, or whose limits are ``exceeded``."""
+        names = {check.name for check in exceeded if check.value is not None}
+        reason = result.does_not_fit
+        full = result.flash is not None and result.flash.over is not None
+        region = None if reason is None else result.machine.memory.get(reason.region)
+        kept = region is not None and region.kind in ("flash", "qspi")
+        return cls(
+            sram="sram" in names or (reason is not None and not kept),
+            flash="flash" in names or full or kept,
+            speed=bool(names & {"latency", "energy"}),
+        )
+
+
+def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) -> Settings:
+    """``base`` with the options of ``change``; None is the option's default."""
+    defaults, values = PlanOptions(), dict[str, Any]()
+    for option, value in change.items():
+        name = option.replace("-", "_")
+        if not hasattr(defaults, name):  # machine, set and policy
+            continue
+        given = parse_size(value) if name == "sram_budget" and value is not None else value
+        values[name] = getattr(defaults, name) if value is None else given
+    policy = change.get("policy") or base.policy
+    return replace(base, policy=str(policy), options=replace(base.options, **values))
+
+
+@dataclass
+class Ways:
+    """The changes to try for ``graph`` on ``machine``, which was planned with ``base`` and has ``problem``.
+
+    ``most_sram`` is the limit on on-chip RAM in bytes.
+    """
+
+    graph: Graph
+    machine: Machine
+    base: Settings
+    problem: Shortage
+    most_sram: int | None = None
+
+    def changes(self) -> Iterator[Change]:
+        """All of them, those first that change least."""
+        if self.problem.sram and not self.problem.speed:  # which no arena changes
+            yield from self._arenas()
+        if self.problem.flash or self.problem.speed:
+            yield from self._weights()
+        yield from self._policies()
+        yield from self._budgets()
+        yield from self._boards()
+        if self.problem.flash:
+            yield from self._policies_elsewhere()
+
+    def _arenas(self) -> Iterator[Change]:
+        """Results in place, an optimal order, an optimal allocator; then all three."""
+        if "overlay" in find_policy(self.base.policy).options:  # its on-chip RAM is not an arena
+            return
+        asked = self.base.options
+        single: list[tuple[str, Options]] = []
+        if not asked.in_place and asked.allocator != "offline":
+            single.append(("results in place", {"in-place": True}))
+        if asked.order == "default":
+            single.append(("operators in the order of least peak", {"order": "optimal"}))
+        if asked.allocator in (None, "greedy", "linear"):
+            single.append(("tensors placed by the optimal allocator", {"allocator": "optimal"}))
+        if asked.allocator is None and self.graph.offline_plan is not None:
+            single.append(("tensors placed as TFLM does without the file's plan", {"allocator": "greedy"}))
+        together: Options = {name: value for _, options in single[:3] for name, value in options.items()}
+        for what, options in single:
+            if self._settled(options):
+                yield Change(what, "arena", options)
+        if len(single) > 1 and self._settled(together):
+            yield Change("order of least peak, optimal allocator, results in place", "arena", together, last=True)
+
+    def _settled(self, options: Options) -> bool:
+        """Whether the searches that ``options`` ask for end at once with a proof, so that another run ends alike."""
+        asked = changed_settings(self.base, options).options
+        graph = self.graph
+        if asked.order == "optimal":
+            from mcusim.model.reordered import reordered
+
+            found = optimal_order(graph, SEARCH, Accounting(asked.in_place))
+            if not found.optimal:
+                return False
+            graph = reordered(graph, found.order)
+        if asked.allocator != "optimal":
+            return True
+        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=asked.in_place)]
+        costs = costs_of(self.base.kernels.cost_profile())
+        needs = [costs.scratch(graph, op, geometry(graph, op)) for op in graph.operators]
+        scratch = [ArenaBlock(bytes, step, step) for step, bytes in enumerate(needs) if bytes]
+        return not optimal(lives, ALIGN, SEARCH).gap and not optimal([*lives, *scratch], ALIGN, SEARCH).gap
+
+    def _weights(self) -> Iterator[Change]:
+        for region in self._other_weights:
+            yield Change(f"weights in {region}", "weights", {"weights": region})
+
+    @cached_property
+    def _other_weights(self) -> list[str]:
+        """Regions that the weights could be read from, but for the one that was named; on-chip flash first."""
+        kinds = ("flash", "qspi", "sdram")
+        found = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options.weights]
+        return [r.name for r in sorted(found, key=lambda r: kinds.index(r.kind))]
+
+    def _policies(self) -> Iterator[Change]:
+        """The other policies, without the options that they do not take."""
+        for name in self._others:
+            yield Change(f"policy {name}", name, {"policy": name, **self._dropped(name)})
+
+    def _policies_elsewhere(self) -> Iterator[Change]:
+        """The same with weights in other regions."""
+        for name in self._others:
+            for region in self._other_weights:
+                options: Options = {"policy": name, "weights": region, **self._dropped(name)}
+                yield Change(f"policy {name}, weights in {region}", name, options)
+
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in policy_names() if name != self.base.policy]
+
+    def _dropped(self, policy: str) -> Options:
+        named = [option for option in POLICY_OPTIONS if policy not in takers(option)]
+        return {option.replace("_", "-"): None for option in named}
+
+    def _budgets(self) -> Iterator[Change]:
+        """Policies that copy tiles with less on-chip RAM than there is: smaller tiles are sometimes faster."""
+        room = sram_pool(self.machine, self.base.options.sram_budget).size
+        most = min(room, self.most_sram or room)
+        for name in takers("overlay"):
+            for share in SHARES if most == room else (1, *SHARES):
+                budget = f"{most // share // KIB} KiB"
+                options: Options = {"policy": name, "sram-budget": budget, **self._dropped(name)}
+                yield Change(f"policy {name}, SRAM budget {budget}", name, options, falling=True)
+
+    def _boards(self) -> Iterator[Change]:
+        """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
+        policy and its defaults."""
+        others = [load_machine(name) for name in machine_names() if name != self.machine.name]
+        plain: Options = dict.fromkeys(("sram-budget", "weights", "overlay", "buffering"))
+        for board in sorted(others, key=lambda board: -board.core.clock):
+            same: Options = {"machine": board.name, "set": None}
+            yield Change(f"board {board.name} as it ships", "board", same)
+            if self.base.policy != policy_names()[0]:
+                first = policy_names()[0]
+                yield Change(f"board {board.name}, policy {first}", "board", {**same, "policy": first, **plain})

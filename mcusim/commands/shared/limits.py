@@ -1,0 +1,60 @@
+"""``--max-latency`` and the like, and the options of a command as they were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from mcusim.request.limits import RunLimits
+
+__all__ = ["Most", "given_options"]
+
+MaxLatency = Annotated[
+    str | None, typer.Option("--max-latency", metavar="TIME", help='Exit status 1 when it takes longer: "100 ms".')
+]
+MaxEnergy = Annotated[
+    str | None, typer.Option("--max-energy", metavar="ENERGY", help='Exit status 1 when it takes more: "20 mJ".')
+]
+MaxSram = Annotated[
+    str | None, typer.Option("--max-sram", metavar="SIZE", help='Most on-chip RAM in use, at the peak: "128 KiB".')
+]
+MaxFlash = Annotated[
+    str | None, typer.Option("--max-flash", metavar="SIZE", help='Most flash for weights, code, runtime: "512 KiB".')
+]
+
+
+@dataclass(frozen=True)
+class Most:
+    """What a run may take."""
+
+    max_latency: MaxLatency = None
+    max_energy: MaxEnergy = None
+    max_sram: MaxSram = None
+    max_flash: MaxFlash = None
+
+    @property
+    def limits(self) -> RunLimits:
+        """As read. Raises UsageError."""
+        from mcusim.request.limits import RunLimits
+
+        return RunLimits.of(self.max_latency, self.max_energy, self.max_sram, self.max_flash)
+
+
+def given_options(context: typer.Context, without: set[str]) -> dict[str, str | list[str] | bool | None]:
+    """The options on the command line by their long names, but for those named ``without``; arguments are none."""
+    found: dict[str, str | list[str] | bool | None] = {}
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        long = next((name[2:] for name in parameter.opts if name.startswith("--")), None)
+        source = context.get_parameter_source(parameter.name or "")
+        if long is None or long in without or value is None or source is None or source.name != "COMMANDLINE":
+            continue
+        found[long] = value if isinstance(value, bool) else _texts(value)
+    return found
+
+
+def _texts(value: object) -> str | list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else str(value)
