@@ -42,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     names = exhaustive()
     for item in items:
+        if str(item.config.rootpath) in item.nodeid:
+            raise pytest.UsageError(f"a test's id has the place of the checkout in it: {item.nodeid}")
         if item.nodeid in names or item.nodeid.partition("[")[0] in names:
             item.add_marker(pytest.mark.exhaustive)
 

@@ -1,8 +1,20 @@
 """Sweeps: studies of many points, read by :func:`read_study` and run by :func:`sweep`."""
 
 from mcusim.sweeps.estimate import estimate
+from mcusim.sweeps.saved import read_table
 from mcusim.sweeps.study import Axis, Sampling, Study, study_names
 from mcusim.sweeps.study_file import read_study
-from mcusim.sweeps.sweep import sweep, sweep_table
+from mcusim.sweeps.sweep import finished, sweep, sweep_table
 
-__all__ = ["Axis", "Sampling", "Study", "estimate", "read_study", "study_names", "sweep", "sweep_table"]
+__all__ = [
+    "Axis",
+    "Sampling",
+    "Study",
+    "estimate",
+    "finished",
+    "read_study",
+    "read_table",
+    "study_names",
+    "sweep",
+    "sweep_table",
+]

@@ -24,15 +24,11 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.sweeps.point import Done, Row
-from mcusim.sweeps.study import OUTPUTS
+from mcusim.sweeps.saved import is_row
 
 __all__ = ["Journal", "journal_path"]
 
 HEAD = b"mcusim sweep journal 1\n"
-STATUSES = ("ok", "does-not-fit", "fault", "error")
-TEXTS = ("status", "error", "confidence")
-FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
-NEEDED = ("cycles", *FLOATS, "peak_sram_bytes")  # of a run
 SYNC = 1.0  # seconds at most between a row's end and the disk
 
 
@@ -160,21 +156,3 @@ def _line(line: bytes) -> tuple[str, Row] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return (key, row) if isinstance(key, str) and isinstance(row, dict) and is_row(row) else None
-
-
-def is_row(row: Row) -> bool:
-    """Whether ``row`` is one that a point gives: known columns, numbers that are numbers, and of a run all of them."""
-    if row.get("status") not in STATUSES or not isinstance(row.get("error"), str | None):
-        return False
-    if not all(name in (*OUTPUTS, "confidence") or name.startswith("peak_") for name in row):
-        return False
-    ran = all(row.get(name) is not None for name in NEEDED)
-    return (ran or row["status"] != "ok") and all(_is_value(name, value) for name, value in row.items())
-
-
-def _is_value(name: str, value: object) -> bool:
-    if name in TEXTS or value is None:
-        return isinstance(value, str | None)
-    if isinstance(value, float):
-        return name in FLOATS and 0 <= value < float("inf")
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63

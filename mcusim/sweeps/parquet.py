@@ -13,6 +13,7 @@ from mcusim.errors import UsageError
 from mcusim.sweeps.axis_values import REGIONS
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.points import Point
+from mcusim.sweeps.saved import FLOATS, TEXTS
 from mcusim.sweeps.study import OUTPUTS, TAIL, Study
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_derived", "table", "write_table"]
 
-_TEXTS = ("status", "error", "left_out", "confidence", "version", "key", *REGIONS)
-_FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
+_TEXTS = (*TEXTS, "version", "key", *REGIONS)
 Row = Mapping[str, Any]
 
 
@@ -88,7 +88,7 @@ def _array(name: str, values: list[Value], derived: bool) -> Any:
         return pa.array([_text(value) for value in values], pa.string())
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
-    if kinds <= {int, float, bool} and (derived or name in _FLOATS or float in kinds):
+    if kinds <= {int, float, bool} and (derived or name in FLOATS or float in kinds):
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if kinds <= {int}:
         return pa.array(values, pa.int64())

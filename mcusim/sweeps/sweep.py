@@ -21,6 +21,7 @@ from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
 from mcusim.sweeps.point import Batch, Content, Row, Work, shares
 from mcusim.sweeps.points import Point, points
+from mcusim.sweeps.saved import read_table
 from mcusim.sweeps.study import Study
 from mcusim.sweeps.study_file import read_study, study_of
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["batches", "prepared", "sweep", "sweep_table"]
+__all__ = ["batches", "finished", "prepared", "sweep", "sweep_table"]
 
 BATCH = 4  # points that a process gets at once, or more that share a run
 MOST_SHARED = 200  # of those
@@ -89,6 +90,20 @@ def sweep_table(
             write_table(found, path)
             journal.remove()
     return found
+
+
+def finished(study: Study, path: str | Path) -> pyarrow.Table | None:
+    """The table in ``path`` when that is the one that :func:`sweep_table` would write: all points, of the same inputs;
+    None for anything else. Nothing is simulated. Raises as :func:`sweep_table` does for a study that cannot be run."""
+    try:
+        saved = read_table(path).table
+    except UsageError:
+        return None
+    chosen = points(study)
+    keys = _keys(study, prepared(study), chosen)
+    if saved.column("key").to_pylist() != keys:
+        return None
+    return saved if table(study, chosen, keys, saved.to_pylist()).equals(saved) else None
 
 
 def _study(study: str | Path | Study | Mapping[str, Any]) -> Study:

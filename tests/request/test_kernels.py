@@ -21,6 +21,11 @@ from tests.support.paths import REPOSITORY
 TINY = REPOSITORY / "tests" / "data" / "tiny_set"
 
 
+def stable(value: object) -> str | None:
+    """A test's id without the place of the checkout."""
+    return value.replace(f"{REPOSITORY}/", "") if isinstance(value, str) else None
+
+
 @pytest.mark.parametrize(
     ("name", "fidelity", "profile", "compiled", "planned"),
     [
@@ -35,6 +40,7 @@ TINY = REPOSITORY / "tests" / "data" / "tiny_set"
         (str(TINY), "plan", None, "tiny", "tiny"),
         (str(FOLDER / "cmsis-gcc12.toml"), "plan", "cmsis-gcc12", None, "cmsis-gcc12"),
     ],
+    ids=stable,
 )
 def test_a_name_gives_what_the_fidelity_needs(
     name: str, fidelity: str, profile: str | None, compiled: str | None, planned: str
@@ -61,6 +67,7 @@ def test_a_name_gives_what_the_fidelity_needs(
         ("none.toml", "plan", "kernel profile none.toml: cannot be read: "),
         ("a\0b", "replay", "no kernel profile named "),
     ],
+    ids=stable,
 )
 def test_what_is_missing_is_said(name: str, fidelity: str, text: str) -> None:
     with pytest.raises(InputError) as error:

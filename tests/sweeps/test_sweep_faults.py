@@ -24,7 +24,15 @@ from tests.support.boards.sweep_studies import LONG, SMALL, finished_rows, names
 
 run = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
-ROW = {"status": "ok", "error": None, "cycles": 1, "latency_ms": 0.1}
+ROW: dict[str, object] = {
+    "status": "ok",
+    "error": None,
+    "cycles": 0,
+    "latency_ms": 0.1,
+    "energy_mj": 0.2,
+    "supply_current_ma": 90.0,
+    "peak_sram_bytes": 7,
+}
 
 
 @pytest.fixture(scope="module")

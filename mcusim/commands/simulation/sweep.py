@@ -12,18 +12,21 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
-from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, write_bytes
+from mcusim.commands.shared.output import Output, check_apart, check_outputs, fail, note, write_bytes
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow
 
+    from mcusim.report.html.sweep_figures.table import StudyLike
     from mcusim.sweeps import Study
     from mcusim.sweeps.conclusions import Conclusion
 
 Rows = Sequence[Mapping[str, Any]]
-StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file, or the name of a study that ships.")]
+StudyFile = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A TOML file, the name of a study that ships; or a table to show.")
+]
 File = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as Parquet; pandas opens it.")
 ]
@@ -52,8 +55,8 @@ def sweep(
 ) -> int:
     """Run every point of a study: models x machines x policies x axes, one row each.
 
-    While it runs, a journal next to FILE keeps what is done; the same command resumes where a killed one ended. Exit
-    status 1: no point ran.
+    While it runs, a journal next to FILE keeps what is done; the same command resumes where a killed one ended,
+    and computes nothing when all is done. A table (.parquet) is shown again. Exit status 1: no point ran.
 
     \b
     Examples:
@@ -61,21 +64,62 @@ def sweep(
       mcusim sweep study.toml -o study.parquet --html study.html --jobs 4
       mcusim sweep study.toml --dry-run
       mcusim sweep study.toml -o study.parquet --dask tcp://host:8786
+      mcusim sweep study.parquet --html study.html
     """
-    output, force = written.to(study), written.force
+    output, costs = written.to(study), options.costs(cost)
+    if study.endswith(".parquet"):
+        idle = {"--output": output_file, "--dask": dask, "--jobs": jobs, "--dry-run": dry_run or None}
+        return _saved(study, {**idle, "--allow-unknown": allow_unknown or None, "--cost": cost}, html, written, output)
     from mcusim.sweeps import read_study
 
-    costs = options.costs(cost)
-    if not dry_run:
-        _check_files(study, output_file, html, written.json, force)
+    if not (dry_run or (output_file is not None and output_file.is_file())):
+        _check_files(study, output_file, html, written)
     found = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
         return _estimate(found, output, dask, jobs)
-    table = _run(found, output_file, jobs, dask, force)
-    rows, conclusions = table.to_pylist(), _conclusions(found, table)
+    table = _finished(study, found, output_file, html, written)
+    if table is None:
+        table = _run(found, output_file, jobs, dask, written.force)
+    return _show(found, table, _conclusions(found, table), html, written, output)
+
+
+def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Written, output: Output) -> int:
+    """Show the table of a finished sweep again."""
+    from mcusim.sweeps import read_table
+
+    given = next((option for option, value in idle.items() if value is not None), None)
+    if given is not None:
+        raise UsageError(f"{given} has no effect on {path}, the table of a sweep, which is only shown")
+    files = [html] if html is not None else []
+    check_outputs(files, written.json, [path], written.force)
+    for file in files:
+        check_apart(file, [path])
+    found = read_table(path)
+    return _show(found, found.table, (), html, written, output)
+
+
+def _finished(study: str, found: Study, path: Path | None, html: Path | None, written: Written) -> pyarrow.Table | None:
+    """The table that is there, when it has all points of the study with the same inputs."""
+    if path is None or written.force or not path.is_file():
+        return None
+    from mcusim.sweeps import finished
+
+    with spinner("reading the table"):
+        table = finished(found, path)
+    _check_files(study, path if table is None else None, html, written, table is not None)
+    if table is not None:
+        note(f"{path} has all {table.num_rows:,} points of the same inputs: nothing to do; --force does it again")
+    return table
+
+
+def _show(
+    study: StudyLike, table: pyarrow.Table, conclusions: Sequence[Conclusion], html: Path | None, written: Written,
+    output: Output,
+) -> int:  # fmt: skip
+    rows = table.to_pylist()
     if html is not None:
-        _draw(found, table, conclusions, html, force)
-    output.emit(lambda: _text(found, rows, conclusions), lambda: _json(found, rows, conclusions))
+        _draw(study, table, conclusions, html, written.force)
+    output.emit(lambda: _text(study, rows, conclusions), lambda: _json(study, rows, conclusions))
     return _status(rows)
 
 
@@ -87,12 +131,12 @@ def _with_costs(study: Study, allow_unknown: bool, costs: Mapping[str, str]) -> 
     return replace(study, allow_unknown=study.allow_unknown or allow_unknown, costs=both)
 
 
-def _check_files(study: str, table: Path | None, html: Path | None, json: Path | None, force: bool) -> None:
-    """Before the work."""
+def _check_files(study: str, table: Path | None, html: Path | None, written: Written, there: bool = False) -> None:
+    """Before the work; ``there``: the table is."""
     files = [path for path in (table, html) if path is not None]
-    if not files and json is None:
+    if not files and written.json is None and not there:
         raise UsageError("name a file for the table with -o, or --html or --json; --dry-run counts the points")
-    check_outputs(files, json, [study], force)
+    check_outputs(files, written.json, [study], written.force)
     for path in files:
         check_apart(path, [study])  # a study is not overwritten, whatever is forced
 
@@ -109,7 +153,7 @@ def _estimate(study: Study, output: Output, dask: str | None, jobs: int | None) 
     return 0
 
 
-def _draw(study: Study, table: pyarrow.Table, conclusions: Sequence[Conclusion], path: Path, force: bool) -> None:
+def _draw(study: StudyLike, table: pyarrow.Table, conclusions: Sequence[Conclusion], path: Path, force: bool) -> None:
     from mcusim.report.html.sweep_page import sweep_page
 
     with spinner("drawing the study"):
@@ -131,7 +175,7 @@ def _conclusions(study: Study, table: pyarrow.Table) -> Sequence[Conclusion]:
     return conclude(study.name, table.to_pandas()) if study.folder is None and study.name in concluded() else ()
 
 
-def _text(study: Study, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
+def _text(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
     from mcusim.report.text.sweep import sweep_table
     from mcusim.text import hanging
 
@@ -141,7 +185,7 @@ def _text(study: Study, rows: Rows, conclusions: Sequence[Conclusion]) -> str:
     return "\n".join(lines)
 
 
-def _json(study: Study, rows: Rows, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
+def _json(study: StudyLike, rows: Rows, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     return {
         "study": study.name,
         "conclusions": [{"text": one.text, "holds": one.holds} for one in conclusions],

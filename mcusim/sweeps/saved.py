@@ -1,0 +1,114 @@
+"""Rows that come from a file: what a row may be, and the table of a finished sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcusim.errors import UsageError
+from mcusim.files import read_guarded
+from mcusim.sweeps.points import MOST_POINTS
+from mcusim.sweeps.study import BASE, CAUSES, TAIL
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["FLOATS", "TEXTS", "SavedSweep", "is_row", "read_table"]
+
+TEXTS = ("status", "error", "left_out", "confidence")
+FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
+_WHOLE = ("cycles", "macs", "peak_sram_bytes", *(f"cycles_{cause}" for cause in CAUSES))
+_NEEDED = ("cycles", *FLOATS, "peak_sram_bytes")  # of a run
+_STATUSES = ("ok", "does-not-fit", "fault", "error")
+_LARGEST_FILE, _MOST_BYTES, _MOST_COLUMNS = 1 << 28, 1 << 30, 1000
+
+
+def is_row(row: Mapping[str, Any]) -> bool:
+    """Whether ``row`` is one that a point gives: known columns, numbers that are numbers, and of a run all of them."""
+    if row.get("status") not in _STATUSES:
+        return False
+    if not all(name in (*TEXTS, *FLOATS, *_WHOLE) or name.startswith("peak_") for name in row):
+        return False
+    ran = all(row.get(name) is not None for name in _NEEDED)
+    return (ran or row["status"] != "ok") and all(_is_value(name, value) for name, value in row.items())
+
+
+def _is_value(name: str, value: object) -> bool:
+    if name in TEXTS or value is None:
+        return isinstance(value, str | None)
+    if isinstance(value, float):
+        return name in FLOATS and 0 <= value < float("inf")
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSweep:
+    """The table of a finished sweep, and what it says of its study; ``inputs`` are the columns that were varied."""
+
+    name: str
+    title: str
+    question: str
+    inputs: tuple[str, ...]
+    table: pyarrow.Table
+
+
+def read_table(path: str | Path) -> SavedSweep:
+    """The table that ``mcusim sweep -o`` has written. Raises UsageError for a file that is not one."""
+    shown = str(path)[:200]
+    data = read_guarded(Path(path), _LARGEST_FILE, UsageError, too_large="; no table of a sweep is that large")
+
+    def problem(reason: str) -> UsageError:
+        return UsageError(f"{shown}: is not the table of a sweep: {reason}")
+
+    found = _parsed(data, problem)
+    about = (found.schema.metadata or {}).get(b"mcusim")
+    try:
+        study = json.loads(about or b"")
+    except (ValueError, RecursionError):
+        raise problem("it does not say which study it is of") from None
+    texts = [study.get(key) for key in ("name", "study", "title", "question")] if isinstance(study, dict) else []
+    named = [text for text in texts if isinstance(text, str)]
+    if not isinstance(study, dict) or not isinstance(study.get("study"), str) or len(named) < 3:
+        raise problem("it does not say which study it is of")
+    names = found.column_names
+    if "status" not in names or names[: len(BASE)] != list(BASE) or names[-len(TAIL) :] != list(TAIL):
+        raise problem("its columns are others")
+    inputs = tuple(names[: names.index("status")])
+    _check_rows(found, inputs, problem)
+    return SavedSweep(study["study"], str(study.get("title")), str(study.get("question")), inputs, found)
+
+
+def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        about = file.metadata
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        if about.num_rows > MOST_POINTS or about.num_columns > _MOST_COLUMNS or not 0 <= size <= _MOST_BYTES:
+            raise problem("it is larger than any")
+        found = file.read()
+        found.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        raise problem(f"not Parquet ({str(error).splitlines()[0][:120] if str(error) else 'damaged'})") from None
+    plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    for column in found.schema:
+        if not any(kind(column.type) for kind in plain):
+            raise problem(f"column {column.name[:80]!r} is of type {str(column.type)[:80]}")
+    if len(set(found.column_names)) < found.num_columns or not found.num_rows:
+        raise problem("it has no rows, or a column twice")
+    return found
+
+
+def _check_rows(found: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
+    known = [n for n in found.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith("peak_")]
+    for number, row in enumerate(found.select(known).to_pylist()):
+        if not is_row(row):
+            raise problem(f"row {number} is none that a point gives")
+    if any(value is None for name in BASE for value in found.column(name).to_pylist()):
+        raise problem("a point without a model, machine, policy, kernels or fidelity")
