@@ -39,7 +39,8 @@ NAMES = (
 _KEYS: Mapping[str, type] = {
     "name": str, "title": str, "sources": list, "include": list, "flags": str, "kernels": dict,
 }  # fmt: skip
-_TYPES = re.compile(r"(int8|uint8|int16|int32|float32)(_to_(int8|uint8|int16|int32|float32))?")
+_NAMED = "int8|uint8|int16|int32|int64|float32"
+_TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED}))?")
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
         at = f"{key}.{types[:80]}"
         if not _TYPES.fullmatch(types):
             raise InputError(
-                f"{path}: {at}: types are int8, uint8, int16, int32, float32, or two of them as in int8_to_float32"
+                f"{path}: {at}: types are {_NAMED.replace('|', ', ')}, or two of them as in int8_to_float32"
             )
         if not isinstance(line, dict):
             raise _wrong(path, at, line, 'must be a table such as { symbol = "...", layout = "..." }')

@@ -61,8 +61,15 @@ class Geometry:
             return self.batch * self.out_c * self.depth_multiplier * (self.in_c + self.kernel_w)
         if not self.traits.parametric:
             return 0
-        outputs = self.batch * self.out_h * self.out_w * self.out_c
-        return outputs * self.kernel_h * self.kernel_w * (1 if self.traits.depthwise else self.in_c)
+        pixels = self.in_h * self.in_w if self.traits.transposed else self.out_h * self.out_w
+        return (
+            self.batch
+            * pixels
+            * self.out_c
+            * self.kernel_h
+            * self.kernel_w
+            * (1 if self.traits.depthwise else self.in_c)
+        )
 
     @property
     def in_bytes(self) -> int:

@@ -9,7 +9,6 @@ from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec
 from mcusim.model.shapes import check_shapes
 
-QUANTIZED = ("int8", "uint8", "int16")
 BIASES = ("int64", "int32")  # of int16 activations
 FLOATS = ("float16", "float32", "float64")
 
@@ -107,7 +106,7 @@ def _operator(graph: Graph, op: Operator) -> None:
     _types(op, inputs, outputs)
     _scales(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
-    window = max(inputs[1].shape[1:3]) if op.traits.parametric and op.traits.windowed else 1
+    window = max(inputs[1].shape[1:3], default=1) if op.traits.parametric else 1
     if window > LARGEST_WINDOW:
         raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")
 
@@ -139,7 +138,7 @@ def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     """Negative ones where LiteRT and TFLM compute with them: int8 filters with a scale for each channel, and the biases
     that go with them. All others they refuse, stop at, or read as something else than the file says."""
     filters = inputs[1:2] if op.traits.per_channel and inputs[1].dtype == "int8" else []
-    allowed = {t.index for t in (*filters, *(inputs[2:] if op.traits.parametric else ()))}
+    allowed = {t.index for t in (*filters, *(inputs[op.traits.bias_input :] if op.traits.parametric else ()))}
     for tensor in (*inputs, *outputs):
         found = tensor.quantization
         if found is not None and min(found.scales) < 0 and tensor.index not in allowed:
@@ -150,13 +149,20 @@ def _scales(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
 
 
 def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-    data = [t for t in (inputs[:1] if op.traits.keeps_state else inputs) if not t.constant] + outputs
-    if op.traits.casts:
-        allowed: tuple[str, ...] = (*QUANTIZED, "int32", *FLOATS[:2])
-    elif op.traits.parametric:
-        data, allowed = [*data, inputs[1]], QUANTIZED
-    else:
-        allowed = QUANTIZED
+    traits = op.traits
+    for position in traits.indices:
+        if inputs[position].dtype != "int32":
+            raise UnsupportedError(
+                f"indices '{inputs[position].name}' are {inputs[position].dtype}; int32 is supported"
+            )
+    if traits.output_types:
+        for tensor in outputs:
+            if tensor.dtype not in traits.output_types:
+                raise ModelError(f"'{tensor.name}' is {tensor.dtype}; it has to be {' or '.join(traits.output_types)}")
+        outputs = []
+    read = inputs[:1] if traits.keeps_state else inputs
+    data = [t for i, t in enumerate(read) if not t.constant and i not in traits.indices] + outputs
+    data, allowed = [*data, *inputs[1 : 1 + traits.parametric]], traits.types
     for tensor in data:
         _type(tensor, allowed)
     if op.traits.parametric and data[0].dtype == "int16":
@@ -172,7 +178,7 @@ def _type(tensor: Tensor, allowed: tuple[str, ...]) -> None:
             " post-training quantisation (int8 or uint8, with a representative data set)"
         )
     if tensor.dtype not in allowed:
-        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; int8, uint8 and int16 are supported")
+        raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} are supported")
     found = tensor.quantization
     if tensor.dtype == "int16" and found is not None and any(found.zero_points):
         raise UnsupportedError(f"'{tensor.name}' is int16 with the zero point {found.zero_points[0]}; it has to be 0")
@@ -183,6 +189,11 @@ def _wide(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
     found = ", ".join(t.dtype for t in data)
     if {t.dtype for t in data[:-1]} != {"int16"} or data[-1].dtype != "int8":
         raise ModelError(f"mixes the types {found}; int16 activations take filters of int8")
-    for bias in inputs[2:]:
+    for bias in inputs[op.traits.bias_input :]:
         if bias.dtype not in BIASES[: 1 if op.traits.depthwise else 2]:  # as TFLite's kernels
             raise UnsupportedError(f"bias '{bias.name}' is {bias.dtype}; int16 activations take biases of int64")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

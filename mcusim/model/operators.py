@@ -29,12 +29,14 @@ PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 CELL_ACTIVATION = "TANH"  # the one that an LSTM's kernel has for its cell
 LARGEST_WINDOW = 4096
+QUANTIZED = ("int8", "uint8", "int16")
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
     "axis": 0, "batch_dims": 0, "depth_multiplier": 0, "dilation_h": 1, "dilation_w": 1, "align_corners": False,
     "half_pixel_centers": False, "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
-    "shrink_axis_mask": 0, "cell_clip": 0.0, "time_major": False, "pot_scale_int16": True,
+    "shrink_axis_mask": 0, "cell_clip": 0.0, "time_major": False, "pot_scale_int16": True, "output_type": 0, "mode": 0,
+    "in_type": 0, "out_type": 0,
 }  # fmt: skip
 
 
@@ -56,12 +58,20 @@ class Traits:
     * ``view``: the output is the input's bytes under another shape
     * ``casts``: input and output may differ in type, and one may be of floats
     * ``partitionable``: an overlaying policy may cut it into tiles along H (what the TinyOps firmware partitions)
+    * ``transposed``: a convolution that adds each input element to the outputs it reaches
+    * ``selects``: every element of the output is one of the input's, unchanged
+    * ``splits``: a kernel call for each output
+    * ``repeats``: it writes the same elements several times
+    * ``rows``: it copies rows, whose length its loop nest has
+    * ``constants``: an input that is constant is data all the same
     * ``data_input``: the position of the first input that is data
     * ``copies_state``: it copies between a variable and an activation
     * ``keeps_state``: variables among its inputs are state that its kernel updates in place; the kernel is called with
       every input where it is at home
     * ``gates``: matrices of inputs and of the last outputs that each step in time multiplies (LSTM: 4)
     * ``filters_in_time``: each output sums products of inputs, and of its state over time
+    * ``indices``: the positions of inputs that say where, int32
+    * ``types``: of its data; ``output_types``: of its outputs, where they are not those of the data
     * ``costed_as``: the loops of a counted cost profile it runs as; ``copy`` where a profile has none of its own for it
     """
 
@@ -78,11 +88,20 @@ class Traits:
     view: bool = False
     casts: bool = False
     partitionable: bool = False
+    transposed: bool = False
+    selects: bool = False
+    splits: bool = False
+    repeats: bool = False
+    rows: bool = False
+    constants: bool = False
     data_input: int = 0
     copies_state: bool = False
     keeps_state: bool = False
     gates: int = 0
     filters_in_time: bool = False
+    indices: tuple[int, ...] = ()
+    types: tuple[str, ...] = QUANTIZED
+    output_types: tuple[str, ...] = ()
     costed_as: str = "copy"
 
     @property
@@ -96,9 +115,14 @@ class Traits:
         return self.windowed or self.elementwise or self.pads
 
     @property
+    def bias_input(self) -> int:
+        """The position of a parametric operator's bias: behind filter and data."""
+        return 1 + max(self.data_input, 1)
+
+    @property
     def constants_are_data(self) -> bool:
         """A constant among the inputs is data, not a table of shapes, axes or paddings."""
-        return self.broadcast or self.joins
+        return self.broadcast or self.joins or self.constants
 
 
 @dataclass(frozen=True)
@@ -135,6 +159,9 @@ _SLICES = {
     "begin_mask": "BeginMask", "end_mask": "EndMask", "ellipsis_mask": "EllipsisMask", "new_axis_mask": "NewAxisMask",
     "shrink_axis_mask": "ShrinkAxisMask",
 }  # fmt: skip
+_WORDS = (*QUANTIZED, "int32")
+_FLOATS = (*QUANTIZED, "int32", "float16", "float32")
+_CASTS = ("int8", "uint8", "int16", "int32", "float32")
 
 OPERATORS: dict[str, OperatorSpec] = {
     "CONV_2D": OperatorSpec(
@@ -156,21 +183,25 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "ADD": OperatorSpec(
         (2, 2), "broadcast", "binary", table="AddOptions", fields=_ACTIVATION | _POWERS,
-        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="add"),
+        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="add", types=_WORDS),
     ),
     "SUB": OperatorSpec(
         (2, 2), "broadcast", "binary", table="SubOptions", fields=_ACTIVATION | _POWERS,
-        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise"),
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=_WORDS),
     ),
     "MUL": OperatorSpec(
         (2, 2), "broadcast", "binary", table="MulOptions", fields=_ACTIVATION,
-        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="elementwise"),
+        traits=Traits(broadcast=True, elementwise=True, partitionable=True, costed_as="elementwise", types=_WORDS),
     ),
-    "MAXIMUM": OperatorSpec((2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True)),
-    "MINIMUM": OperatorSpec((2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True)),
+    "MAXIMUM": OperatorSpec(
+        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, selects=True)
+    ),
+    "MINIMUM": OperatorSpec(
+        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, selects=True)
+    ),
     "CONCATENATION": OperatorSpec(
         (1, 1024), "concatenation", "join", table="ConcatenationOptions", fields={"axis": "Axis"} | _ACTIVATION,
-        traits=Traits(joins=True),
+        traits=Traits(joins=True, types=_WORDS),
     ),
     "AVERAGE_POOL_2D": OperatorSpec(
         (1, 1), "pool", "pool", table="Pool2DOptions", fields=_POOL, needs_table=True,
@@ -188,10 +219,10 @@ OPERATORS: dict[str, OperatorSpec] = {
         (2, 2), "pad", "move", constants=(1,), traits=Traits(pads=True, partitionable=True, costed_as="pad")
     ),
     "PADV2": OperatorSpec((3, 3), "pad", "move", constants=(1, 2), traits=Traits(pads=True, costed_as="pad")),
-    "RESHAPE": OperatorSpec((1, 2), "elements", "move", int8_version=1, traits=Traits(view=True)),
-    "SQUEEZE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(view=True)),
+    "RESHAPE": OperatorSpec((1, 2), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
+    "SQUEEZE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(view=True, types=_WORDS)),
     "EXPAND_DIMS": OperatorSpec(
-        (2, 2), "elements", "move", constants=(1,), int8_version=1, traits=Traits(view=True)
+        (2, 2), "elements", "move", constants=(1,), int8_version=1, traits=Traits(view=True, types=_WORDS)
     ),
     "SOFTMAX": OperatorSpec(
         (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"}, traits=Traits(costed_as="lookup")
@@ -212,10 +243,11 @@ OPERATORS: dict[str, OperatorSpec] = {
         traits=Traits(elementwise=True, partitionable=True, costed_as="elementwise"),
     ),
     "QUANTIZE": OperatorSpec(
-        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, casts=True, costed_as="elementwise")
+        (1, 1), "same", "unary", int8_version=1,
+        traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS),
     ),
     "DEQUANTIZE": OperatorSpec(
-        (1, 1), "same", "unary", traits=Traits(elementwise=True, casts=True, costed_as="elementwise")
+        (1, 1), "same", "unary", traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS)
     ),
     "STRIDED_SLICE": OperatorSpec(
         (4, 4), "strided_slice", "move", constants=(1, 2, 3), table="StridedSliceOptions", fields=_SLICES
@@ -223,7 +255,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2)),
     "SPLIT": OperatorSpec(
         (2, 2), "split", "move", constants=(0,), table="SplitOptions", fields={"num_splits": "NumSplits"},
-        needs_table=True, traits=Traits(data_input=1),
+        needs_table=True, traits=Traits(data_input=1, splits=True),
     ),
     "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,)),
     "RESIZE_NEAREST_NEIGHBOR": OperatorSpec(
@@ -246,12 +278,100 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
     "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
+    "TRANSPOSE_CONV": OperatorSpec(
+        (3, 4), "transpose_conv", "conv", constants=(0, 1, 3), needs_table=True, table="TransposeConvOptions",
+        fields=_STRIDES | _ACTIVATION,
+        traits=Traits(parametric=True, per_channel=True, transposed=True, data_input=2, costed_as="elementwise"),
+    ),
+    "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
+    "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
+    "PRELU": OperatorSpec(
+        (2, 2), "prelu", "binary", int8_version=1,
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise"),
+    ),
+    "SQUARED_DIFFERENCE": OperatorSpec(
+        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise")
+    ),
+    "DIV": OperatorSpec(
+        (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("float32",)),
+    ),
+    "FLOOR_DIV": OperatorSpec(
+        (2, 2), "broadcast", "binary",
+        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("int32",)),
+    ),
+    "SQRT": OperatorSpec(
+        (1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise", types=("float32",))
+    ),
+    "CAST": OperatorSpec(
+        (1, 1), "same", "cast", table="CastOptions", fields={"in_type": "InDataType", "out_type": "OutDataType"},
+        int8_version=1, traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_CASTS),
+    ),
+    "ARG_MAX": OperatorSpec(
+        (2, 2), "arg", "arg", constants=(1,), table="ArgMaxOptions", fields={"output_type": "OutputType"},
+        needs_table=True, traits=Traits(output_types=("int32", "int64"), costed_as="elementwise"),
+    ),
+    "ARG_MIN": OperatorSpec(
+        (2, 2), "arg", "arg", constants=(1,), table="ArgMinOptions", fields={"output_type": "OutputType"},
+        needs_table=True, traits=Traits(output_types=("int32", "int64"), costed_as="elementwise"),
+    ),
+    "REDUCE_MAX": OperatorSpec(
+        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
+        traits=Traits(reduces=True, selects=True, costed_as="elementwise"),
+    ),
+    "REDUCE_MIN": OperatorSpec(
+        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
+        traits=Traits(reduces=True, selects=True, costed_as="elementwise"),
+    ),
+    "SUM": OperatorSpec(
+        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
+        traits=Traits(reduces=True, costed_as="elementwise"),
+    ),
+    "PACK": OperatorSpec(
+        (1, 1024), "pack", "join", table="PackOptions", fields={"values_count": "ValuesCount", "axis": "Axis"},
+        needs_table=True, traits=Traits(joins=True, selects=True, types=_WORDS),
+    ),
+    "UNPACK": OperatorSpec(
+        (1, 1), "unpack", "move", table="UnpackOptions", fields={"num": "Num", "axis": "Axis"}, needs_table=True,
+        traits=Traits(splits=True, selects=True, rows=True, types=_WORDS),
+    ),
+    "SPLIT_V": OperatorSpec(
+        (3, 3), "split_v", "move", constants=(1, 2), table="SplitVOptions", fields={"num_splits": "NumSplits"},
+        needs_table=True, traits=Traits(splits=True, selects=True, rows=True),
+    ),
+    "GATHER": OperatorSpec(
+        (2, 2), "gather", "gather", table="GatherOptions", fields={"axis": "Axis", "batch_dims": "BatchDims"},
+        traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS),
+    ),
+    "GATHER_ND": OperatorSpec(
+        (2, 2), "gather_nd", "gather", traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS)
+    ),
+    "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", constants=(1, 2)),
+    "BATCH_TO_SPACE_ND": OperatorSpec(
+        (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True)
+    ),
+    "SPACE_TO_DEPTH": OperatorSpec(
+        (1, 1), "space_to_depth", "move", table="SpaceToDepthOptions", fields={"block_size": "BlockSize"},
+        needs_table=True, traits=Traits(selects=True, rows=True),
+    ),
+    "DEPTH_TO_SPACE": OperatorSpec(
+        (1, 1), "depth_to_space", "move", table="DepthToSpaceOptions", fields={"block_size": "BlockSize"},
+        needs_table=True, int8_version=1, traits=Traits(selects=True, rows=True),
+    ),
+    "MIRROR_PAD": OperatorSpec(
+        (2, 2), "mirror_pad", "move", constants=(1,), table="MirrorPadOptions", fields={"mode": "Mode"},
+        traits=Traits(selects=True),
+    ),
+    "TILE": OperatorSpec((2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True)),
+    "BROADCAST_TO": OperatorSpec(
+        (2, 2), "broadcast_to", "move", constants=(1,), traits=Traits(selects=True, rows=True)
+    ),
 }  # fmt: skip
 
 # the reader does not know these; in a graph built by hand they count as element-wise
 _ELEMENTWISE_WITHOUT_ENTRY = frozenset((
-    "ABS", "CAST", "CEIL", "COS", "DIV", "ELU", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
-    "PRELU", "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
+    "ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "FLOOR_MOD", "GELU", "LOG", "NEG", "POW",
+    "RELU_0_TO_1", "ROUND", "RSQRT", "SIN", "SQUARE",
 ))  # fmt: skip
 _UNKNOWN = "UNKNOWN:"  # what the reader writes in front of a type without an entry
 _NONE, _ELEMENTWISE = Traits(), Traits(elementwise=True)

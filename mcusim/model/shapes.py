@@ -8,12 +8,14 @@ the operator, when the inputs contradict each other. Windows of convolutions and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from mcusim.errors import ModelError
-from mcusim.model.graph import Graph, Operator, Tensor
+from mcusim.model import rearranged_shapes as R
+from mcusim.model.graph import Graph, Operator
+from mcusim.model.shape_checks import Inputs, Options, Shape, axis_of, constant_integers, rank4
 from mcusim.model.shapes_of_state import lstm, svdf
 
 
@@ -28,34 +30,6 @@ def padding_split(size: int, kernel: int, stride: int, dilation: int, out: int) 
     """Padding (before, after) that makes ``out`` windows fit; the odd element goes after, as in TFLite."""
     total = max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - size)
     return total // 2, total - total // 2
-
-
-Shape = tuple[int, ...]
-Options = Mapping[str, Any]
-Inputs = Sequence[Tensor]
-
-
-def _rank4(tensor: Tensor, what: str) -> Shape:
-    if len(tensor.shape) != 4:
-        raise ModelError(f"{what} '{tensor.name}' has shape {list(tensor.shape)}; four dimensions are needed")
-    return tensor.shape
-
-
-def _ints(tensor: Tensor, what: str, count: int | None = None) -> list[int]:
-    if tensor.data is None or tensor.dtype not in ("int32", "int64"):
-        raise ModelError(f"{what} '{tensor.name}' must be int32 or int64 stored in the file, is {tensor.dtype}")
-    if tensor.elements > 1024:
-        raise ModelError(f"{what} '{tensor.name}' has {tensor.elements} elements; a few are expected")
-    values = [int(v) for v in tensor.data.reshape(-1)]
-    if count is not None and len(values) != count:
-        raise ModelError(f"{what} '{tensor.name}' has {len(values)} values; {count} are needed")
-    return values
-
-
-def _axis(value: int, rank: int, what: str) -> int:
-    if not -rank <= value < rank:
-        raise ModelError(f"{what} {value} is not an axis of a tensor of {rank} dimensions")
-    return value % rank
 
 
 def _spatial(source: Shape, kernel: tuple[int, int], options: Options) -> tuple[int, int]:
@@ -75,7 +49,7 @@ def _bias(inputs: Inputs, channels: int) -> None:
 
 
 def conv(inputs: Inputs, options: Options) -> list[Shape]:
-    source, kernel = _rank4(inputs[0], "input"), _rank4(inputs[1], "filter")
+    source, kernel = rank4(inputs[0], "input"), rank4(inputs[1], "filter")
     if kernel[3] != source[3]:
         raise ModelError(f"filter has {kernel[3]} input channels, the input has {source[3]} (groups are not supported)")
     _bias(inputs, kernel[0])
@@ -83,7 +57,7 @@ def conv(inputs: Inputs, options: Options) -> list[Shape]:
 
 
 def depthwise(inputs: Inputs, options: Options) -> list[Shape]:
-    source, kernel = _rank4(inputs[0], "input"), _rank4(inputs[1], "filter")
+    source, kernel = rank4(inputs[0], "input"), rank4(inputs[1], "filter")
     multiplier = options["depth_multiplier"] or kernel[3] // source[3]
     if kernel[0] != 1 or kernel[3] != source[3] * multiplier:
         raise ModelError(
@@ -116,7 +90,7 @@ def broadcast(inputs: Inputs, _: Options) -> list[Shape]:
 
 def concatenation(inputs: Inputs, options: Options) -> list[Shape]:
     first = inputs[0].shape
-    axis = _axis(options["axis"], len(first), "axis")
+    axis = axis_of(options["axis"], len(first), "axis")
     for tensor in inputs[1:]:
         if len(tensor.shape) != len(first) or tensor.shape[:axis] + tensor.shape[axis + 1 :] != (
             first[:axis] + first[axis + 1 :]
@@ -126,13 +100,13 @@ def concatenation(inputs: Inputs, options: Options) -> list[Shape]:
 
 
 def pool(inputs: Inputs, options: Options) -> list[Shape]:
-    source = _rank4(inputs[0], "input")
+    source = rank4(inputs[0], "input")
     return [(source[0], *_spatial(source, (options["filter_h"], options["filter_w"]), options), source[3])]
 
 
 def mean(inputs: Inputs, options: Options) -> list[Shape]:
     source = inputs[0].shape
-    axes = {_axis(a, len(source), "axis") for a in _ints(inputs[1], "axes")}
+    axes = {axis_of(a, len(source), "axis") for a in constant_integers(inputs[1], "axes")}
     if options["keep_dims"]:
         return [tuple(1 if i in axes else d for i, d in enumerate(source))]
     return [tuple(d for i, d in enumerate(source) if i not in axes)]
@@ -140,7 +114,7 @@ def mean(inputs: Inputs, options: Options) -> list[Shape]:
 
 def pad(inputs: Inputs, _: Options) -> list[Shape]:
     source = inputs[0].shape
-    table = _ints(inputs[1], "paddings", 2 * len(source))
+    table = constant_integers(inputs[1], "paddings", 2 * len(source))
     if min(table, default=0) < 0 or inputs[1].shape != (len(source), 2):
         raise ModelError(f"paddings {table} must be pairs that are not negative, one for each dimension")
     return [tuple(d + table[2 * i] + table[2 * i + 1] for i, d in enumerate(source))]
@@ -148,7 +122,7 @@ def pad(inputs: Inputs, _: Options) -> list[Shape]:
 
 def slice_(inputs: Inputs, _: Options) -> list[Shape]:
     source = inputs[0].shape
-    begin, size = _ints(inputs[1], "begin", len(source)), _ints(inputs[2], "size", len(source))
+    begin, size = constant_integers(inputs[1], "begin", len(source)), constant_integers(inputs[2], "size", len(source))
     out = tuple(d - b if s == -1 else s for d, b, s in zip(source, begin, size, strict=True))
     if any(b < 0 or n < 1 or b + n > d for d, b, n in zip(source, begin, out, strict=True)):
         raise ModelError(f"slice from {begin} of size {size} is not inside {list(source)}")
@@ -159,12 +133,14 @@ def strided_slice(inputs: Inputs, options: Options) -> list[Shape]:
     source = inputs[0].shape
     if options["ellipsis_mask"] or options["new_axis_mask"]:
         raise ModelError("an ellipsis or new axis in a strided slice is not supported")
-    begin, end, step = (_ints(t, what, len(source)) for t, what in zip(inputs[1:], _SLICE_PARTS, strict=True))
+    begin, end, step = (
+        constant_integers(t, what, len(source)) for t, what in zip(inputs[1:], _SLICE_PARTS, strict=True)
+    )
     out = []
     for i, size in enumerate(source):
         bit = 1 << i
         if options["shrink_axis_mask"] & bit:
-            _axis(begin[i], size, "begin")
+            axis_of(begin[i], size, "begin")
             continue
         if step[i] == 0:
             raise ModelError("a stride of a strided slice is 0")
@@ -179,21 +155,21 @@ _SLICE_PARTS = ("begin", "end", "strides")
 
 def split(inputs: Inputs, options: Options) -> list[Shape]:
     source, parts = inputs[1].shape, options["num_splits"]
-    axis = _axis(_ints(inputs[0], "axis", 1)[0], len(source), "axis")
+    axis = axis_of(constant_integers(inputs[0], "axis", 1)[0], len(source), "axis")
     if not 1 <= parts <= source[axis] or source[axis] % parts:
         raise ModelError(f"axis {axis} of {list(source)} does not split into {parts} parts")
     return [(*source[:axis], source[axis] // parts, *source[axis + 1 :])] * parts
 
 
 def transpose(inputs: Inputs, _: Options) -> list[Shape]:
-    source, order = inputs[0].shape, _ints(inputs[1], "permutation", len(inputs[0].shape))
+    source, order = inputs[0].shape, constant_integers(inputs[1], "permutation", len(inputs[0].shape))
     if sorted(order) != list(range(len(source))):
         raise ModelError(f"{order} is not a permutation of the axes of {list(source)}")
     return [tuple(source[i] for i in order)]
 
 
 def resize(inputs: Inputs, _: Options) -> list[Shape]:
-    source, size = _rank4(inputs[0], "input"), _ints(inputs[1], "size", 2)
+    source, size = rank4(inputs[0], "input"), constant_integers(inputs[1], "size", 2)
     return [(source[0], size[0], size[1], source[3])]
 
 
@@ -206,6 +182,7 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
     "concatenation": concatenation, "pool": pool, "mean": mean, "pad": pad, "slice": slice_,
     "strided_slice": strided_slice, "split": split, "transpose": transpose, "resize": resize, "same": same,
     "svdf": svdf, "lstm": lstm,
+    "reduce": mean, **R.RULES,
 }  # fmt: skip
 
 
@@ -255,6 +232,18 @@ def _convolution(graph: Graph, op: Operator) -> dict[str, int]:
     return sizes | {"inputs": 1, "depth_multiplier": sizes["out_c"] // sizes["in_c"] if op.traits.depthwise else 1}
 
 
+def _transposed(graph: Graph, op: Operator) -> dict[str, int]:
+    """The padding is that of a convolution of the output."""
+    source, target = (graph.tensors[i].shape for i in (op.inputs[op.traits.data_input], op.outputs[0]))
+    kernel = graph.tensors[op.inputs[1]].shape
+    made = [
+        output_size(size, length, op.options[f"stride_{axis}"], 1, op.options["padding"])
+        for axis, size, length in zip("hw", target[1:3], kernel[1:3], strict=True)
+    ]
+    sizes = _window(nhwc(target, (target[0], *made, kernel[0])), (kernel[1], kernel[2]), op.options)
+    return sizes | nhwc(source, target) | {"inputs": 1}
+
+
 def _pool(graph: Graph, op: Operator) -> dict[str, int]:
     return _window(_ends(graph, op), (op.options["filter_h"], op.options["filter_w"]), op.options)
 
@@ -298,6 +287,6 @@ def _lstm(graph: Graph, op: Operator) -> dict[str, int]:
 
 LOOP_NESTS: dict[str, Callable[[Graph, Operator], dict[str, int]]] = {
     "conv": _convolution, "depthwise": _convolution, "fully_connected": _fully_connected, "mean": _mean, "pad": _pads,
-    "pool": _pool, "svdf": _svdf, "lstm": _lstm,
+    "pool": _pool, "svdf": _svdf, "lstm": _lstm, "transpose_conv": _transposed, **R.NESTS,
 }  # fmt: skip
 """Loop nests by rule: fields of a geometry that differ from those of input and output shape; none for odd ranks."""

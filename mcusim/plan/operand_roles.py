@@ -14,13 +14,16 @@ INPUTS: tuple[Role, ...] = ("input0", "input1")
 def tensor_roles(graph: Graph, op: Operator) -> list[tuple[Role, int]]:
     """Role and tensor index of every tensor the operator reads, in its own order.
 
-    Parametric operators read ``input0``, ``filter``, ``bias``. Elsewhere activations (and constants that are data:
-    :attr:`~mcusim.model.operators.Traits.constants_are_data`) are ``input0``, ``input1``, ``inputN`` ..., other
-    constants (shapes, paddings, axes) ``table``. An operator with state reads ``input0``, all its matrices as
-    ``filter``, its vectors as ``bias``, and ``state``. Omitted and empty tensors are left out.
+    Parametric operators read ``input0``, ``filter``, ``bias`` (TRANSPOSE_CONV also a ``table``, its shape). Elsewhere
+    activations (and constants that are data: :attr:`~mcusim.model.operators.Traits.constants_are_data`) are ``input0``,
+    ``input1``, ``inputN`` ..., other constants (shapes, paddings, axes) ``table``. An operator with state reads
+    ``input0``, all its matrices as ``filter``, its vectors as ``bias``, and ``state``. Omitted and empty tensors are
+    left out.
     """
     if op.traits.parametric:
         roles: tuple[Role, ...] = ("input0", "filter", "bias")
+        if op.traits.transposed:
+            roles = ("table", "filter", "input0", "bias")
         named = list(zip(roles, op.inputs, strict=False))
     elif op.traits.keeps_state:
         named = [(_part(graph.tensors[t]), t) for t in op.inputs if t >= 0]

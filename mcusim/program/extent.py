@@ -63,7 +63,10 @@ def needed_bytes(task: Compute) -> dict[Role, int]:
 
 def steps(task: Compute) -> int:
     """Innermost loop steps of a kernel call (MACs, window elements, or elements)."""
-    g, outputs = task.geometry, task.geometry.batch * task.rows.out_rows * task.geometry.out_w * task.geometry.out_c
+    g = task.geometry
+    if g.traits.transposed:
+        return g.macs
+    outputs = g.batch * task.rows.out_rows * g.out_w * g.out_c
     window = g.kernel_h * g.kernel_w if _has_window(g) else 1
     if g.traits.keeps_state:
         return max(g.macs, outputs)
@@ -79,7 +82,7 @@ def _filter_bytes(g: Geometry) -> int:
 
 def _has_window(g: Geometry) -> bool:
     """A fully connected layer is a window of one element."""
-    return g.traits.windowed or g.traits.parametric
+    return g.traits.windowed or (g.traits.parametric and not g.traits.transposed)
 
 
 def _window(what: str, size: int, out: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> None:

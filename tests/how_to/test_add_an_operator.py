@@ -1,7 +1,7 @@
 """What a further operator takes: entries in tables of at most four files, besides its C function.
 
 Two operators that the reader does not know are added here as a user would add them: ABS, which fits the rules there
-are, and SPACE_TO_DEPTH, with a shape and parameters of its own. Each is read from a file, planned, replayed and
+are, and REVERSE_V2, with a rule and parameters of its own. Each is read from a file, planned, replayed and
 emulated, and its outputs compared with numpy.
 """
 
@@ -25,8 +25,9 @@ from mcusim.kernels.kernel_set import FOLDER
 from mcusim.model import Graph, Operator, Tensor, geometry, shapes
 from mcusim.model import operators as entries
 from mcusim.model.operators import OperatorSpec, Traits
+from mcusim.model.shape_checks import constant_integers
 from mcusim.model.tflite.writer import write_tflite
-from tests.support.graphs.small_graphs import activation, one_operator
+from tests.support.graphs.small_graphs import activation, constant, one_operator
 from tests.support.kernels.tiny_sets import needs_compiler
 
 MANIFEST = 'name = "mine"\nsources = ["mine.c"]\nflags = "-O2"\n'
@@ -55,26 +56,21 @@ int32_t mine_abs(const struct unary_call *call)
 """
 ABS_LINES = '[kernels.ABS]\nint8 = { symbol = "mine_abs", layout = "unary_call" }\n'
 
-SPACE_TO_DEPTH = OperatorSpec(
-    (1, 1),
-    "space_to_depth",
-    "move",
-    table="SpaceToDepthOptions",
-    fields={"block_size": "BlockSize"},
-    needs_table=True,
-)
-SPACE_TO_DEPTH_LINES = '[kernels.SPACE_TO_DEPTH]\nint8 = { symbol = "reference_move", layout = "move_call" }\n'
+REVERSE_V2 = OperatorSpec((2, 2), "reverse", "move", constants=(1,))
+REVERSE_V2_LINES = '[kernels.REVERSE_V2]\nint8 = { symbol = "reference_move", layout = "move_call" }\n'
 
 
-def space_to_depth(inputs: Sequence[Tensor], options: Any) -> list[tuple[int, ...]]:
-    (n, h, w, c), block = inputs[0].shape, options["block_size"]
-    return [(n, h // block, w // block, c * block * block)]
+def reverse(inputs: Sequence[Tensor], _: Any) -> list[tuple[int, ...]]:
+    constant_integers(inputs[1], "axes")
+    return [inputs[0].shape]
 
 
-def space_to_depth_move(inputs: Sequence[Tensor], _: Sequence[int], op: Operator, part: int) -> Move:
-    (n, h, w, c), b = inputs[0].shape, op.options["block_size"]
-    sizes = (n, h // b, w // b, b, b, c)
-    return merged(sizes, (h * w * c, b * w * c, b * c, w * c, c, 1), 0)
+def reverse_move(inputs: Sequence[Tensor], shape: Sequence[int], op: Operator, part: int) -> Move:
+    assert inputs[1].data is not None
+    steps = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
+    axes = [int(a) % len(shape) for a in inputs[1].data]
+    begin = sum((shape[a] - 1) * steps[a] for a in axes)
+    return merged(shape, [-s if d in axes else s for d, s in enumerate(steps)], begin)
 
 
 def add(patch: pytest.MonkeyPatch, additions: list[Addition], manifest: Path) -> list[str]:
@@ -151,20 +147,19 @@ def test_an_operator_that_fits_the_rules_takes_two_files(tmp_path: Path, monkeyp
 def test_an_operator_with_its_own_shape_and_parameters_takes_four(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = a_set(tmp_path, SPACE_TO_DEPTH_LINES, (FOLDER / "reference" / "move.c").read_text())
+    folder = a_set(tmp_path, REVERSE_V2_LINES, (FOLDER / "reference" / "move.c").read_text())
     shutil.copy(FOLDER / "common" / "bytes.c", folder / "bytes.c")
     manifest = folder / "manifest.toml"
     manifest.write_text(manifest.read_text().replace('["mine.c"]', '["mine.c", "bytes.c"]'))
     additions: list[Addition] = [
-        (entries, "OPERATORS", "SPACE_TO_DEPTH", SPACE_TO_DEPTH),
-        (shapes, "RULES", "space_to_depth", space_to_depth),
-        (strided_copy, "MOVES", "space_to_depth", space_to_depth_move),
+        (entries, "OPERATORS", "REVERSE_V2", REVERSE_V2),
+        (shapes, "RULES", "reverse", reverse),
+        (strided_copy, "MOVES", "reverse", reverse_move),
     ]
     touched = add(monkeypatch, additions, manifest)
-    ends = [activation((1, 8, 6, 3))], [activation((1, 4, 3, 12))]
-    path = saved(one_operator("SPACE_TO_DEPTH", *ends, block_size=2), tmp_path)
+    ends = [activation((1, 8, 6, 3)), constant([1, 2])], [activation((1, 8, 6, 3))]
+    path = saved(one_operator("REVERSE_V2", *ends), tmp_path)
     data = np.random.default_rng(4).integers(-128, 128, (1, 8, 6, 3)).astype(np.int8)
-    wanted = data.reshape(1, 4, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 4, 3, 12)
-    assert np.array_equal(emulated(path, built(folder), data), wanted)
+    assert np.array_equal(emulated(path, built(folder), data), data[:, ::-1, ::-1])
     assert simulate(path, "stm32f746g-disco").fits  # replayed: a copy, where a cost profile has nothing of its own
     assert [Path(name).name for name in touched] == ["strided_copy.py", "operators.py", "shapes.py", "manifest.toml"]

@@ -20,6 +20,7 @@ from tests.support.graphs.random_graphs import random_graph
 from tests.support.graphs.round_trip import assert_equal, assert_round_trip
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.graphs.tflite_writer import write_tflite as write_unchecked
+from tests.support.kernels.kernel_cases import inputs_for
 from tests.support.paths import shared_model
 
 KINDS = sorted(kind for kind, spec in OPERATORS.items() if not spec.traits.stateful)
@@ -41,7 +42,7 @@ def test_litert_runs_every_operator(kind: str) -> None:
     """Both sets of kernels accept versions, options and quantisation, and find the shapes that the graph has."""
     for seed in range(12):
         graph = random_graph(kind, seed)
-        data, inputs = write_tflite(graph), random_inputs(graph, seed)
+        data, inputs = write_tflite(graph), inputs_for(graph, seed)
         for resolver in RESOLVERS:
             outputs = LiteRT(data, resolver).run(*inputs)
             assert [o.shape for o in outputs] == [graph.tensors[i].shape for i in graph.outputs], (graph, resolver)
@@ -165,7 +166,7 @@ def test_export_does_not_fill_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_export_names_operators_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "x.tflite", tmp_path / "y.tflite"
-    path.write_bytes(write_unchecked(one_operator("GATHER", [activation((1, 8))], [activation((1, 8))])))
+    path.write_bytes(write_unchecked(one_operator("ONE_HOT", [activation((1, 8))], [activation((1, 8))])))
     assert main(["export", str(path), "-o", str(out)]) == 2
-    assert capsys.readouterr().err == "error: cannot write x: operators mcusim does not know: GATHER\n"
+    assert capsys.readouterr().err == "error: cannot write x: operators mcusim does not know: ONE_HOT\n"
     assert not out.exists()

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
+from mcusim.kernels.calls import prepare, prepare_selecting
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import SOFTMAX_BYTES
-from mcusim.kernels.calls.prepare import BUILDERS, CallJob, Places, data_inputs, tables
+from mcusim.kernels.calls.prepare import CallJob, Places, data_inputs, tables
 from mcusim.kernels.calls.state import BUILDERS as WITH_STATE
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
 from mcusim.model.geometry import Tile, geometry, whole
@@ -24,6 +25,10 @@ from mcusim.model.operators import OPERATORS
 __all__ = ["Places", "call_bytes", "call_size", "calls", "channel_arrays", "data_inputs", "types"]
 
 
+BUILDERS = {**prepare.BUILDERS, **prepare_selecting.BUILDERS, **WITH_STATE}
+assert set(BUILDERS) == set(LAYOUTS)
+
+
 def types(graph: Graph, op: Operator) -> str:
     """The key of a manifest's line: ``int8``, or ``int8_to_float32`` where input and output differ."""
     first, last = graph.tensors[data_inputs(op)[0]].dtype, graph.tensors[op.outputs[0]].dtype
@@ -31,8 +36,8 @@ def types(graph: Graph, op: Operator) -> str:
 
 
 def calls(op: Operator) -> int:
-    """Kernel calls the operator takes: one, for SPLIT one an output."""
-    return len(op.outputs) if op.type == "SPLIT" else 1
+    """Kernel calls the operator takes: one, for SPLIT and relatives one an output."""
+    return len(op.outputs) if op.traits.splits else 1
 
 
 def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
@@ -48,7 +53,7 @@ def channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes] | None:
 
 
 def _channel_arrays(graph: Graph, op: Operator) -> tuple[bytes, bytes]:
-    source, weights, output = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
+    source, weights, output = (graph.tensors[i] for i in (op.inputs[op.traits.data_input], op.inputs[1], op.outputs[0]))
     channels = weights.shape[3 if op.traits.depthwise else 0]
     scales = weights.quantization.scales if weights.quantization else ()
     if len(scales) not in (1, channels):
@@ -93,7 +98,8 @@ def call_bytes(graph: Graph, op: Operator, places: Places, tile: Tile | None = N
     if op.type not in OPERATORS:
         raise UnsupportedError(f"operator {op.index} {op.type}: there is no kernel call for it")
     with _scaled(graph, op):
-        return _BUILDERS[layout_of(op.type)](CallJob(graph, op, g, rows, places, part))
+        builder = prepare_selecting.OWN.get(op.type) or BUILDERS[layout_of(op.type)]
+        return builder(CallJob(graph, op, g, rows, places, part))
 
 
 @contextmanager
@@ -113,10 +119,6 @@ def _scaled(graph: Graph, op: Operator) -> Iterator[None]:
             f"operator {op.index} {op.type}: its kernel cannot compute with the scales"
             f" {', '.join(f'{scale:g}' for scale in sorted(found)[:8])}: one is 0, or they are too far apart"
         ) from None
-
-
-_BUILDERS = {**BUILDERS, **WITH_STATE}
-assert set(_BUILDERS) == set(LAYOUTS)
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -118,25 +118,52 @@ def _binary(job: CallJob) -> bytes:
     values: dict[str, Any] = {"input1": job.places.inputs[0], "input2": job.places.inputs[1]}
     values |= {"output": job.places.outputs[0], "shape": _four(job, job.output, job.tile.out_rows)}
     values |= {"shape1": _four(job, first, job.tile.out_rows), "shape2": _four(job, second, job.tile.out_rows)}
+    if job.output.dtype in ("int32", "float32"):
+        return pack("binary_call", values | _plain_range(job))
     values |= _range(job)
-    if job.op.type in ("MAXIMUM", "MINIMUM"):
+    if job.op.traits.selects:
         return pack("binary_call", values)
     values |= {"input1_offset": -Q.zero_point(first), "input2_offset": -Q.zero_point(second)}
     values |= {"output_offset": Q.zero_point(job.output)} | _binary_scales(job, first, second)
     return pack("binary_call", values)
 
 
+def _plain_range(job: CallJob) -> dict[str, int]:
+    """Least and most of an output that is not quantised; those of floats as their bits."""
+    activation = job.op.options.get("activation", "NONE")
+    floats, infinite = job.output.dtype == "float32", float("inf")
+    bounds = {"NONE": (-infinite, infinite), "RELU": (0.0, infinite), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+    if activation not in bounds:
+        raise UnsupportedError(f"operator {job.op.index} {job.op.type}: the activation {activation} is not fused")
+    if floats:
+        low, high = (int(np.array(value, "<f4").view("<u4")) for value in bounds[activation])
+    else:
+        low, high = (int(max(-(2.0**31), min(value, 2.0**31 - 1))) for value in bounds[activation])
+    return {"least": low, "most": high}
+
+
 def _binary_scales(job: CallJob, first: Tensor, second: Tensor) -> dict[str, int]:
     a, b, last = Q.real_scale(first), Q.real_scale(second), Q.real_scale(job.output)
+    if job.op.type == "PRELU":
+        reals = {"input1": Q.divide(a, last), "output": float(Q.F32(a) * Q.F32(b) / Q.F32(last))}
+        return _multipliers(reals)
     if job.op.type == "MUL":
         real = float(Q.F32(a) * Q.F32(b) / Q.F32(last))
         return dict(zip(("output_multiplier", "output_shift"), Q.quantize_multiplier(real), strict=True))
     shifts = _power_shifts(job, a, b, last)
     if shifts:
         return shifts
+    twice = 2 * max(a, b)
+    inputs = {"input1": a / twice, "input2": b / twice}
+    if job.op.type == "SQUARED_DIFFERENCE":
+        return {"left_shift": 7} | _multipliers(inputs | {"output": twice * twice / ((1 << 14) * last)})
     bits = 15 if job.output.dtype == "int16" else 20
-    twice, found = 2 * max(a, b), {"left_shift": bits}
-    for name, real in (("input1", a / twice), ("input2", b / twice), ("output", twice / ((1 << bits) * last))):
+    return {"left_shift": bits} | _multipliers(inputs | {"output": twice / ((1 << bits) * last)})
+
+
+def _multipliers(reals: Mapping[str, float]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, real in reals.items():
         found[f"{name}_multiplier"], found[f"{name}_shift"] = Q.quantize_multiplier(real)
     return found
 
@@ -178,6 +205,8 @@ def _unary(job: CallJob) -> bytes:
 
 def _unary_scales(job: CallJob, source: Tensor, output: Tensor) -> dict[str, int]:
     kind = job.op.type
+    if source.dtype == output.dtype == "float32":
+        return {}
     if "float32" in (source.dtype, output.dtype):
         scale = Q.real_scale(source if output.dtype == "float32" else output)
         return {"multiplier": int(np.array(scale, "<f4").view("<u4"))}
@@ -212,7 +241,9 @@ def _softmax(job: CallJob) -> bytes:
 
 
 def tables(graph: Graph, op: Operator) -> list[bytes | None]:
-    """A table for each input of CONCATENATION that is not a plain copy."""
+    """A table for each input of CONCATENATION that is not a plain copy; PACK copies all."""
+    if op.traits.selects:
+        return [None] * len(op.inputs)
     output = graph.tensors[op.outputs[0]]
     return [concatenation_table(graph.tensors[i], output) for i in op.inputs]
 
@@ -290,4 +321,4 @@ BUILDERS: Mapping[str, Callable[[CallJob], bytes]] = {
     "conv_call": _convolution, "pool_call": _pool, "binary_call": _binary, "unary_call": _unary,
     "softmax_call": _softmax, "join_call": _join, "move_call": _move, "resize_call": _resize, "mean_call": _mean,
 }  # fmt: skip
-"""By structure: what fills it in; :mod:`mcusim.kernels.calls.state` has more."""
+"""By structure: what fills it in; ``state`` and ``prepare_selecting`` have more."""

@@ -1,4 +1,4 @@
-"""Operators that only move bytes, as steps through the input: RESHAPE, PAD, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE.
+"""Operators that only move bytes, as steps through the input: RESHAPE, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE ...
 
 Element ``i`` of the output, counted in a shape of five, is the input's element ``begin + sum(i[d] * step[d])``.
 """
@@ -67,6 +67,38 @@ def _split(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> M
     return _window(shape, [part * size[axis] if d == axis else 0 for d in range(len(shape))], size)
 
 
+def _split_v(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> Move:
+    shape, axis = tensors[0].shape, _ints(tensors[2])[0] % len(tensors[0].shape)
+    sizes = _ints(tensors[1])
+    before = sum(sizes[:part])
+    if -1 in sizes[:part]:
+        before += shape[axis] - sum(sizes)
+    return _window(shape, [before if d == axis else 0 for d in range(len(shape))], size)
+
+
+def _unpack(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
+    shape, steps = tensors[0].shape, _steps(tensors[0].shape)
+    axis = op.options["axis"] % len(shape)
+    rest = [d for d in range(len(shape)) if d != axis]
+    return merged([shape[d] for d in rest], [steps[d] for d in rest], part * steps[axis])
+
+
+def _space_to_depth(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
+    (n, h, w, c), b = tensors[0].shape, op.options["block_size"]
+    return merged((n, h // b, w // b, b, b, c), (h * w * c, b * w * c, b * c, w * c, c, 1), 0)
+
+
+def _depth_to_space(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> Move:
+    (n, h, w, d), b, c = tensors[0].shape, op.options["block_size"], size[3]
+    return merged((n, h, b, w, b, c), (h * w * d, w * d, b * c, d, c, 1), 0)
+
+
+def _broadcast(tensors: Sequence[Tensor], size: Shape, op: Operator, part: int) -> Move:
+    own = (1,) * (len(size) - len(tensors[0].shape)) + tuple(tensors[0].shape)
+    steps = [0 if n == 1 else step for n, step in zip(own, _steps(own), strict=True)]
+    return merged(size, steps, 0)
+
+
 def _transpose(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Move:
     order, steps = _ints(tensors[1]), _steps(tensors[0].shape)
     return merged([tensors[0].shape[a] for a in order], [steps[a] for a in order], 0)
@@ -111,5 +143,7 @@ def merged(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Move:
 
 MOVES: dict[str, Callable[[Sequence[Tensor], Shape, Operator, int], Move]] = {
     "slice": _slice, "split": _split, "strided_slice": _strided, "transpose": _transpose,
+    "split_v": _split_v, "unpack": _unpack, "space_to_depth": _space_to_depth, "depth_to_space": _depth_to_space,
+    "broadcast_to": _broadcast,
 }  # fmt: skip
 """By shape rule: inputs, shape of the output, operator, number of the output; other rules copy all in order."""

@@ -23,6 +23,8 @@ _TEXT = {
     "unary_call": "input output elements input_offset output_offset multiplier shift second_multiplier second_shift"
     " radius left_shift least most table",
     "softmax_call": "input output rows depth multiplier shift least_difference tables",
+    "normalize_call": "input output rows depth offset multiplier shift reverse_multiplier reverse_shift"
+    " least_difference",
     "join_call": "inputs bytes output inputs_count count tables",
     "move_call": "input output shape*5 step*5 begin before*5 inside*5 item value",
     "resize_call": "input output batch in_h in_w channels out_h out_w align_corners half_pixel_centers",
@@ -32,6 +34,10 @@ _TEXT = {
     "lstm_call": "input output hidden cell scratch weights*4 recurrent*4 bias*4 batch steps inputs units time_major"
     " input_offset hidden_offset multiplier*4 shift*4 recurrent_multiplier*4 recurrent_shift*4 forget_multiplier"
     " forget_shift update_multiplier update_shift hidden_multiplier hidden_shift tanh_multiplier tanh_shift clip",
+    "arg_call": "input output outer size inner wide",
+    "gather_call": "input indices output batch outer count bytes part depth step*5 limit*5",
+    "blocks_call": "input output batch in_h in_w depth out_batch out_h out_w block_h block_w top left value",
+    "cast_call": "input output elements from to",
 }
 
 

@@ -212,6 +212,7 @@ _RULES: dict[str, Rule] = {
     "RELU": lambda _, tensors: 2,
     "ADD": _sum(1, 3),
     "SUB": _sum(1, 5),
+    "BROADCAST_TO": lambda _, tensors: 2,
     "MAXIMUM": _wide_broadcast,
     "MINIMUM": _wide_broadcast,
     "MUL": _multiplication,

@@ -35,8 +35,9 @@ class Request:
 def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     """Name and bytes of each buffer that TFLM's reference kernel of ``op`` has in the arena while it runs.
 
-    MEAN (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and 16-bit
-    types), an int for each dimension of the input (the position in it) and one for each axis (the axes resolved). SVDF
+    MEAN and SUM (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and
+    16-bit types), an int for each dimension of the input (the position in it) and one for each axis (the axes
+    resolved); REDUCE_MAX and REDUCE_MIN the last two. TRANSPOSE_CONV: an int32 sum for each element of the output. SVDF
     (kernels/svdf_common.cc): an int32 for each filter and one for each unit. LSTM
     (kernels/unidirectional_sequence_lstm.cc): four times the size of the cell's state. The
     reference kernels of all other operators that the reader knows ask for none.
@@ -46,10 +47,12 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     """
     if op.traits.keeps_state:
         return _with_state(graph, op)
+    if op.traits.transposed:
+        return (("sums", INT * graph.tensors[op.outputs[0]].elements),)
     if not op.traits.reduces:
         return ()
     source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
-    sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") else ()
+    sums = (("sums", INT * target.elements),) if source.dtype in ("int8", "int16") and not op.traits.selects else ()
     return (*sums, ("position", INT * len(source.shape)), ("axes", INT * axes.elements))
 
 

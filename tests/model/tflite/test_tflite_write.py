@@ -141,7 +141,7 @@ def optioned(graph: Graph, **options: Any) -> Graph:
 CONV = convolution((1, 6, 4, 8), (5, 3, 3, 8), (1, 6, 4, 5))
 GOOD = dict(CONV.operators[0].options)
 REFUSED = [
-    (one_operator("GATHER", [activation((1, 8))], [activation((1, 8))]), "operators mcusim does not know: GATHER"),
+    (one_operator("ONE_HOT", [activation((1, 8))], [activation((1, 8))]), "operators mcusim does not know: ONE_HOT"),
     (one_operator("UNKNOWN:X", [activation((1, 8))], [activation((1, 8))]), "does not know: X$"),
     (changed(CONV, 0, dtype="string"), "tensor 0 'activation_0' is of type string"),
     (changed(CONV, 0, dtype="int16"), "operator 0 CONV_2D: mixes the types int16, int8, int8; int16 activations take"),

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mcusim.kernels.kernel_set import load_set
 from mcusim.model import Graph, Operator, Quantization, Tensor
 from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
+from tests.support.kernels.kernel_cases import one_operator
 
 Draw = tuple[list[Tensor], dict[str, Any], tuple[int, ...] | None]
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
@@ -195,11 +197,18 @@ _SPECIAL: dict[str, Callable[[Random], Draw]] = {
     "SQUEEZE": squeeze, "EXPAND_DIMS": expand, "STRIDED_SLICE": strided_slice, "SLICE": slice_, "SPLIT": split,
     "TRANSPOSE": transpose, "RESIZE_NEAREST_NEIGHBOR": resize, "RESIZE_BILINEAR": resize,
 }  # fmt: skip
+_UNARY = (
+    "RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "SOFTMAX", "QUANTIZE",
+    "DEQUANTIZE",
+)  # fmt: skip
 _FIXED_OUTPUT = {"SOFTMAX": (2.0**-8, 0), "LOGISTIC": (2.0**-8, 0), "TANH": (2.0**-7, 128)}
 
 
 def random_graph(kind: str, seed: int) -> Graph:
     """One operator of ``kind`` with random shapes, options, types and quantisation; the same seed, the same graph."""
+    if kind not in _SPECIAL and kind not in _UNARY:
+        types = sorted(t for k, t in load_set("reference").kernels if k == kind)
+        return one_operator(kind, types[seed % len(types)], seed)
     r = Random(kind, seed)
     inputs, options, shape = _SPECIAL.get(kind, unary)(r)
     shapes = [shape] if shape is not None else RULES[OPERATORS[kind].rule](inputs, options)

@@ -23,7 +23,7 @@ class Unchecked(Writer):
         return found + found[-1:] * self.aliases
 
     def version(self, op: Operator) -> int:
-        return 1  # the rules look at operands, which need not exist here
+        return 2 if op.type == "BROADCAST_TO" else 1  # the rules look at operands, which need not exist here
 
     def code(self, kind: str, version: int) -> int:
         if hasattr(tflite.BuiltinOperator, kind):

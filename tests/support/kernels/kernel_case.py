@@ -22,6 +22,7 @@ class Case:
         self.rng = np.random.default_rng([seed, sum(map(ord, kind + dtype))])
         self.data: list[int] = []
         self.reach = 0
+        self.types = (dtype, dtype)  # of input and output
 
     def pick(self, *values: Any) -> Any:
         return values[int(self.rng.integers(len(values)))]
@@ -57,7 +58,10 @@ class Case:
         return index
 
     def activation(self, shape: Any, **more: Any) -> int:
-        """An input computed at run time."""
+        """An input computed at run time; one that is not of a quantised type has no scale."""
+        if self.dtype not in RANGE:
+            self.data.append(self.add(shape, dtype=self.dtype))
+            return self.data[-1]
         scale, zero = more.pop("scale", None) or self.scale(), more.pop("zero", None)
         index = self.add(shape, scale, self.zero(more.get("dtype")) if zero is None else zero, **more)
         self.data.append(index)
@@ -99,9 +103,10 @@ class Case:
         operands = [self.tensors[i] for i in inputs]
         rule = OPERATORS[self.kind].rule
         shapes = [output.pop("shape")] if "shape" in output else RULES[rule](operands, options)
-        scale = output.pop("scale", None) or self.scale()
-        zero = output.pop("zero", None)
-        zero = self.zero(output.get("dtype")) if zero is None else zero
-        outputs = [self.add(shape, scale, zero, **output) for shape in shapes]
+        scale, zero = output.pop("scale", None), output.pop("zero", None)
+        if not output.pop("plain", self.dtype not in RANGE):
+            output["scales"] = scale or self.scale()
+            output["zeros"] = self.zero(output.get("dtype")) if zero is None else zero
+        outputs = [self.add(shape, **output) for shape in shapes]
         op = Operator(0, self.kind, tuple(inputs), tuple(outputs), options)
         return Graph("case", tuple(self.tensors), (op,), tuple(self.data), tuple(outputs), "")

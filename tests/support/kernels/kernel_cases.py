@@ -10,6 +10,7 @@ import numpy as np
 
 from mcusim.model import Graph, Operator, Quantization
 from mcusim.model.operators import OPERATORS
+from tests.support.kernels import selecting_cases as S
 from tests.support.kernels.kernel_case import ACTIVATIONS, RANGE, Case
 
 
@@ -92,8 +93,10 @@ def binary(c: Case) -> Graph:
         scale = max(c.scales(a)[0], c.scales(b)[0]) * c.rng.uniform(0.3, 3)
         if c.kind == "MUL":
             scale = c.scales(a)[0] * c.scales(b)[0] * c.rng.uniform(3, 300) * RANGE[c.dtype][1] / 127
+        if c.kind == "SQUARED_DIFFERENCE":
+            scale = max(c.scales(a)[0], c.scales(b)[0]) ** 2 * c.rng.uniform(3, 600)
         same = {"scale": float(np.float32(scale))}
-    options = {} if extremum else {"activation": c.pick(*ACTIVATIONS)}
+    options = {} if extremum or not OPERATORS[c.kind].fields else {"activation": c.pick(*ACTIVATIONS)}
     if c.dtype == "int16" and c.kind in ("ADD", "SUB"):
         options["pot_scale_int16"] = c.pick(False, True, True)
         whole = first == second or c.kind == "SUB"  # LiteRT stops at an ADD of powers of two that is broadcast
@@ -111,7 +114,8 @@ def _powers(c: Case, a: int, b: int) -> float:
 
 def concatenation(c: Case) -> Graph:
     shape = c.shape(c.pick(1, 2, 3, 4), 6)
-    axis, scale, zero = c.integer(-len(shape), len(shape) - 1), c.scale(), c.zero()
+    axis = c.integer(-len(shape), len(shape) - 1)
+    scale, zero = (c.scale(), c.zero()) if c.dtype in RANGE else (None, None)
     inputs = []
     for _ in range(c.integer(1, 5)):
         size = [*shape]
@@ -131,6 +135,8 @@ def mean(c: Case) -> Graph:
 
 def _kept(c: Case, source: int) -> dict[str, Any]:
     """Scale and zero point of the input, for operators that move bytes."""
+    if c.dtype not in RANGE:
+        return {}
     found = c.tensors[source].quantization
     assert found is not None
     return {"scale": found.scales[0], "zero": found.zero_points[0]}
@@ -169,6 +175,32 @@ def softmax(c: Case) -> Graph:
     if c.dtype == "int16":
         return c.graph([source], {"beta": beta}, scale=2**-15)
     return c.graph([source], {"beta": beta}, scale=1 / 256, zero=RANGE[c.dtype][0])
+
+
+def transpose_conv(c: Case) -> Graph:
+    source = c.activation(c.shape(4, 6))
+    batch, height, width, channels = c.tensors[source].shape
+    padding, out = c.pick("SAME", "VALID"), c.integer(1, 7)
+    kernel, stride = (c.integer(1, 5), c.integer(1, 5)), (c.integer(1, 3), c.integer(1, 3))
+    sizes = [
+        (n - 1) * s + 1 + c.integer(0, s - 1) if padding == "SAME" else (n - 1) * s + k + c.integer(0, s - 1)
+        for n, s, k in zip((height, width), stride, kernel, strict=True)
+    ]
+    weights = c.weights((out, *kernel, channels), out, 0)
+    inputs = [c.integers((batch, *sizes, out)), weights, source, c.bias(source, weights, out)][: c.pick(3, 4, 4)]
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], "activation": c.pick(*ACTIVATIONS)}
+    scale = _convolution_output(c, source, weights, kernel[0] * kernel[1] * channels)
+    return c.graph(inputs, options, scale=scale)
+
+
+def log_softmax(c: Case) -> Graph:
+    source = c.activation(c.shape(c.pick(1, 2, 4), 12), scale=c.pick(0.5, 0.1, 0.05, 0.01, 0.002))
+    return c.graph([source], {}, scale=16 / 256, zero=RANGE[c.dtype][1])
+
+
+def l2_normalization(c: Case) -> Graph:
+    source = c.activation(c.shape(c.pick(1, 2, 3, 4), 12))
+    return c.graph([source], {}, scale=1 / 128, zero=sum(RANGE[c.dtype]) // 2 + 1)
 
 
 def unary(c: Case) -> Graph:
@@ -255,18 +287,26 @@ _MAKERS: dict[str, Callable[[Case], Graph]] = {
     "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected, "broadcast": binary,
     "concatenation": concatenation, "pool": pool, "mean": mean, "pad": pad, "elements": reshape, "same": unary,
     "strided_slice": strided_slice, "slice": slice_, "split": split, "transpose": transpose, "resize": resize,
+    "transpose_conv": transpose_conv, **S.MAKERS,
 }  # fmt: skip
 
 
 def one_operator(kind: str, types: str, seed: int) -> Graph:
     """A random graph of one ``kind``; ``types`` as a manifest writes them (``int8``, ``float32_to_int8`` ...)."""
     first, _, last = types.partition("_to_")
-    c = Case(kind, first if first in RANGE else last, seed)
+    c = Case(kind, last if last in RANGE and first not in RANGE else first, seed)
     if kind == "SOFTMAX":
         return softmax(c)
     if kind == "DEQUANTIZE":
         return dequantize(c)
-    if last:
+    c.types = first, last or first
+    own: dict[str, Callable[[Case], Graph]]
+    own = {"CAST": S.cast, "LOG_SOFTMAX": log_softmax, "L2_NORMALIZATION": l2_normalization}
+    if kind in own:
+        return own[kind](c)
+    if c.dtype not in RANGE and OPERATORS[kind].rule in ("broadcast", "same"):
+        return S.plain_binary(c) if OPERATORS[kind].rule == "broadcast" else S.plain_unary(c)
+    if last and not OPERATORS[kind].traits.output_types:
         source = c.add(c.shape(c.pick(1, 2, 4), 12), c.scale() if first in RANGE else None, c.zero(last), first)
         c.data.append(source)
         wide = "int16" in (first, last) and first in RANGE
@@ -283,6 +323,11 @@ def inputs_for(graph: Graph, seed: int) -> list[Any]:
         if tensor.dtype == "float32":
             reach = 10.0 ** rng.uniform(-3, 2)
             found.append(rng.normal(0, reach, tensor.shape).astype(np.float32))
+            if graph.operators[0].type == "SQRT":
+                found[-1] = np.abs(found[-1])
+            continue
+        if tensor.dtype not in RANGE:  # sums and products of some that do not overflow, more than a byte holds
+            found.append(rng.integers(-30_000, 30_000, tensor.shape).astype(tensor.dtype))
             continue
         low, high = RANGE[tensor.dtype]
         spread = rng.integers(low, high + 1, tensor.shape)

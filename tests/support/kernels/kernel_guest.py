@@ -92,8 +92,9 @@ class Guest:
         if arrays is not None:
             more["filter"] = self.put(graph.tensors[op.inputs[1]].data.tobytes())
             more["multiplier"], more["shift"] = (self.put(part) for part in arrays)
-            if len(op.inputs) > 2 and op.inputs[2] >= 0:
-                more["bias"] = self.put(graph.tensors[op.inputs[2]].data.tobytes())
+            bias = op.inputs[op.traits.bias_input :]
+            if bias and bias[0] >= 0:
+                more["bias"] = self.put(graph.tensors[bias[0]].data.tobytes())
         call = self.reserve(P.call_size(graph, op, kernel.layout) * P.calls(op))
         places = P.Places(call, inputs, [low for low, _ in outputs], scratch=scratch, **more)
         for part in range(P.calls(op)):
@@ -109,10 +110,12 @@ class Guest:
 
 def run_reference(graph: Graph, data: list[Any]) -> list[Any]:
     """The outputs of TensorFlow's reference kernels: LiteRT's, but TensorFlow Lite Micro's for 16-bit activations with
-    a bias of 32 bits, which LiteRT reads as one of 64."""
+    a bias of 32 bits, which LiteRT reads as one of 64, and for SUM of int8, which LiteRT adds in 8 bits."""
     op = graph.operators[0]
     biases = [graph.tensors[i] for i in op.inputs[2:] if op.traits.parametric]
-    if graph.tensors[op.outputs[0]].dtype != "int16" or not any(bias.dtype == "int32" for bias in biases):
+    found = graph.tensors[op.outputs[0]].dtype
+    wide = found == "int16" and any(bias.dtype == "int32" for bias in biases)
+    if not wide and (op.type, found) != ("SUM", "int8"):
         return run_litert(graph, data)
     return [part.reshape(-1) for part in TFLM(write_tflite(graph)).run(*data, outputs=len(graph.outputs))]
 

@@ -67,6 +67,11 @@ _NESTS: Mapping[str, str] = {
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
     " output",
     "lstm": f"call step gate row mac {_loops('macs')} curve cell hidden copy",
+    "rows": f"call row each {' '.join(_COPY)} " + _loops(*_COPIES),
+    "compared": "call output element larger",
+    "reduced": "call clear row element",
+    "normalized": "call row square element",
+    "transposed": "call clear input row outside tap mac output",
 }
 _CASES = {
     "cmsis_conv-pointwise": "pointwise",
@@ -99,8 +104,27 @@ _BOTH = {  # int8 and uint8
     "softmax": "softmax",
     "resize_bilinear": "resize_bilinear",
 }
+_SELECTING = {  # int8 and uint8
+    **dict.fromkeys(("arg_max", "arg_min"), "compared"),
+    **dict.fromkeys(("reduce_max", "reduce_min"), "reduced"),
+    "prelu": "binary",
+    "log_softmax": "softmax",
+    "l2": "normalized",
+    "transpose_conv": "transposed",
+}
+_ONE = {  # whatever the type
+    "reference_move-rows": "rows",
+    **{f"reference_{name}": "rows" for name in ("gather", "space_to_batch", "batch_to_space", "mirror_pad", "tile")},
+    **{f"reference_{name}_s32": "binary" for name in ("add", "sub", "mul", "floor_div")},
+    "reference_squared_difference": "binary",
+    "reference_div_f32": "binary",
+    "reference_sqrt_f32": "unary",
+    **{f"reference_cast-{case}": "unary" for case in ("bytes", "integers", "to_float", "from_float")},
+}
 _ALL = {
     **_CASES,
+    **_ONE,
+    **{f"reference_{name}{end}": nest for name, nest in _SELECTING.items() for end in ("", "_u8")},
     **{f"reference_{name}{end}": nest for name, nest in _BOTH.items() for end in ("", "_u8")},
     "reference_requantize_u8_to_s8": "unary",
     "reference_requantize_s8_to_u8": "unary",
@@ -131,13 +155,26 @@ def _depthwise(g: Geometry) -> str:
     return "3x3" if small and inside else "columns"
 
 
-_CHOICE: Mapping[str, Callable[[Geometry], str]] = {"cmsis_conv": _conv, "cmsis_depthwise": _depthwise}
+def _cast(g: Geometry) -> str:
+    first, _, last = g.types.partition("_to_")
+    if "float32" in (first, last):
+        return "from_float" if first == "float32" else "to_float"
+    return "bytes" if first.endswith("int8") and last.endswith("int8") else "integers"
+
+
+_CHOICE: Mapping[str, Callable[[Geometry], str]] = {
+    "cmsis_conv": _conv,
+    "cmsis_depthwise": _depthwise,
+    "reference_cast": _cast,
+}
 
 
 def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     """The kind of a call of function ``symbol``; ``sizes``: bytes by role."""
     if symbol in _CHOICE:
         return f"{symbol}-{_CHOICE[symbol](g)}"
+    if g.traits.rows:
+        return f"{symbol}-rows"
     if symbol in ("cmsis_add", "cmsis_mul"):
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
         return f"{symbol}-{'same' if same else 'broadcast'}"
@@ -172,7 +209,7 @@ def _pieces(g: Geometry) -> int:
 
 def nest(kind: str) -> Any:
     """The native function that replays ``kind``."""
-    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain, nests_state
+    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain, nests_selecting, nests_state
 
-    name, modules = KINDS[kind].nest, (nests_cmsis, nests_plain, nests_other, nests_state)
+    name, modules = KINDS[kind].nest, (nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting)
     return next(getattr(m, name) for m in modules if hasattr(m, name))

@@ -7,8 +7,8 @@
 #define MCUSIM_KERNELS_H
 #include <stdint.h>
 
-/* CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (1 x 1, in_c inputs). FULLY_CONNECTED rounds once, the others twice: see
-   fixed_point.h. */
+/* CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV, FULLY_CONNECTED (1 x 1, in_c inputs). FULLY_CONNECTED rounds once, the others
+   twice: see fixed_point.h. TRANSPOSE_CONV: padding is cut off the output, scratch an int32 for each output element. */
 struct conv_call {
     const void *input, *filter;
     const int32_t *bias; /* 0: none */
@@ -27,7 +27,9 @@ struct pool_call { /* AVERAGE_POOL_2D, MAX_POOL_2D */
     int32_t filter_h, filter_w, stride_h, stride_w, pad_top, pad_left, least, most;
 };
 
-struct binary_call { /* ADD, SUB, MUL, MAXIMUM, MINIMUM; shapes of four, broadcast where 1 */
+/* ADD, SUB, MUL, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, FLOOR_DIV; shapes of four, broadcast where 1. PRELU: input2 is
+   alpha, input1_* rescales what is not negative, output_* the products. float32: least and most are bits */
+struct binary_call {
     const void *input1, *input2;
     void *output;
     int32_t shape1[4], shape2[4], shape[4];
@@ -54,6 +56,12 @@ struct softmax_call {
     const void *tables; /* int16: 513 of exp, then 513 of 1 / (1 + x) */
 };
 
+struct normalize_call { /* LOG_SOFTMAX, L2_NORMALIZATION; offset: minus the zero point of the input */
+    const void *input;
+    void *output;
+    int32_t rows, depth, offset, multiplier, shift, reverse_multiplier, reverse_shift, least_difference;
+};
+
 struct join_call { /* CONCATENATION: inputs one after another, count pieces of bytes[i] of input i each */
     const void *const *inputs;
     const int32_t *bytes;
@@ -62,7 +70,9 @@ struct join_call { /* CONCATENATION: inputs one after another, count pieces of b
     const void *const *tables; /* uint8 whose scales differ: output of each value of input i, 0 where it is a copy */
 };
 
-struct move_call { /* RESHAPE and relatives, PAD, SLICE, STRIDED_SLICE, SPLIT, TRANSPOSE: output[i] = input[at(i)] */
+/* Operators that move bytes: output[i] = input[at(i)]. MIRROR_PAD: value is 1 where the edge is not repeated; TILE: inside is
+   the shape of the input */
+struct move_call {
     const void *input;
     void *output;
     int32_t shape[5];                  /* of the output, ones in front */
@@ -77,9 +87,9 @@ struct resize_call { /* RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR */
     int32_t batch, in_h, in_w, channels, out_h, out_w, align_corners, half_pixel_centers;
 };
 
-struct mean_call { /* MEAN over the axes that reduce marks */
+struct mean_call { /* MEAN, SUM, REDUCE_MAX, REDUCE_MIN over the axes that reduce marks */
     const void *input;
-    void *output, *scratch; /* scratch: one int32 for each output element */
+    void *output, *scratch; /* scratch: one int32 for each output element; not for REDUCE_MAX, REDUCE_MIN */
     int32_t shape[4], reduce[4], input_offset, output_offset, multiplier, shift, least, most;
 };
 
@@ -104,5 +114,31 @@ struct lstm_call { /* UNIDIRECTIONAL_SEQUENCE_LSTM; by gate: input, forget, cell
     int32_t multiplier[4], shift[4], recurrent_multiplier[4], recurrent_shift[4];
     int32_t forget_multiplier, forget_shift, update_multiplier, update_shift, hidden_multiplier, hidden_shift;
     int32_t tanh_multiplier, tanh_shift, clip;
+};
+
+struct arg_call { /* ARG_MAX, ARG_MIN along an axis of size elements, inner elements apart */
+    const void *input;
+    void *output; /* int32; int64 where wide is 1 */
+    int32_t outer, size, inner, wide;
+};
+
+struct gather_call { /* GATHER, GATHER_ND: count slices of bytes, in each of outer parts of each of batch parts */
+    /* depth indices say where a slice begins: their sum, each times its step in bytes, each below its limit */
+    const void *input;
+    const int32_t *indices;
+    void *output;
+    int32_t batch, outer, count, bytes, part, depth, step[5], limit[5]; /* part: bytes of the input's */
+};
+
+struct blocks_call { /* SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND; depth in bytes */
+    const void *input;
+    void *output;
+    int32_t batch, in_h, in_w, depth, out_batch, out_h, out_w, block_h, block_w, top, left, value;
+};
+
+struct cast_call { /* CAST; from and to: 0 int8, 1 uint8, 2 int16, 3 int32, 4 float32 */
+    const void *input;
+    void *output;
+    int32_t elements, from, to;
 };
 #endif

@@ -106,6 +106,9 @@ def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(
         )
 
 
+LOOSE = ("rows", "compared", "reduced")  # time depends on data, or on what lies around a row
+
+
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
     profile = load_profile(name)
@@ -114,9 +117,10 @@ def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
         costs = profile.core(core)
         assert costs.basis["reference_softmax"][0] == "emulated"
         for kind, found in costs.fitted.items():
+            loose = KINDS[kind].nest in LOOSE or "cast" in kind
             assert found.runs >= 6, kind
-            assert found.median <= 10, kind  # a fifth of ADD of int16 is where a linker puts it, on a Cortex-M7
-            assert found.worst <= 25, kind
+            assert found.median <= (21 if loose else 10), kind  # a fifth of ADD of int16 is where a linker puts it
+            assert found.worst <= (75 if "cast-" in kind else 36 if loose else 25), kind
             assert found.code, kind
 
 

@@ -1,0 +1,162 @@
+"""More small operators that kernel costs are fitted to: those that select, reorder, repeat, compare or normalise
+elements, other arithmetic, TRANSPOSE_CONV. The same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from micro_cases import WIDTHS, Maker, broadcast, same_shapes
+
+from mcusim.model import Graph
+
+MOST = 6000  # elements
+
+
+def _shape(m: Maker, most: int = MOST) -> tuple[int, ...]:
+    depth = m.pick(*WIDTHS)
+    height = m.pick(2, 3, 5, 8)
+    return (1, height, max(1, min(m.pick(1, 3, 7, 16, 40), most // (depth * height))), depth)
+
+
+def _table(m: Maker, values: object) -> int:
+    return m.add(np.shape(values), 1.0, "int32", values)
+
+
+def arg(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m)), _table(m, [m.pick(1, 2, 3, 3)])], {"output_type": 2}, dtype="int32")
+
+
+def reduce(m: Maker) -> Graph:
+    axes = m.pick([1, 2], [3], [2], [1, 2, 3], [1])
+    return m.graph([m.add(_shape(m)), _table(m, axes)], {"keep_dims": m.pick(True, False)})
+
+
+def prelu(m: Maker) -> Graph:
+    shape = _shape(m)
+    alpha = m.add((1, 1, shape[3]), 0.01, data=m.rng.integers(0, 100, shape[3]))
+    return m.graph([m.add(shape), alpha], {})
+
+
+def unary(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m))], {}, 1 / 128)
+
+
+def cast(m: Maker) -> Graph:
+    types = ["int8", "uint8", "int16", "int32", "float32"] if m.pick(0, 1, 1, 1, 1) else ["int8", "uint8"]
+    first, last = m.rng.permutation(types)[:2]
+    return m.graph([m.add(_shape(m), dtype=str(first))], {}, dtype=str(last))
+
+
+def normalized(m: Maker) -> Graph:
+    shape = (m.pick(1, 2, 5, 16), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256))
+    return m.graph([m.add(shape, m.pick(0.05, 0.1))], {}, 1 / 128)
+
+
+def transpose_conv(m: Maker) -> Graph:
+    depth, out, size, stride = m.pick(1, 3, 8, 16, 32), m.pick(1, 3, 8, 16, 32), m.pick(1, 2, 3, 4, 5), m.pick(1, 2, 2)
+    height, width = m.pick(1, 2, 4, 7), max(1, min(8, 40_000 // (depth * out * size * size)))
+    padding = m.pick("SAME", "VALID")
+    grow = 0 if padding == "SAME" else max(0, size - stride)
+    target = (1, height * stride + grow, width * stride + grow, out)
+    inputs = [_table(m, target), *m.weights((out, size, size, depth), out)]
+    inputs.insert(2, m.add((1, height, width, depth)))
+    options = {"padding": padding, "stride_h": stride, "stride_w": stride, "activation": "NONE"}
+    return m.graph(inputs, options, float(np.float32(0.06 * depth**0.5)))
+
+
+def unpack(m: Maker) -> Graph:
+    count, axis = m.pick(2, 3, 5), m.pick(1, 2, 3)
+    shape = [*_shape(m, MOST // 2)]
+    shape[axis] = count
+    return m.graph([m.add(shape)], {"num": count, "axis": axis})
+
+
+def split_v(m: Maker) -> Graph:
+    shape = [*_shape(m, MOST // 2)]
+    shape[3] *= 2
+    inputs = [m.add(shape), _table(m, [shape[3] // 2] * 2), _table(m, [3])]
+    return m.graph(inputs, {"num_splits": 2})
+
+
+def blocks(m: Maker) -> Graph:
+    _, height, width, depth = _shape(m, MOST // 4)
+    shape = (1, height, width, 4 * depth) if m.kind == "DEPTH_TO_SPACE" else (1, 2 * height, 2 * width, depth)
+    return m.graph([m.add(shape)], {"block_size": 2})
+
+
+def broadcast_to(m: Maker) -> Graph:
+    shape = _shape(m, MOST // 3)
+    source, target = m.pick(((1, 1, 1, shape[3]), shape), ((*shape[:3], 1), shape), (shape, (3, *shape[1:])))
+    return m.graph([m.add(source), _table(m, target)], {})
+
+
+def gather(m: Maker) -> Graph:
+    shape = _shape(m)
+    axis = m.pick(1, 2, 3)
+    where = _table(m, m.rng.integers(0, shape[axis], m.pick(1, 4, 12)))
+    return m.graph([m.add(shape), where], {"axis": axis, "batch_dims": 0})
+
+
+def gather_nd(m: Maker) -> Graph:
+    shape, depth, count = _shape(m), m.pick(2, 3, 4), m.pick(1, 8, 40)
+    where = np.stack([m.rng.integers(0, shape[d], count) for d in range(depth)], -1)
+    return m.graph([m.add(shape), _table(m, where)], {})
+
+
+def space_to_batch(m: Maker) -> Graph:
+    _, height, width, depth = _shape(m, MOST // 4)
+    pads = m.pick([[0, 0], [0, 0]], [[2, 2], [2, 2]], [[1, 1], [0, 2]])
+    return m.graph([m.add((1, 2 * height, 2 * width, depth)), _table(m, [2, 2]), _table(m, pads)], {})
+
+
+def batch_to_space(m: Maker) -> Graph:
+    _, height, width, depth = _shape(m, MOST // 4)
+    crops = m.pick([[0, 0], [0, 0]], [[0, 1], [1, 0]])
+    return m.graph([m.add((4, height, width, depth)), _table(m, [2, 2]), _table(m, crops)], {})
+
+
+def mirror_pad(m: Maker) -> Graph:
+    shape = _shape(m, MOST // 3)
+    table = [[0, 0], *([m.pick(0, n - 1), m.pick(0, n - 1)] for n in shape[1:3]), [0, 0]]
+    return m.graph([m.add(shape), _table(m, table)], {"mode": 0})
+
+
+def tile(m: Maker) -> Graph:
+    return m.graph([m.add(_shape(m, MOST // 4)), _table(m, [1, m.pick(1, 2), m.pick(1, 2), m.pick(1, 2)])], {})
+
+
+Case = tuple[str, Callable[[Maker], Graph], int, tuple[str, ...]]  # operator, shapes, how many, types
+BOTH = ("int8", "uint8")
+CASES: tuple[Case, ...] = (
+    *((kind, arg, 16, BOTH) for kind in ("ARG_MAX", "ARG_MIN")),
+    *((kind, reduce, 20, BOTH) for kind in ("REDUCE_MAX", "REDUCE_MIN")),
+    ("PRELU", prelu, 12, BOTH),
+    ("LOG_SOFTMAX", normalized, 20, BOTH),
+    ("L2_NORMALIZATION", normalized, 16, BOTH),
+    ("TRANSPOSE_CONV", transpose_conv, 30, BOTH),
+    ("SQUARED_DIFFERENCE", same_shapes, 8, ("int8",)),
+    ("SQUARED_DIFFERENCE", broadcast, 6, ("int8",)),
+    *((kind, same_shapes, 10, ("int32",)) for kind in ("ADD", "SUB", "MUL", "FLOOR_DIV")),
+    ("DIV", same_shapes, 8, ("float32",)),
+    ("SQRT", unary, 8, ("float32",)),
+    ("CAST", cast, 60, ("int8",)),
+    ("UNPACK", unpack, 24, ("int8",)),
+    ("SPLIT_V", split_v, 12, ("int8",)),
+    *((kind, blocks, 12, ("int8",)) for kind in ("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")),
+    ("BROADCAST_TO", broadcast_to, 16, ("int8",)),
+    ("GATHER", gather, 24, ("int8",)),
+    ("GATHER_ND", gather_nd, 24, ("int8",)),
+    ("SPACE_TO_BATCH_ND", space_to_batch, 24, ("int8",)),
+    ("BATCH_TO_SPACE_ND", batch_to_space, 24, ("int8",)),
+    ("MIRROR_PAD", mirror_pad, 16, ("int8",)),
+    ("TILE", tile, 24, ("int8",)),
+)
+
+
+def cases() -> Iterator[Graph]:
+    """Every operator to run, the same for all sets."""
+    for kind, shapes, count, types in CASES:
+        for dtype in types:
+            for seed in range(count):
+                yield shapes(Maker(kind, dtype, seed))
