@@ -163,6 +163,13 @@ _WORDS = (*QUANTIZED, "int32")
 _FLOATS = (*QUANTIZED, "int32", "float16", "float32")
 _CASTS = ("int8", "uint8", "int16", "int32", "float32")
 
+_REDUCED = ((1,), "ReducerOptions", {"keep_dims": "KeepDims"})
+_EXTREMUM = OperatorSpec(
+    (2, 2), "reduce", "mean", Traits(reduces=True, selects=True, costed_as="elementwise"), *_REDUCED
+)
+_PLACE = Traits(output_types=("int32", "int64"), costed_as="elementwise")
+_TYPE = {"output_type": "OutputType"}
+
 OPERATORS: dict[str, OperatorSpec] = {
     "CONV_2D": OperatorSpec(
         (2, 3), "conv", "conv", constants=(1, 2), int8_version=3, needs_table=True,
@@ -307,26 +314,10 @@ OPERATORS: dict[str, OperatorSpec] = {
         (1, 1), "same", "cast", table="CastOptions", fields={"in_type": "InDataType", "out_type": "OutDataType"},
         int8_version=1, traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_CASTS),
     ),
-    "ARG_MAX": OperatorSpec(
-        (2, 2), "arg", "arg", constants=(1,), table="ArgMaxOptions", fields={"output_type": "OutputType"},
-        needs_table=True, traits=Traits(output_types=("int32", "int64"), costed_as="elementwise"),
-    ),
-    "ARG_MIN": OperatorSpec(
-        (2, 2), "arg", "arg", constants=(1,), table="ArgMinOptions", fields={"output_type": "OutputType"},
-        needs_table=True, traits=Traits(output_types=("int32", "int64"), costed_as="elementwise"),
-    ),
-    "REDUCE_MAX": OperatorSpec(
-        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
-        traits=Traits(reduces=True, selects=True, costed_as="elementwise"),
-    ),
-    "REDUCE_MIN": OperatorSpec(
-        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
-        traits=Traits(reduces=True, selects=True, costed_as="elementwise"),
-    ),
-    "SUM": OperatorSpec(
-        (2, 2), "reduce", "mean", constants=(1,), table="ReducerOptions", fields={"keep_dims": "KeepDims"},
-        traits=Traits(reduces=True, costed_as="elementwise"),
-    ),
+    "ARG_MAX": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMaxOptions", _TYPE, needs_table=True),
+    "ARG_MIN": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMinOptions", _TYPE, needs_table=True),
+    "REDUCE_MAX": _EXTREMUM, "REDUCE_MIN": _EXTREMUM,
+    "SUM": OperatorSpec((2, 2), "reduce", "mean", Traits(reduces=True, costed_as="elementwise"), *_REDUCED),
     "PACK": OperatorSpec(
         (1, 1024), "pack", "join", table="PackOptions", fields={"values_count": "ValuesCount", "axis": "Axis"},
         needs_table=True, traits=Traits(joins=True, selects=True, types=_WORDS),
