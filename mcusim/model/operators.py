@@ -164,9 +164,9 @@ _FLOATS = (*QUANTIZED, "int32", "float16", "float32")
 _CASTS = ("int8", "uint8", "int16", "int32", "float32")
 
 _REDUCED = ((1,), "ReducerOptions", {"keep_dims": "KeepDims"})
-_EXTREMUM = OperatorSpec(
-    (2, 2), "reduce", "mean", Traits(reduces=True, selects=True, costed_as="elementwise"), *_REDUCED
-)
+_EXTREME = Traits(reduces=True, selects=True, costed_as="elementwise")
+_EXTREMUM = OperatorSpec((2, 2), "reduce", "mean", _EXTREME, *_REDUCED)
+_PAIRS = Traits(broadcast=True, elementwise=True, costed_as="elementwise")
 _PLACE = Traits(output_types=("int32", "int64"), costed_as="elementwise")
 _TYPE = {"output_type": "OutputType"}
 
@@ -293,12 +293,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
     "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
     "PRELU": OperatorSpec(
-        (2, 2), "prelu", "binary", int8_version=1,
-        traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise"),
+        (2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS
     ),
-    "SQUARED_DIFFERENCE": OperatorSpec(
-        (2, 2), "broadcast", "binary", traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise")
-    ),
+    "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", _PAIRS),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
         traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("float32",)),
