@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcusim.errors import UsageError
+from mcusim.errors import ModelError, UsageError
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan.liveness.accounting import Accounting
@@ -36,6 +36,8 @@ def ordered_file(model: str | Path | Graph, graph: Graph, order: tuple[int, ...]
 
     same = order == tuple(range(len(order)))
     path = Path() if isinstance(model, Graph) else Path(model)
+    if graph.constant_outputs and (replan or not same):
+        raise ModelError(f"{model}: has outputs that are constants, which mcusim does not write: take them out")
     if not path.is_file() or (graph.folded and (replan or not same)):
         return write_tflite(reordered(graph, order))
     data = read_bytes(path)

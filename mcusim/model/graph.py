@@ -88,7 +88,8 @@ class Graph:
     ``order``: which of the stored operators each one is, where they are not as stored. ``offline_plan``: the numbers of
     the memory plan in the file's metadata, an offset for each tensor or -1, as they are there; None without one.
     ``folded``: operators of the file that the reader computed, with the file's indices; ``operators`` are numbered
-    without them, and their outputs are constants.
+    without them, and their outputs are constants. Outputs of the file among those are ``constant_outputs``, no longer
+    ``outputs``.
     ``evaluated`` are the numbers in the file of operators that the reader evaluated, which are left out here.
     """
 
@@ -105,6 +106,7 @@ class Graph:
     offline_plan: tuple[int, ...] | None = None
     evaluated: tuple[int, ...] = ()
     folded: tuple[Operator, ...] = ()
+    constant_outputs: tuple[int, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -113,10 +115,14 @@ class Graph:
             return ()
         counts = Counter(op.type for op in self.folded)
         names = ", ".join(f"{count} {name}" for name, count in counts.items())
-        return (
+        found = [
             f"computed when read, since their inputs are constants: {names}; TensorFlow Lite Micro runs them at every"
-            " inference",
-        )
+            " inference"
+        ]
+        if self.constant_outputs:
+            listed = ", ".join(f"'{self.tensors[i].name[:80]}'" for i in self.constant_outputs[:8])
+            found.append(f"outputs of the file that are constants are left out: {listed}")
+        return tuple(found)
 
     @property
     def as_stored(self) -> Graph:
@@ -127,7 +133,8 @@ class Graph:
         every = (folded.get(i) or next(left) for i in range(count) if i not in self.evaluated)
         operators = (replace(op, index=i) for i, op in enumerate(every))
         tensors = tuple(replace(t, data=None) if t.index in made else t for t in self.tensors)
-        return replace(self, operators=tuple(operators), tensors=tensors, folded=())
+        outputs = (*self.outputs, *self.constant_outputs)
+        return replace(self, operators=tuple(operators), tensors=tensors, outputs=outputs, folded=())
 
 
 def initial_values(tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tflite
 
+from mcusim.errors import ModelError
 from mcusim.model import Graph, Operator, Tensor
 from mcusim.model.tflite.folding import FOLDED
 from tests.support.damaged_files import BINARY
@@ -81,6 +82,14 @@ def _other(tensor: Tensor, rng: random.Random) -> Tensor:
 def hostile_model(seed: int) -> bytes:
     """A file of seed ``seed``: damaged bytes, wild constants, or operator codes of any numbers."""
     rng = random.Random(f"model {seed}")
+    while True:
+        try:
+            return _hostile_model(seed, rng)
+        except ModelError:  # a SQUEEZE that the writer cannot write
+            continue
+
+
+def _hostile_model(seed: int, rng: random.Random) -> bytes:
     graph = _graph(rng)
     if seed % 3 == 0:
         return bytes(BINARY[seed // 3 % len(BINARY)](bytearray(written(graph)), rng))

@@ -12,7 +12,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Written
 from mcusim.commands.shared.output import check_outputs, write_bytes
-from mcusim.errors import UsageError
+from mcusim.errors import ModelError, UsageError
 
 Out = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .tflite; - is standard output.")]
 
@@ -42,6 +42,8 @@ def export(
     from mcusim.report.text.inspect import export_json, export_table
 
     graph = load_model(model, allow_unknown=True)  # the writer refuses them, without the reader's hint at an option
+    if graph.constant_outputs:
+        raise ModelError(f"{model}: has outputs that are constants, which mcusim does not write: take them out")
     data = write_tflite(graph)
     if to_stdout:
         sys.stdout.flush()

@@ -210,9 +210,14 @@ def _transpose(call: ConstantCall) -> Array:
 
 
 def _dequantize(call: ConstantCall) -> Array:
-    """Of float16 alone: weights that a converter halved."""
-    call.expect(call.values[0].shape)
-    return call.values[0].astype(np.float32)
+    """Of float16, weights that a converter halved, or of quantised integers with one scale."""
+    source, found = call.values[0], call.inputs[0].quantization
+    call.expect(source.shape)
+    if source.dtype == np.float16:
+        return source.astype(np.float32)
+    call.require(found is not None and len(found.scales) == 1, "its input has several scales, or none")
+    assert found is not None
+    return (found.scales[0] * (source.astype(np.int32) - found.zero_points[0]).astype(np.float64)).astype(np.float32)
 
 
 def _reduced(ufunc: np.ufunc) -> Compute:
@@ -270,7 +275,7 @@ FOLDED: Mapping[str, Folding] = {
     "FILL": Folding(_fill, (2, 2)),
     "RANGE": Folding(_range, (3, 3)),
     "TRANSPOSE": Folding(_transpose, (2, 2)),
-    "DEQUANTIZE": Folding(_dequantize, types=("float16",)),
+    "DEQUANTIZE": Folding(_dequantize, types=("float16", "int8", "uint8")),
     "REDUCE_PROD": Folding(_reduced(np.multiply), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
     "SUM": Folding(_reduced(np.add), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
     "REDUCE_MAX": Folding(_reduced(np.maximum), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
@@ -286,13 +291,13 @@ Options = Callable[[int, Folding], Mapping[str, Any]]
 
 
 def fold(
-    source: object, operators: Sequence[Operator], tensors: Sequence[Tensor], ends: Sequence[int], options: Options
+    source: object, operators: Sequence[Operator], tensors: Sequence[Tensor], inputs: Sequence[int], options: Options
 ) -> Remainder:
     """What is left of a network when the operators of constants have been computed.
 
-    Operators keep their order; a result among ``ends`` (the graph's inputs and outputs) is not folded. ``options``
-    reads the options of the operator at a position. Raises ModelError, naming ``source`` and the operator, for one
-    that cannot be computed as the file says, and when results or what is read for them exceed the limits.
+    Operators keep their order. ``inputs`` are those of the graph, which are no constants. ``options`` reads the
+    options of the operator at a position. Raises ModelError, naming ``source`` and the operator, for one that cannot
+    be computed as the file says, and when results or what is read for them exceed the limits.
 
     Not modelled: operators with several outputs, strings, quantised arithmetic, results that have no elements.
     """
@@ -302,7 +307,7 @@ def fold(
     made = read = 0
     for op in operators:
         folding = FOLDED.get(shown_type(op.type))
-        if folding is None or not _foldable(op, folding, found, ends):
+        if folding is None or not _foldable(op, folding, found, inputs):
             left.append(op)
             continue
         target, sources = found[op.outputs[0]], [found[i] for i in op.inputs]
@@ -321,16 +326,16 @@ def fold(
     return Remainder(tuple(replace(op, index=i) for i, op in enumerate(left)), tuple(found), tuple(folded))
 
 
-def _foldable(op: Operator, folding: Folding, tensors: Sequence[Tensor], ends: Sequence[int]) -> bool:
+def _foldable(op: Operator, folding: Folding, tensors: Sequence[Tensor], given: Sequence[int]) -> bool:
     """Whether its inputs are there and its output can become a constant; the graph check names what is wrong."""
     known = range(len(tensors))
     fewest, most = folding.inputs
     if len(op.outputs) != 1 or not fewest <= len(op.inputs) <= most:
         return False
-    if any(i not in known for i in (*op.inputs, *op.outputs)) or op.outputs[0] in (*ends, *op.inputs):
+    if any(i not in known for i in (*op.inputs, *op.outputs)) or op.outputs[0] in (*given, *op.inputs):
         return False
     target = tensors[op.outputs[0]]
-    ready = folding.shape_alone or all(tensors[i].constant and i not in ends for i in op.inputs)
+    ready = folding.shape_alone or all(tensors[i].constant and i not in given for i in op.inputs)
     known_type = not folding.types or tensors[op.inputs[0]].dtype in folding.types
     return ready and known_type and not target.constant and target.elements > 0
 

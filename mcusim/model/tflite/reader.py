@@ -67,12 +67,15 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     tables, variables = _operators(file, subgraph, codes), read_variables(file, model, codes)
     read = [variables.tensors.get(i) or reader.tensor(i) for i in range(tensor_count)]
     inputs, outputs = _ends(file, subgraph)
-    found = fold(path, [op for op, _ in tables], read, inputs + outputs, partial(_read_options, file, tables))
+    found = fold(path, [op for op, _ in tables], read, inputs, partial(_read_options, file, tables))
     operators = variables.applied(found.operators)
     warnings = (*_unknown(path, operators, allow_unknown), *reader.warnings())
     sha256 = hashlib.sha256(file.data).hexdigest()
-    graph = Graph(path.stem, found.tensors, operators, inputs, outputs, sha256, len(file.data), random, warnings)
-    graph = replace(graph, folded=found.folded, evaluated=tuple(sorted(variables.dropped)))
+    known = {i for op in found.folded for i in op.outputs}
+    left, constant = (tuple(i for i in outputs if (i in known) is which) for which in (False, True))
+    graph = Graph(path.stem, found.tensors, operators, inputs, left, sha256, len(file.data), random, warnings)
+    dropped = tuple(sorted(variables.dropped))
+    graph = replace(graph, folded=found.folded, evaluated=dropped, constant_outputs=constant)
     check_graph(graph, str(path))
     return graph
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tflite
 
+from mcusim.commands.app import main
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Operator, Tensor, inspect, load_model
 from mcusim.model.tflite import folding
@@ -153,7 +154,21 @@ def test_what_cannot_be_computed_is_an_error(
         loaded(network(kind, values, options, "int32", shape), tmp_path)
 
 
-def test_an_output_of_the_network_is_not_computed_away(tmp_path: Path) -> None:
+def test_constant_outputs_are_left_out_and_said(tmp_path: Path) -> None:
     graph = replace(network("ADD", [ONES, ONES], {}, "int32", (2, 3)), outputs=(1, OUT))
+    found = loaded(graph, tmp_path)
+    assert found.outputs == (1,) and found.constant_outputs == (OUT,)
+    assert found.notes[1] == "outputs of the file that are constants are left out: 'out'"
+    assert TFLM(written(graph)).head == tflm_head(found.as_stored)
+    path = str(tmp_path / "constants.tflite")
+    for words in (["export", path], ["memory", path]):
+        assert main([*words, "-o", str(tmp_path / "new.tflite")]) == 2
+    assert not (tmp_path / "new.tflite").exists()
+    with pytest.raises(ModelError, match="the graph has no output"):
+        loaded(replace(graph, outputs=(OUT,)), tmp_path)
+
+
+def test_quantised_arithmetic_of_constants_is_refused(tmp_path: Path) -> None:
+    graph = network("ADD", [ONES.astype(np.int8)] * 2, {}, "int8", (2, 3))
     with pytest.raises(UnsupportedError, match="operator 0 ADD: all its inputs are constants"):
         loaded(graph, tmp_path)

@@ -50,7 +50,8 @@ def network(kind: str, values: Sequence[Array], options: dict[str, Any], dtype: 
     tensors = [Tensor(X, "x", (1, 2, 3), "int8", q), Tensor(Y, "y", (1, 2, 3), "int8", q)]
     tensors.append(Tensor(OUT, "out", tuple(map(int, shape)), dtype))
     for value in values:
-        tensors.append(Tensor(len(tensors), f"c{len(tensors)}", value.shape, value.dtype.name, data=value))
+        scaled = Quantization((0.0123 * len(tensors),), (7,)) if value.dtype.itemsize == 1 else None
+        tensors.append(Tensor(len(tensors), f"c{len(tensors)}", value.shape, value.dtype.name, scaled, value))
     reads = tuple(range(OUT + 1, len(tensors))) or (X,)
     operators = (Operator(0, kind, reads, (OUT,), options), Operator(1, "RELU", (X,), (Y,)))
     return Graph("constants", tuple(tensors), operators, (X,), (Y,), "")
@@ -78,7 +79,8 @@ def drawn(kind: str, seed: int) -> Drawn:
         target = str(rng.choice(["int32", "int64", "float32", "bool"]))
         return [(source / 7).astype("float32") if rng.integers(2) else source], {}, target
     if kind == "DEQUANTIZE":
-        return [source.astype("float16") / np.float16(3)], {}, "float32"
+        half = source.astype("float16") / np.float16(3)
+        return [half if rng.integers(2) else source.astype(rng.choice(["int8", "uint8"]))], {}, "float32"
     return _other(kind, source, rng)
 
 
