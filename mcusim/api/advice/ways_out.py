@@ -7,7 +7,6 @@ for another board.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import process_time
@@ -33,7 +32,7 @@ __all__ = ["advised", "ways_out"]
 MOST_WAYS = 5
 MOST_OF_A_KIND = 2
 MOST_RUNS = 8
-SECONDS, AT_MOST = 4.0, 10.0  # of the processor, after which nothing new is begun: with ENOUGH ways out, and without
+SECONDS, AT_MOST = 4.0, 8.0  # of the processor, after which nothing new is begun: with ENOUGH ways out, and without
 ENOUGH = 3
 
 
@@ -49,9 +48,10 @@ def ways_out(
     """The ways out of ``result``, which does not fit or exceeds a limit; none are tried when it meets them all.
 
     Limits are texts with units. ``model`` is what the commands call the model; by default its name, which is that of a
-    zoo network or of a file without its folder. At most five ways, the fastest two of a kind (another arena, a policy,
-    a board), those on the same board first, each group by latency. What is tried is a handful that takes a second or
-    two, searches of orders and offsets only where they end at once. Raises UsageError for a limit that cannot be read.
+    zoo network or of a file without its folder. At most five ways, the best of each kind (another arena, a policy,
+    weights elsewhere, a board) among them, those on the same board first, each group by latency. What is tried is a
+    handful that takes a second or two, searches of orders and offsets only where they end at once. Raises UsageError
+    for a limit that cannot be read.
     """
     limits = RunLimits.of(max_latency, max_energy, max_sram, max_flash)
     if result.request is None:
@@ -139,8 +139,8 @@ class _Trials:
         """What to try next, given what was: no more of a kind than are shown, and nothing harder than what failed."""
         for change in ways.changes():
             same = [one for one in tried if one.change.kind == change.kind]
-            enough = sum(one.way is not None for one in same) > MOST_OF_A_KIND
-            failed = change.falling and any(one.way is None and one.change.falling for one in same)
+            enough = sum(one.way is not None for one in same) >= MOST_OF_A_KIND
+            failed = change.falling and any(one.way is None for one in same)
             if not enough and not failed and not (change.last and any(one.way for one in same)):
                 yield change
 
@@ -179,10 +179,12 @@ class _Trials:
 
     @staticmethod
     def _best(tried: list[_Tried]) -> tuple[WayOut, ...]:
-        found, kinds = list[WayOut](), Counter[str]()
-        good = [(one.way, one.change.kind) for one in tried if one.way is not None]
-        for way, kind in sorted(good, key=lambda one: (one[0].other_board, one[0].latency_ms)):
-            kinds[kind] += 1
-            if kinds[kind] <= MOST_OF_A_KIND:
-                found.append(way)
-        return tuple(found[:MOST_WAYS])
+        """The best of each kind, then what is best of the rest; sorted as they are shown."""
+
+        def rank(one: _Tried) -> tuple[bool, float]:
+            return (False, 0.0) if one.way is None else (one.way.other_board, one.way.latency_ms)
+
+        good = sorted((one for one in tried if one.way is not None), key=rank)
+        first = {one.change.kind.partition(" ")[0]: one for one in reversed(good)}
+        kept = [*first.values(), *(one for one in good if one not in first.values())][:MOST_WAYS]
+        return tuple(one.way for one in sorted(kept, key=rank) if one.way is not None)

@@ -41,7 +41,7 @@ Options = dict[str, str | bool | None]
 class Change:
     """Options of the command line to change; ``kind`` groups those of which only the first few are worth showing.
 
-    ``falling``: pointless when another such one of its kind failed; ``last``: when one of its kind is a way out.
+    ``falling``: pointless when one of its kind failed; ``last``: when one of its kind is a way out.
     """
 
     what: str
@@ -107,8 +107,8 @@ class Ways:
         if self.problem.flash or self.problem.speed:
             yield from self._weights()
         yield from self._policies()
-        yield from self._budgets()
         yield from self._boards()
+        yield from self._budgets()
         if self.problem.flash:
             yield from self._policies_elsewhere()
 
@@ -191,7 +191,7 @@ class Ways:
             for share in SHARES if most == room else (1, *SHARES):
                 budget = f"{most // share // KIB} KiB"
                 options: Options = {"policy": name, "sram-budget": budget, **self._dropped(name)}
-                yield Change(f"policy {name}, SRAM budget {budget}", name, options, falling=True)
+                yield Change(f"policy {name}, SRAM budget {budget}", f"{name} budget", options, falling=True)
 
     def _boards(self) -> Iterator[Change]:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
