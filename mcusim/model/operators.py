@@ -61,6 +61,7 @@ class Traits:
     * ``transposed``: a convolution that adds each input element to the outputs it reaches
     * ``selects``: every element of the output is one of the input's, unchanged
     * ``splits``: a kernel call for each output
+    * ``mirrors``: it writes what is around its input from the input
     * ``repeats``: it writes the same elements several times
     * ``rows``: it copies rows, whose length its loop nest has
     * ``constants``: an input that is constant is data all the same
@@ -91,6 +92,7 @@ class Traits:
     transposed: bool = False
     selects: bool = False
     splits: bool = False
+    mirrors: bool = False
     repeats: bool = False
     rows: bool = False
     constants: bool = False
@@ -348,7 +350,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "MIRROR_PAD": OperatorSpec(
         (2, 2), "mirror_pad", "move", constants=(1,), table="MirrorPadOptions", fields={"mode": "Mode"},
-        traits=Traits(selects=True),
+        traits=Traits(selects=True, mirrors=True),
     ),
     "TILE": OperatorSpec((2, 2), "tile", "move", constants=(1,), traits=Traits(selects=True, repeats=True)),
     "BROADCAST_TO": OperatorSpec(

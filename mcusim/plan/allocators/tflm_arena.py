@@ -37,7 +37,8 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
 
     MEAN and SUM (kernels/reduce_common.cc, PrepareMeanOrSumHelper): an int32 sum for each element of the output (8- and
     16-bit types), an int for each dimension of the input (the position in it) and one for each axis (the axes
-    resolved); REDUCE_MAX and REDUCE_MIN the last two. TRANSPOSE_CONV: an int32 sum for each element of the output. SVDF
+    resolved); REDUCE_MAX and REDUCE_MIN the last two. TRANSPOSE_CONV: an int32 sum for each element of an
+    int8 output. MIRROR_PAD: an int for each dimension of output and input. SVDF
     (kernels/svdf_common.cc): an int32 for each filter and one for each unit. LSTM
     (kernels/unidirectional_sequence_lstm.cc): four times the size of the cell's state. The
     reference kernels of all other operators that the reader knows ask for none.
@@ -48,7 +49,11 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     if op.traits.keeps_state:
         return _with_state(graph, op)
     if op.traits.transposed:
-        return (("sums", INT * graph.tensors[op.outputs[0]].elements),)
+        source, target = (graph.tensors[t] for t in (op.inputs[op.traits.data_input], op.outputs[0]))
+        return (("sums", INT * target.elements),) if source.dtype == "int8" else ()
+    if op.traits.mirrors:
+        rank = len(graph.tensors[op.outputs[0]].shape)
+        return ("output steps", INT * rank), ("input steps", INT * rank)
     if not op.traits.reduces:
         return ()
     source, axes, target = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))

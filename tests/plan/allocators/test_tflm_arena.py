@@ -40,7 +40,7 @@ ZOO = (
     "mnasnet-w0.50-r128", "proxyless-w0.25-r160", "mcunet-f746",
 )  # fmt: skip
 SWIFTNET = "swiftnet_vwwc19_uint8.tflite"
-NOT_INT8 = {"DEQUANTIZE", "RELU_N1_TO_1"}  # to floats; unknown to TFLM
+NOT_INT8 = {"DEQUANTIZE", "RELU_N1_TO_1", "DIV", "FLOOR_DIV", "SQRT", "CAST"}  # of floats, other types; unknown to TFLM
 IN_PLACE = [k for k, s in OPERATORS.items() if (s.traits.elementwise or s.traits.view) and k not in NOT_INT8]
 
 
@@ -106,6 +106,13 @@ def test_the_scratch_of_mean() -> None:
     assert TFLM(write_tflite(graph)).head == tflm_head(graph) == 2048 + 512 + 2048 + 16 + 16
     named = [r.name for r in tflm_requests(graph) if r.kind == "scratch"]
     assert named == [f"{name} of operator 2 MEAN" for name in ("sums", "position", "axes")]
+
+
+@pytest.mark.parametrize("kind", ["TRANSPOSE_CONV", "MIRROR_PAD", "SUM", "REDUCE_MAX", "ARG_MAX", "SPLIT_V"])
+def test_the_arena_of_one_operator(kind: str) -> None:
+    for seed in range(8):
+        graph = random_graph(kind, seed)
+        assert TFLM(write_tflite(graph)).head == tflm_head(graph), (seed, graph.tensors)
 
 
 def test_an_input_that_nobody_reads() -> None:
