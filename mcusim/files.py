@@ -1,13 +1,17 @@
-"""Reading whole a file that a user names: regular files alone, and up to a size."""
+"""Reading and writing whole a file that a user names: regular files alone, read up to a size."""
 
 from __future__ import annotations
 
+import os
 import stat
+import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["read_guarded", "utf8_text", "without_mark"]
+from mcusim.errors import UsageError
+
+__all__ = ["read_guarded", "utf8_text", "without_mark", "write_whole"]
 
 _IRREGULAR = "not a regular file"
 
@@ -58,3 +62,26 @@ def utf8_text(data: bytes, problem: Callable[[str], Exception], shown: str | Pat
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise problem(f"{shown}:{line}: not UTF-8 text (byte {data[error.start]:#04x})") from None
+
+
+def write_whole(path: Path, data: bytes, force: bool) -> None:
+    """Write ``data`` through a temporary file in the folder of ``path``: a reader sees the old content or all of the
+    new. Raises UsageError for a file that exists unless ``force``, and for one that cannot be written."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot write {path}: {_IRREGULAR}")
+    if (path.exists() or path.is_symlink()) and not force:
+        raise UsageError(f"{path} exists; force=True overwrites it")
+    temporary = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=".mcusim.", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcusim.errors import UsageError
+from mcusim.files import write_whole
+from mcusim.program import Program, program_lines
+from mcusim.request.settings import require_type
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["figure", "table"]
+__all__ = ["figure", "notebook_html", "save", "table"]
 
 # class: what makes it, loaded on first use
 _TABLES = {
+    "Advice": "mcusim.report.text.advice:advice_table",
     "Result": "mcusim.report.text.run:run_table",
     "Both": "mcusim.api.both:Both.table",
     "Comparison": "mcusim.api.compare:Comparison.__str__",
@@ -30,6 +37,27 @@ _TABLES = {
     "RunDifference": "mcusim.report.text.diff:diff_table",
     "Graph": "mcusim.report.text.inspect:model_table",
 }
+_HTML = {"Result": "mcusim.report.html.notebook:result_html"}
+_PAGES = {
+    "Result": "mcusim.report.html.pages:result_page",
+    "Both": "mcusim.report.html.pages:both_page",
+    "Comparison": "mcusim.report.html.pages:rows_page",
+    "MemoryPlan": "mcusim.report.html.memory_page:memory_html",
+    "RunDifference": "mcusim.report.html.diff_page:diff_page",
+}
+_JSON = {
+    "Advice": "mcusim.results.advice:Advice.to_json",
+    "Result": "mcusim.results.result:to_json",
+    "Both": "mcusim.api.both:Both.to_json",
+    "Comparison": "mcusim.api.compare:Comparison.to_json",
+    "MemoryPlan": "mcusim.report.json.memory:memory_json",
+    "ModelInspection": "mcusim.report.text.flash:inspection_json",
+    "RunDifference": "mcusim.results.saved.run_difference:RunDifference.to_json",
+    "Verification": "mcusim.verification.verification:Verification.to_json",
+}
+_TRACES = {"Result": "mcusim.report.export.perfetto:perfetto_json"}
+_PROGRAMS = {"Program": "mcusim.show:_program_text"}
+_LINES = 400  # of a table in a notebook
 _FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}
 
 
@@ -48,9 +76,42 @@ def figure(found: object) -> Figure:
     return _made(found, _FIGURES, "figure")
 
 
+def notebook_html(found: object) -> str:
+    """What a notebook shows: a summary of a result, the first lines of the table of what has one, else one line."""
+    if _maker(found, _HTML) is not None:
+        return str(_made(found, _HTML, "summary"))
+    text = table(found) if _maker(found, _TABLES) is not None else repr(found)
+    lines = text.splitlines()
+    more = [f"... {len(lines) - _LINES:,} more lines"] if len(lines) > _LINES else []
+    plain = "\n".join(html.escape(line[:400]) for line in [*lines[:_LINES], *more])
+    return f"<pre>{plain}</pre>"
+
+
+def save(
+    found: object, path: str | Path, kind: Literal["html", "json", "perfetto", "program"], force: bool = False
+) -> None:
+    """Write the page, the JSON or the trace of ``found``; raises UsageError where it has none."""
+    require_type("path", path, ((str, Path), "a path"))
+    makers = {"html": _PAGES, "json": _JSON, "perfetto": _TRACES, "program": _PROGRAMS}[kind]
+    if kind == "perfetto" and getattr(found, "run", None) is None:
+        raise UsageError(f"{path}: there is no run to trace")
+    made = _made(found, makers, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
+    text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"
+    write_whole(Path(path), text.encode(), force)
+
+
+def _maker(found: object, makers: Mapping[str, str]) -> str | None:
+    kinds = (kind.__name__ for kind in type(found).__mro__ if kind.__module__.startswith("mcusim."))
+    return next((makers[kind] for kind in kinds if kind in makers), None)
+
+
 def _made(found: object, makers: Mapping[str, str], what: str) -> Any:
-    for kind in type(found).__mro__:
-        if kind.__name__ in makers and kind.__module__.startswith("mcusim."):
-            module, _, name = makers[kind.__name__].partition(":")
-            return attrgetter(name)(import_module(module))(found)
-    raise UsageError(f"there is no {what} of a {type(found).__name__}; there is one of {', '.join(makers)}")
+    maker = _maker(found, makers)
+    if maker is None:
+        raise UsageError(f"there is no {what} of a {type(found).__name__}; there is one of {', '.join(makers)}")
+    module, _, name = maker.partition(":")
+    return attrgetter(name)(import_module(module))(found)
+
+
+def _program_text(program: Program) -> str:
+    return "".join(f"{line}\n" for line in program_lines(program))

@@ -12,12 +12,13 @@ from mcusim.model.graph import Graph
 from mcusim.report.text.both import both_table, differences, summary
 from mcusim.request.settings import Settings
 from mcusim.results import Result, to_json
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["Both", "simulate_both"]
 
 
 @dataclass(frozen=True)
-class Both:
+class Both(Displayed, SavedAsJson, SavedAsPage):
     """One experiment under both fidelities."""
 
     replay: Result
@@ -37,6 +38,9 @@ class Both:
         rows = {"replay": to_json(self.replay), "emulate": to_json(self.emulate)}
         found = differences(self.replay, self.emulate)
         return rows | {"operators": [one.to_json() for one in found], "difference_percent": summary(found)}
+
+    def _line(self) -> str:
+        return f"{self.replay._line()}; {self.emulate._line()}"
 
 
 def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> Both:

@@ -20,6 +20,7 @@ from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
 from mcusim.results import Result, to_json
 from mcusim.results.measured import error_percent
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "product_cases"]
 
@@ -27,7 +28,7 @@ BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed, SavedAsJson, SavedAsPage):
     """Results in the order asked for; ``str()`` is the table."""
 
     rows: tuple[Result, ...]
@@ -46,6 +47,11 @@ class Comparison:
             "external_over_tinyops": [r for r in ratios if r],
             "differences": differences_json(self.rows),
         }
+
+    def _line(self) -> str:
+        models = len({row.model for row in self.rows})
+        ran = sum(row.fits for row in self.rows)
+        return f"{len(self.rows)} rows of {models} model{'' if models == 1 else 's'}, {ran} ran"
 
 
 def _ratio(model: str, machine: str, rows: Sequence[Result]) -> dict[str, Any] | None:

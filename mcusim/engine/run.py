@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcusim.program.program import Header
+from mcusim.shown import Displayed
 
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 
@@ -89,7 +90,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Displayed):
     """``cycles`` equals the sum of ``by_cause`` and the sum of the operators' cycles."""
 
     header: Header
@@ -106,3 +107,6 @@ class Run:
     counters: Mapping[str, int]  # dcache_hits, sdram_row_misses ...; emulated also instructions, branches
     assumptions: tuple[str, ...]
     waits: tuple[Wait, ...] = ()
+
+    def _line(self) -> str:
+        return f"{self.header.model[:60]} on {self.machine}: {self.cycles:,} cycles, {len(self.operators)} operators"

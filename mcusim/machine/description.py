@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from mcusim.shown import Displayed
 from mcusim.units import Duration
 
 __all__ = [
@@ -257,7 +258,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Displayed):
     name: str
     title: str
     core: Core
@@ -286,3 +287,6 @@ class Machine:
     def cycles(self, duration: Duration, device_hz: int | None = None) -> Fraction:
         """``duration`` in core cycles (fractional; rounding is the caller's)."""
         return duration.cycles(self.core.clock, device_hz)
+
+    def _line(self) -> str:
+        return f"{self.name[:80]}: {self.core.isa} at {self.core.clock / 1e6:g} MHz, {', '.join(self.memory)}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcusim.model.operators import Traits, traits_of
+from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ class Quantization:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class Tensor(Displayed):
     """``data`` is None for activations, the constant's array (shape ``shape``) otherwise.
 
     ``variable``: state, kept from one inference to the next; ``initial`` is what it has before the first (None: what
@@ -59,9 +60,14 @@ class Tensor:
     def constant(self) -> bool:
         return self.data is not None
 
+    def _line(self) -> str:
+        shape = "x".join(map(str, self.shape)) or "scalar"
+        kind = "constant" if self.constant else "activation"
+        return f"{self.index} {self.name[:60]!r}: {self.dtype} {shape}, {self.bytes:,} B, {kind}"
+
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(Displayed):
     """``inputs`` has -1 for an omitted optional input; ``options`` are TFLite's, by their snake_case names.
 
     Options used: ``padding`` ("SAME"/"VALID"), ``stride_h``, ``stride_w``, ``dilation_h``, ``dilation_w``,
@@ -82,7 +88,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Displayed):
     """Operators are in execution order as stored; ``sha256`` is that of the file (zoo: of the definition).
 
     ``order``: which of the stored operators each one is, where they are not as stored. ``offline_plan``: the numbers of
@@ -135,6 +141,9 @@ class Graph:
         tensors = tuple(replace(t, data=None) if t.index in made else t for t in self.tensors)
         outputs = (*self.outputs, *self.constant_outputs)
         return replace(self, operators=tuple(operators), tensors=tensors, outputs=outputs, folded=())
+
+    def _line(self) -> str:
+        return f"{self.name[:80]}: {len(self.operators)} operators, {len(self.tensors)} tensors"
 
 
 def initial_values(tensor: Tensor) -> np.ndarray[Any, Any]:

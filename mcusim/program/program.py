@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 from mcusim.model.geometry import Geometry, Tile
+from mcusim.shown import Displayed
 
 FORMAT = "mcusim-program"
 VERSION = 1
@@ -137,7 +140,7 @@ class MemoryParts:
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(Displayed):
     machine: str
     model: str
     model_sha256: str
@@ -153,9 +156,18 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Displayed):
     header: Header
     tasks: tuple[Task, ...]
+
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write what `mcusim plan` writes; raises UsageError for a file that exists unless ``force``."""
+        import_module("mcusim.show").save(self, path, "program", force)
+
+    def _line(self) -> str:
+        head = self.header
+        what = f"{head.model[:60]} on {head.machine[:60]}, {head.policy[:30]}"
+        return f"{what}: {len(head.operators)} operators, {len(self.tasks)} tasks, {len(head.buffers)} buffers"
 
 
 def steps_of(program: Program) -> dict[int, int]:

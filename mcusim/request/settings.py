@@ -16,6 +16,7 @@ from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.tensors import Input
+from mcusim.shown import Displayed
 from mcusim.units import parse_size
 
 __all__ = [
@@ -43,7 +44,7 @@ MOST_INVOCATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Displayed):
     """How kernels are executed: their ``code``'s region, an interpreter's cycles an operator (None: the defaults).
 
     ``invocations``: inferences one after the other, which find caches and state as the one before left them; inputs and
@@ -81,7 +82,7 @@ class ArenaPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Displayed):
     """What a row is computed with, besides model and machine."""
 
     policy: str = "internal"
@@ -92,7 +93,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RunRequest:
+class RunRequest(Displayed):
     """What a result is the answer to: ``graph`` was planned with ``settings``, to ``program`` if it fits.
 
     With ``given`` the program was given, as one read from a file is; then ``graph`` is None unless it was emulated.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mcusim.shown import Displayed
+
 __all__ = ["RULE", "Advice", "LimitCheck", "WayOut"]
 
 RULE = "on the same board first, then by latency"
@@ -53,7 +55,7 @@ class WayOut:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Displayed):
     """``limits`` as checked; ``ways_out``, best first (:data:`RULE`), of ``tried`` others.
 
     ``note`` says how they were tried, or why none was; ``closest`` which came nearest when none is a way out.
@@ -74,6 +76,10 @@ class Advice:
     def exceeded(self) -> Sequence[LimitCheck]:
         """The limits that are not met."""
         return [limit for limit in self.limits if not limit.met]
+
+    def _line(self) -> str:
+        met = sum(limit.met for limit in self.limits)
+        return f"{met} of {len(self.limits)} limits met, {len(self.ways_out)} ways out of {self.tried} tried"
 
     def to_json(self) -> dict[str, Any]:
         """``limits`` (``name unit limit value met``) and ``ways_out``, ``tried``, ``closest`` and ``note``."""

@@ -12,6 +12,7 @@ from mcusim.program.order import stored_index
 from mcusim.results.difference import Difference, in_words, operator_parts
 from mcusim.results.energy import energy, operator_bytes, operator_energy
 from mcusim.results.places import OperandPlace, bytes_in_use, operands
+from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run
@@ -39,7 +40,7 @@ class CyclePart:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorResult:
+class OperatorResult(Displayed):
     """One operator of a run: what it took, what it moved, where its operands are.
 
     ``index`` is its place in the model, ``step`` in the order of execution. ``kernel`` is the symbol that was executed

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from mcusim.shown import Displayed
+
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.profile import CycleProfile
@@ -34,7 +36,7 @@ class Dump:
 
 
 @dataclass(frozen=True)
-class EmulationResult:
+class EmulationResult(Displayed):
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
 
     ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
@@ -77,6 +79,9 @@ class EmulationResult:
             return 130
         ended = self.stop.kind in ("returned", "idle", "loop") or (self.stop.kind == "exit" and self.stop.status == 0)
         return 0 if ended else 1
+
+    def _line(self) -> str:
+        return f"on {self.machine.name[:60]}: {self.stop.kind}, {self.profile.cycles:,.0f} cycles"
 
 
 def place(image: Image, address: int) -> str:

@@ -20,6 +20,7 @@ from mcusim.machine.description import Machine, Region
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.plan.pools import largest_region
+from mcusim.shown import Displayed
 
 __all__ = ["RUNTIME_BYTES", "FlashPart", "FlashUse", "flash_use"]
 
@@ -43,7 +44,7 @@ class FlashPart:
 
 
 @dataclass(frozen=True)
-class FlashUse:
+class FlashUse(Displayed):
     """The ``parts``; ``sizes`` are the bytes of their regions; ``uncounted`` says whose code is not known."""
 
     parts: tuple[FlashPart, ...]

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.results.flash import FlashUse
+from mcusim.shown import Displayed, SavedAsJson
 
 __all__ = ["ModelInspection"]
 
 
 @dataclass(frozen=True)
-class ModelInspection:
+class ModelInspection(Displayed, SavedAsJson):
     """``graph``, and what the flash of each of ``boards`` keeps with the code of ``kernels``."""
 
     graph: Graph
     kernels: str
     boards: tuple[tuple[Machine, FlashUse], ...]
+
+    def _line(self) -> str:
+        return f"{self.graph.name[:60]}: {len(self.graph.operators)} operators, flash of {len(self.boards)} boards"

@@ -14,6 +14,7 @@ from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.pools import Pool
 from mcusim.results.energy import Energy
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
@@ -26,7 +27,7 @@ COPIES: tuple[Copy, ...] = get_args(Copy)
 
 
 @dataclass(frozen=True)
-class Defragmentation:
+class Defragmentation(Displayed):
     """``moves`` of buffers on ``machine``, whose offset 0 was address ``base``, in the memory named ``memory``.
 
     ``cycles_by_move`` is in the order of the moves; ``by_cause`` (``compute flash sram sdram qspi``) sums to
@@ -66,7 +67,7 @@ class Defragmentation:
 
 
 @dataclass(frozen=True)
-class Planned:
+class Planned(Displayed):
     """One order of a graph's operators: lifetimes of tensors, and where each allocator puts them.
 
     ``placed``: by the name of the allocator, all on the blocks of ``timeline`` in its order of residents.
@@ -78,7 +79,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class MemoryPlan:
+class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     """``before``: the operators as stored, each tensor in bytes of its own; ``after``: as asked for.
 
     ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored. ``room`` is where the
@@ -116,3 +117,7 @@ class MemoryPlan:
     def assumptions(self) -> tuple[str, ...]:
         """What the price of moving tensors depends on, without repetitions."""
         return tuple(dict.fromkeys(line for one in self.defragmentation for line in one.assumptions))
+
+    def _line(self) -> str:
+        order = "as stored" if self.ordering is None else "optimal order"
+        return f"{self.graph.name[:60]}: {self.allocator}, {order}: {self.placed.bytes:,} B of arena, fits: {self.fits}"

@@ -10,6 +10,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Buffer, Compute, Header, Program, Span, Transfer, steps_of
+from mcusim.shown import Displayed
 
 __all__ = ["BufferPlace", "OperandPlace", "TensorPlace", "buffer_places", "bytes_in_use", "operands", "tensor_places"]
 
@@ -18,7 +19,7 @@ _COPIES = {"input0": ("input",), "inputN": ("input", "input1")}  # kinds of tran
 
 
 @dataclass(frozen=True, slots=True)
-class TensorPlace:
+class TensorPlace(Displayed):
     """One tensor: ``kind`` is ``activation`` or ``constant``.
 
     It lies from ``address`` on, ``region`` is that of its first byte, while the operators from step ``first`` to
@@ -54,7 +55,7 @@ class BufferPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class OperandPlace:
+class OperandPlace(Displayed):
     """The bytes that an operator's kernel calls, all tiles together, access as ``role`` in one ``buffer``.
 
     ``tensor`` is the index of the tensor whose values these are, also where the DMA has copied them to an overlay

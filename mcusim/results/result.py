@@ -17,6 +17,7 @@ from mcusim.results.energy import Energy
 from mcusim.results.flash import FlashUse
 from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
@@ -28,7 +29,7 @@ __all__ = ["Result", "sram_bytes", "to_json"]
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     """One row: a model on a machine under a policy.
 
     Exactly one of ``run``, ``does_not_fit``, ``fault`` and ``unusable`` is set. ``outputs`` are what an emulated
@@ -70,12 +71,6 @@ class Result:
     def negative(self) -> DoesNotFit | KernelFault | None:
         """The verdict that there is no run."""
         return self.does_not_fit or self.fault
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: :func:`mcusim.report.html.notebook.result_html`."""
-        from mcusim.report.html.notebook import result_html
-
-        return result_html(self)
 
     @property
     def operators(self) -> tuple[OperatorResult, ...]:
@@ -174,6 +169,13 @@ class Result:
         simulated = self.value(name)
         measured = self.measured.figures.get(name) if self.measured else None
         return None if simulated is None or measured is None else error_percent(simulated, measured)
+
+    def _line(self) -> str:
+        what = f"{self.model} on {self.machine.name}, {self.policy}"
+        if self.run is None or self.energy is None:
+            return f"{what}: {self.negative or self.unusable or 'not run'}"
+        figures = f"{self.energy.latency_ms:.4g} ms, {self.energy.energy_mj:.4g} mJ"
+        return f"{what}, {self.fidelity}: {figures}, {(sram_bytes(self) or 0) / 1024:.1f} KiB SRAM"
 
 
 def sram_bytes(result: Result) -> int | None:

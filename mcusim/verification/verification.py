@@ -9,6 +9,7 @@ from typing import Any
 
 from mcusim.machine.description import Machine
 from mcusim.program.program import Program
+from mcusim.shown import Displayed, SavedAsJson
 from mcusim.verification.findings import RULES, Finding
 from mcusim.verification.sanitizer.observation import Observation
 
@@ -141,7 +142,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Displayed, SavedAsJson):
     """``findings`` of the proof, then of the runs; ``notes``: what was not done, and why.
 
     ``ran``: what the run was, None when there was none; ``untiled``, ``litert``, ``fuzzed`` are None when not done.
@@ -185,3 +186,7 @@ class Verification:
             "equivalence": compared or None,
             "fuzz": None if self.fuzzed is None else self.fuzzed.to_json(),
         }
+
+    def _line(self) -> str:
+        outcome = ", ".join(self.wrong) or "clean"
+        return f"{self.program.header.model[:60]} on {self.machine.name[:60]}: {outcome}"

@@ -25,9 +25,10 @@ OUTPUT = {"json", "force", "html", "page", "perfetto", "vcd", "output", "out", "
 # options of a run that are fields of Execution; set is a word of Python
 OTHER_NAMES = {
     "set": "overrides", "cost": "costs", "code": "execution", "operator_overhead": "execution",
-    "max_instructions": "execution",
+    "max_instructions": "execution", "invocations": "execution",
 }  # fmt: skip
 INPUT = {"input": "execution"}
+LIMITS = {"max_latency", "max_energy", "max_sram", "max_flash"}  # of a run; in Python ways_out takes them
 # by function: its command, arguments that are named otherwise, and those that the command does not have
 FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
     "simulate": ("run", INPUT, {"execution"}),
@@ -56,8 +57,12 @@ def options(command: str) -> set[str]:
 def test_keyword_arguments_are_the_options(name: str) -> None:
     command, renamed, own = FUNCTIONS[name]
     renamed = OTHER_NAMES | renamed
-    wanted = {renamed.get(option, option) for option in options(command) - OUTPUT}
+    wanted = {renamed.get(option, option) for option in options(command) - OUTPUT - LIMITS}
     assert set(inspect.signature(getattr(mcusim, name)).parameters) - own == wanted - own
+
+
+def test_limits_are_arguments_of_ways_out() -> None:
+    assert options("run") & set(inspect.signature(mcusim.ways_out).parameters) - {"model"} == LIMITS
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

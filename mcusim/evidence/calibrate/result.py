@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from mcusim.shown import Displayed
 from mcusim.text import columns, percent, wrapped
 
 __all__ = [
@@ -85,7 +86,7 @@ class UnfittedKey:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Displayed):
     """``machine_text`` is the TOML that extends the machine with the fitted figures; nothing else is in it.
 
     ``overhead``: an interpreter's cycles an operator, when they were fitted; they are no figure of a machine.
@@ -117,6 +118,12 @@ class Calibration:
         """``median`` and ``worst`` absolute error of rows that took no part, in percent; None when there is none."""
         errors = [abs(row.leave_one_out) for row in self.residuals if row.leave_one_out is not None]
         return {"rows": len(errors), "median": median(errors), "worst": max(errors)} if errors else None
+
+    def _line(self) -> str:
+        rms = f"error {self.rms_before:.3g} % before, {self.rms_after:.3g} % after"
+        return (
+            f"{self.machine[:60]}: {len(self.parameters)} figures fitted to {len(self.residuals)} measurements, {rms}"
+        )
 
 
 def rms(errors: Sequence[float]) -> float:

@@ -12,6 +12,7 @@ from functools import cached_property
 from statistics import fmean, median
 
 from mcusim.results.measured import error_percent
+from mcusim.shown import Displayed
 
 __all__ = ["ALL_BOARDS", "QUANTITIES", "Statistics", "Validation", "ValidationRow", "rank_correlation", "statistics"]
 
@@ -89,7 +90,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Displayed):
     """``rows`` in the order of the data set; ``figures`` has all that each run gave, by :attr:`ValidationRow.run`."""
 
     rows: tuple[ValidationRow, ...]
@@ -118,6 +119,10 @@ class Validation:
             if row.reason is not None:
                 found.setdefault(row.reason, []).append(row)
         return found
+
+    def _line(self) -> str:
+        ran = sum(row.error is not None for row in self.rows)
+        return f"{len(self.rows)} published figures, {ran} simulated"
 
 
 def statistics(rows: Sequence[ValidationRow], board: str) -> Statistics:

@@ -11,6 +11,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting, weights_bytes
 from mcusim.plan.liveness.lifetimes import lifetimes
+from mcusim.shown import Displayed
 
 __all__ = ["Resident", "Timeline", "timeline"]
 
@@ -33,7 +34,7 @@ class Resident:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(Displayed):
     """``order`` lists operator indices by step; ``residents`` are activations by tensor index, then weights."""
 
     order: tuple[int, ...]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mcusim.errors import UsageError
 from mcusim.report import html
@@ -18,7 +18,23 @@ from mcusim.report import html
 if TYPE_CHECKING:
     from mcusim.results import Result
 
-__all__ = ["RunPage", "check_page", "page_html", "run_pages"]
+__all__ = ["RunPage", "both_page", "check_page", "page_html", "result_page", "rows_page", "run_pages"]
+
+
+class _ResultRows(Protocol):
+    """Results in a table."""
+
+    @property
+    def rows(self) -> Sequence[Result]: ...
+
+
+class _TwoRuns(Protocol):
+    """One experiment under both fidelities."""
+
+    @property
+    def replay(self) -> Result: ...
+    @property
+    def emulate(self) -> Result: ...
 
 
 @dataclass(frozen=True)
@@ -58,3 +74,18 @@ def page_html(name: str | None, results: Sequence[Result]) -> str:
     """The page of that name; by default ``run`` of one result and ``compare`` of several. Raises UsageError."""
     check_page(name, len(results))
     return run_pages()[name or ("run" if len(results) == 1 else "compare")].write(results)
+
+
+def result_page(result: Result) -> str:
+    """The page of one run."""
+    return page_html(None, [result])
+
+
+def both_page(found: _TwoRuns) -> str:
+    """The page of one experiment under both fidelities."""
+    return page_html("compare", [found.replay, found.emulate])
+
+
+def rows_page(found: _ResultRows) -> str:
+    """The page of a comparison."""
+    return page_html("compare", found.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.results.advice import RULE, Advice, LimitCheck, WayOut
 from mcusim.text import columns, quantity, size, wrapped
 
-__all__ = ["advice_lines", "exceeded_text", "shown"]
+__all__ = ["advice_lines", "advice_table", "exceeded_text", "shown"]
 
 _TITLES = {"sram": "SRAM"}
 
@@ -26,6 +26,11 @@ def advice_lines(advice: Advice) -> list[str]:
         lines += ["", "Ways out", *wrapped(tried)]
         lines += wrapped(f"the closest: {advice.closest}") if advice.closest else []
     return lines
+
+
+def advice_table(advice: Advice) -> str:
+    """The text of ``advice`` alone."""
+    return "\n".join(advice_lines(advice)).strip("\n")
 
 
 def exceeded_text(limit: LimitCheck) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mcusim.files import write_whole
 from mcusim.model.graph import Graph
 from mcusim.plan.ordering import Ordering
+from mcusim.shown import Displayed
 from mcusim.text import columns
 
 __all__ = ["Reordered", "reorder_json", "reorder_table"]
 
 
 @dataclass(frozen=True)
-class Reordered:
+class Reordered(Displayed):
     """``graph`` as stored, ``found`` its best order, ``data`` the bytes of the file in that order.
 
     ``before``, ``after``: bytes alive at each step of both orders.
@@ -29,6 +32,13 @@ class Reordered:
     @property
     def peak_before(self) -> int:
         return max(self.before, default=0)
+
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write the ``.tflite``; raises UsageError for a file that exists unless ``force``."""
+        write_whole(Path(path), self.data, force)
+
+    def _line(self) -> str:
+        return f"{self.graph.name[:60]}: peak {self.peak_before:,} B as stored, {self.found.peak:,} B reordered"
 
 
 def reorder_json(result: Reordered, file: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from mcusim.errors import InputError
 from mcusim.results.difference import Difference, explain_cycles, in_words
 from mcusim.results.saved.fail_if import ChangeLimit
 from mcusim.results.saved.saved_run import SavedOperator, SavedRun
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["UNITS", "FigurePair", "OperatorPair", "RunDifference", "compared", "matched"]
 
@@ -44,7 +45,7 @@ class FigurePair:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorPair:
+class OperatorPair(Displayed):
     """An operator of both runs, or of one of them; times in ms."""
 
     first: SavedOperator | None
@@ -93,7 +94,7 @@ class OperatorPair:
 
 
 @dataclass(frozen=True)
-class RunDifference:
+class RunDifference(Displayed, SavedAsJson, SavedAsPage):
     """``first`` and ``second`` run; ``operators`` in the order of the second, those of the first alone where they were.
 
     ``parts`` sum to the difference of both latencies as the operators' cycles give them. ``exceeded`` are the limits
@@ -150,6 +151,13 @@ class RunDifference:
             "exceeded": list(self.exceeded),
             "negative": self.negative,
         }
+
+    def _line(self) -> str:
+        if self.negative is not None:
+            return self.negative
+        latency = next((pair for pair in self.figures if pair.name == "latency"), None)
+        share = "" if latency is None or latency.percent is None else f", {latency.percent:+.1f} % latency"
+        return f"{self.first.name[:60]} -> {self.second.name[:60]}{share}, {len(self.exceeded)} limits exceeded"
 
 
 def _values(pair: FigurePair) -> dict[str, float | None]:

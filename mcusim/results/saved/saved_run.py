@@ -10,6 +10,7 @@ from typing import Any
 
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
+from mcusim.shown import Displayed
 from mcusim.units import quoted
 
 __all__ = ["LARGEST_FILE", "SavedOperator", "SavedRun", "read_run", "saved_run"]
@@ -26,7 +27,7 @@ _REASONS = ("does_not_fit", "fault", "unusable")
 
 
 @dataclass(frozen=True, slots=True)
-class SavedOperator:
+class SavedOperator(Displayed):
     """``output`` is the name of its first output, '' when it is not known; ``parts``: cycles by cause, region and what;
     ``energy_mj`` is None in files of older versions."""
 
@@ -41,7 +42,7 @@ class SavedOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedRun:
+class SavedRun(Displayed):
     """``name`` is that of the file. ``settings`` are what the run depends on, as texts. ``figures`` by name, in ms, mJ,
     mA, cycles and bytes; None where the file has none. ``negative`` says why there was no run, else it is None."""
 

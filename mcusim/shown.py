@@ -1,0 +1,111 @@
+"""How objects look in a terminal and in a notebook, and the files that they are saved to.
+
+What makes a table, a page or JSON of an object lies above the object's own package: :mod:`mcusim.show` knows which it
+is, by the class's name, and is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Displayed", "SavedAsJson", "SavedAsPage", "SavedAsTrace", "one_line"]
+
+LONGEST = 180  # characters of a representation
+_VALUE = 40  # of one value in it
+
+
+def one_line(found: object) -> str:
+    """``Name(field=value, ...)`` on one line of less than 200 characters: texts are cut, of a collection its size is
+    written, of another object its name or its class."""
+    named: list[str] = []
+    members = [field.name for field in fields(found) if field.repr] if is_dataclass(found) else []
+    for name in members:
+        value = getattr(found, name)
+        if value is None or (isinstance(value, Sized) and not len(value)):
+            continue
+        text = f"{name}={_short(value)}"
+        if sum(len(one) + 2 for one in named) + len(text) > LONGEST - 60:
+            named.append("...")
+            break
+        named.append(text)
+    return f"{type(found).__name__}({', '.join(named)})"[:LONGEST]
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bool | float):
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, int):
+        return str(value) if value.bit_length() < 100 else "a large number"
+    if isinstance(value, str | Path):
+        text = repr(str(value)[:_VALUE])
+        return text if len(str(value)) <= _VALUE else f"{text[:-1]}...'"
+    if isinstance(value, bytes | bytearray):
+        return f"{len(value)} B"
+    if isinstance(value, Sized):
+        return f"{len(value)} {'keys' if isinstance(value, Mapping) else 'items'}"
+    name = getattr(value, "name", None)
+    return _short(name) if isinstance(name, str) else type(value).__name__
+
+
+class Displayed:
+    """A class whose objects are one line in a terminal and a table or text in a notebook.
+
+    ``_line`` is what the line says after the name; by default the fields of a dataclass.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__repr__ = Displayed.__repr__  # type: ignore[method-assign]  # in the class itself: dataclass keeps it
+
+    def _line(self) -> str:
+        return ""
+
+    def __repr__(self) -> str:
+        text = self._line()
+        if not text:
+            return one_line(self)
+        plain = "".join(c if c.isprintable() else "?" for c in text)
+        line = f"<{type(self).__name__} {plain}"
+        return f"{line[:LONGEST]}{'...' if len(line) > LONGEST else ''}>"
+
+    def _repr_html_(self) -> str:
+        made: str = import_module("mcusim.show").notebook_html(self)
+        return made
+
+
+class SavedAsJson:
+    """A class whose objects can be saved as JSON."""
+
+    __slots__ = ()
+
+    def save_json(self, path: str | Path, force: bool = False) -> None:
+        """Write what the command writes with ``--json``; raises UsageError for a file that exists unless ``force``."""
+        import_module("mcusim.show").save(self, path, "json", force)
+
+
+class SavedAsPage:
+    """A class whose objects have a page."""
+
+    __slots__ = ()
+
+    def save_html(self, path: str | Path, force: bool = False) -> None:
+        """Write the page of ``--html``, one file that loads nothing; raises UsageError for a file that exists unless
+        ``force``."""
+        import_module("mcusim.show").save(self, path, "html", force)
+
+
+class SavedAsTrace:
+    """A class whose objects can be looked at over time."""
+
+    __slots__ = ()
+
+    def save_perfetto(self, path: str | Path, force: bool = False) -> None:
+        """Write the trace of ``--perfetto``, for ui.perfetto.dev; raises UsageError for a file that exists unless
+        ``force``, and for a result without a run."""
+        import_module("mcusim.show").save(self, path, "perfetto", force)
