@@ -116,7 +116,7 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
     own = plan.allocator == "greedy" and not counted.in_place
     if plan.graph.folded:  # the file as it is; written with a plan or in another order it is without them
         plain = own and plan.ordering is None and not plan.graph.evaluated
-        known = plain and not any(FOLDED[op.type].scratch for op in plan.graph.folded)
+        known = plain and all(FOLDED[op.type].in_tflm for op in plan.graph.folded)
         return tflm_head(plan.graph.as_stored) if known else None
     graph = reordered(plan.graph, plan.after.timeline.order)
     return tflm_head(graph, None if own else tensor_offsets(plan))

@@ -123,7 +123,7 @@ class Graph(Displayed):
         names = ", ".join(f"{count} {name}" for name, count in counts.items())
         found = [
             f"computed when read, since their inputs are constants: {names}; TensorFlow Lite Micro runs them at every"
-            " inference"
+            " inference, where it has kernels for them"
         ]
         if self.constant_outputs:
             listed = ", ".join(f"'{self.tensors[i].name[:80]}'" for i in self.constant_outputs[:8])

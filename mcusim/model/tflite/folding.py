@@ -67,8 +67,8 @@ class Folding:
     """How an operator of (fewest, most) inputs is computed; ``table`` and ``fields`` are those of an operator's entry.
 
     ``types``: of the first input; others are left to the graph check, which says what to do about floats and quantised
-    arithmetic. With ``shape_alone`` the input need not be a constant; with ``scratch`` TFLM's kernel, which runs it,
-    has scratch buffers in the arena.
+    arithmetic. With ``shape_alone`` the input need not be a constant. Without ``in_tflm`` TensorFlow Lite
+    Micro has no kernel for it, or one with scratch buffers.
     """
 
     compute: Compute
@@ -78,7 +78,7 @@ class Folding:
     needs_table: bool = False
     types: tuple[str, ...] = ()
     shape_alone: bool = False
-    scratch: bool = False
+    in_tflm: bool = True
 
 
 @dataclass(frozen=True)
@@ -260,26 +260,26 @@ _MASKS = {
 }  # fmt: skip
 FOLDED: Mapping[str, Folding] = {
     "SHAPE": Folding(_shape, shape_alone=True),
-    "RANK": Folding(_rank, shape_alone=True),
+    "RANK": Folding(_rank, shape_alone=True, in_tflm=False),
     "PACK": Folding(_pack, (1, 1024), "PackOptions", _AXIS, needs_table=True),
     "CONCATENATION": Folding(_concatenation, (1, 1024), "ConcatenationOptions", _AXIS | _ACTIVATION),
     "STRIDED_SLICE": Folding(_strided_slice, (4, 4), "StridedSliceOptions", _MASKS),
     "SLICE": Folding(_slice, (3, 3)),
-    "TILE": Folding(_tile, (2, 2)),
-    "GATHER": Folding(_gather, (2, 2), "GatherOptions", _AXIS | {"batch_dims": "BatchDims"}),
+    "TILE": Folding(_tile, (2, 2), in_tflm=False),
+    "GATHER": Folding(_gather, (2, 2), "GatherOptions", _AXIS | {"batch_dims": "BatchDims"}, in_tflm=False),
     "CAST": Folding(_cast),
     "RESHAPE": Folding(_reshape, (1, 2)),
     "SQUEEZE": Folding(_reshape),
     "EXPAND_DIMS": Folding(_reshape, (2, 2)),
     "BROADCAST_TO": Folding(_broadcast_to, (2, 2)),
     "FILL": Folding(_fill, (2, 2)),
-    "RANGE": Folding(_range, (3, 3)),
+    "RANGE": Folding(_range, (3, 3), in_tflm=False),
     "TRANSPOSE": Folding(_transpose, (2, 2)),
-    "DEQUANTIZE": Folding(_dequantize, types=("float16", "int8", "uint8")),
-    "REDUCE_PROD": Folding(_reduced(np.multiply), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
-    "SUM": Folding(_reduced(np.add), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
-    "REDUCE_MAX": Folding(_reduced(np.maximum), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
-    "REDUCE_MIN": Folding(_reduced(np.minimum), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, scratch=True),
+    "DEQUANTIZE": Folding(_dequantize, types=("float16", "int8", "uint8"), in_tflm=False),
+    "REDUCE_PROD": Folding(_reduced(np.multiply), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, in_tflm=False),
+    "SUM": Folding(_reduced(np.add), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, in_tflm=False),
+    "REDUCE_MAX": Folding(_reduced(np.maximum), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, in_tflm=False),
+    "REDUCE_MIN": Folding(_reduced(np.minimum), (2, 2), "ReducerOptions", _KEEP, types=INTEGERS, in_tflm=False),
     "ADD": Folding(_elementwise(np.add), (2, 2), "AddOptions", _ACTIVATION, types=INTEGERS),
     "SUB": Folding(_elementwise(np.subtract), (2, 2), "SubOptions", _ACTIVATION, types=INTEGERS),
     "MUL": Folding(_elementwise(np.multiply), (2, 2), "MulOptions", _ACTIVATION, types=INTEGERS),

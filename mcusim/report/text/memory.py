@@ -121,6 +121,9 @@ def _name(name: str) -> str:
 
 def _tflm(plan: MemoryPlan) -> list[str]:
     """What TFLM makes of it, which is more where its kernels ask for scratch buffers."""
+    if plan.tflm_head is None and plan.graph.folded:
+        why = "it runs, where it has kernels for them, the operators that were computed when the file was read"
+        return [*wrapped(f"TensorFlow Lite Micro: the head of its arena is not known: {why}"), ""]
     if plan.tflm_head is None:
         return []
     scratch = plan.tflm_head - plan.placed.bytes

@@ -44,10 +44,11 @@ def litert(graph: Graph, index: int) -> Any:
 
 
 def _same_head_in_tflm(written_graph: Graph, found: Graph) -> None:
-    """TFLM runs what is folded here: its arena holds those tensors too, wherever its kernels take them."""
+    """TFLM runs what is folded here: its arena holds those tensors too."""
     try:
         micro = TFLM(written(written_graph))
-    except RuntimeError:
+    except RuntimeError as error:
+        assert "strided_slice" in str(error)  # of masks that its kernel does not take
         return
     assert micro.head == tflm_head(found.as_stored)
 
@@ -65,7 +66,7 @@ def test_values_are_those_of_litert(kind: str, tmp_path: Path) -> None:
             continue
         found = loaded(network(kind, values, options, dtype, wanted.shape), tmp_path)
         assert [op.type for op in found.operators] == ["RELU"] and [op.type for op in found.folded] == [kind]
-        if not FOLDED[kind].scratch:
+        if FOLDED[kind].in_tflm:
             _same_head_in_tflm(network(kind, values, options, dtype, wanted.shape), found)
         value = found.tensors[OUT].data
         assert value is not None and value.dtype == wanted.dtype and value.shape == wanted.shape
