@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from mcusim.api.memory_verdict import with_verdict
 from mcusim.api.reorder import tensor_offsets
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
@@ -19,19 +20,22 @@ from mcusim.model.graph import Graph
 from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
 from mcusim.model.tflite.folding import FOLDED
-from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, allocate, moves_at_most
+from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
 from mcusim.plan.allocators.tflm_arena import ALIGNMENT as TFLM_ALIGNMENT
 from mcusim.plan.allocators.tflm_arena import tflm_head
+from mcusim.plan.arena import PLACING, allocator_of, stored_offsets
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
+from mcusim.plan.options import ALLOCATORS as PLACES
+from mcusim.plan.options import ORDERS, PlanOptions
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
 
 __all__ = ["ORDERS", "memory", "priced"]
 
-ORDERS = ("default", "optimal")
-PLACING = 10.0  # seconds that the optimal allocator may search, at most
+
+PLACED_ONCE = ("greedy", "optimal", OFFLINE)  # allocators whose offsets TFLM takes, or finds itself
 
 
 def memory(
@@ -40,7 +44,8 @@ def memory(
     order: Literal["default", "optimal"] | str = "default",
     in_place: bool = False,
     weights: Weights | str = "flash",
-    allocator: str = "greedy",
+    allocator: str | None = None,
+    kernels: str | None = None,
     machine: str | Path | Machine | None = None,
     overrides: Mapping[str, str] | None = None,
     align: int = 16,
@@ -50,30 +55,47 @@ def memory(
 
     ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
     ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators
-    place the same blocks, at multiples of ``align`` bytes; ``allocator`` is the one that counts. The plan as stored,
-    without sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with
-    ``overrides`` of its keys.
+    place the same blocks, at multiples of ``align`` bytes; ``allocator`` is the one that counts: by default
+    ``offline``, the plan in the file, where there is one for that order, else ``greedy``. The plan as stored, without
+    sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with ``overrides`` of its
+    keys; the verdict counts what ``kernels`` need there (:func:`~mcusim.api.memory_verdict.with_verdict`).
 
-    Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
-    :func:`mcusim.model.load_model` raises.
+    Raises UsageError for an order, weights, allocator or alignment that do not exist, ModelError for an offline plan
+    that cannot be used, and what :func:`mcusim.model.load_model` raises.
     """
-    for what, value, known in (("order", order, ORDERS), ("allocator", allocator, tuple(ALLOCATORS))):
-        if value not in known:
-            raise UsageError(f"{what} {value!r}: must be one of {', '.join(known)}")
-    if machine is None and overrides:
-        raise UsageError("--set changes a machine: name it with --machine")
+    _check(order, allocator, kernels, machine, overrides)
     accounting = Accounting(in_place, weights)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
     limit = min(seconds, PLACING)
     stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
-    names = _able((stored, asked), allocator)
-    before = _planned(stored, Accounting(), names, align, limit)
-    after = _planned(asked, accounting, names, align, limit)
+    ordered = graph if asked.order == stored.order and weights == "flash" else replace(graph, offline_plan=None)
+    chosen = _chosen(ordered, allocator, in_place)
+    names = _able((stored, asked), chosen)
+    before = _planned(stored, Accounting(), names, align, limit, graph)
+    after = _planned(asked, accounting, names, align, limit, ordered)
     room = None if board is None else sram_pool(board)
-    plan = MemoryPlan(graph, before, after, allocator, ordering, board, room)
+    plan = with_verdict(MemoryPlan(graph, before, after, chosen, ordering, board, room), kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
+
+
+def _chosen(graph: Graph, allocator: str | None, in_place: bool) -> str:
+    """The allocator that is meant for ``graph``, in its order; those of programs as a run means them."""
+    if allocator is not None and allocator not in PLACES:
+        return allocator
+    return allocator_of(graph, PlanOptions(allocator=allocator, in_place=in_place))
+
+
+def _check(order: str, allocator: str | None, kernels: str | None, machine: object, overrides: object) -> None:
+    known = (*ALLOCATORS, OFFLINE)
+    for what, value, names in (("order", order, ORDERS), ("allocator", allocator or OFFLINE, known)):
+        if value not in names:
+            raise UsageError(f"{what} {value[:80]!r}: must be one of {', '.join(names)}")
+    if machine is None and overrides:
+        raise UsageError("--set changes a machine: name it with --machine")
+    if machine is None and kernels:
+        raise UsageError("--kernels is for the verdict on a machine: name it with --machine")
 
 
 def priced(plan: MemoryPlan, progress: Callable[[int, int], object] | None = None) -> MemoryPlan:
@@ -111,8 +133,10 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
         return None
     if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.traits.parametric):
         return None
-    if plan.allocator not in ("greedy", "optimal") or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
+    if plan.allocator not in PLACED_ONCE or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
         return None
+    if plan.allocator == OFFLINE:  # the file as it is
+        return tflm_head(plan.graph.as_stored if plan.graph.folded else plan.graph, plan.graph.offline_plan)
     own = plan.allocator == "greedy" and not counted.in_place
     if plan.graph.folded:  # the file as it is; written with a plan or in another order it is without them
         plain = own and plan.ordering is None and not plan.graph.evaluated
@@ -122,11 +146,21 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
     return tflm_head(graph, None if own else tensor_offsets(plan))
 
 
-def _planned(found: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float) -> Planned:
-    return Planned(found, accounting, {name: allocate(found.blocks, name, align, seconds) for name in names})
+def _planned(
+    found: Timeline, accounting: Accounting, names: Iterable[str], align: int, seconds: float, graph: Graph
+) -> Planned:
+    """The residents by each of the allocators, by the file's plan too where that can be used."""
+    tensors = [one.tensors[0] if one.tensors else -1 for one in found.residents]
+    stored = stored_offsets(graph, tensors, "optimal", accounting.in_place)
+    able = [name for name in names if name != OFFLINE] + [OFFLINE] * (stored is not None)
+    if OFFLINE in names and stored is None:
+        stored_offsets(graph, tensors, OFFLINE, accounting.in_place)  # says what is wrong with it
+    placed = {name: allocate(found.blocks, name, align, seconds, stored) for name in able}
+    return Planned(found, accounting, placed)
 
 
 def _able(timelines: Iterable[Timeline], allocator: str) -> list[str]:
     """The allocators to compare: not the one that would make very many moves, unless it was asked for."""
     few = all(moves_at_most(found.blocks) <= MOST_MOVES for found in timelines)
-    return [name for name in ALLOCATORS if few or name in (allocator, "linear", "greedy", "optimal")]
+    found = [name for name in ALLOCATORS if few or name in (allocator, "linear", "greedy", "optimal")]
+    return [*found, OFFLINE] if allocator == OFFLINE else found

@@ -47,18 +47,22 @@ def ordered_file(model: str | Path | Graph, graph: Graph, order: tuple[int, ...]
 
 
 def planned_file(model: str, plan: MemoryPlan) -> bytes:
-    """The ``.tflite`` ``model`` in the plan's order, with the chosen allocator's offsets as its offline memory plan.
+    """The ``.tflite`` ``model`` in the plan's order, with the chosen allocator's offsets as its offline memory plan;
+    the file's own bytes where those are the offsets that it has.
 
     Raises UsageError for an allocator that moves tensors, weights in RAM and an alignment that TFLM's kernels could not
     work at, ModelError for a file that a plan cannot be put into. Not modelled: scratch buffers: TFLM's planner finds
     their places at start-up, around the offsets given.
     """
+    from mcusim.model.tflite.flatbuffer import read_bytes
     from mcusim.model.tflite.offline_plan import with_offline_plan
 
     if plan.after.accounting.weights != "flash":
         raise UsageError("a plan for TensorFlow Lite Micro has no place for weights in RAM: write it without --weights")
     if plan.placed.align % 16:
         raise UsageError(f"TensorFlow Lite Micro needs offsets at multiples of 16 B, not {plan.placed.align}")
+    if plan.keeps_stored:
+        return read_bytes(Path(model))
     order = plan.after.timeline.order
     return with_offline_plan(ordered_file(model, plan.graph, order, replan=True), model, tensor_offsets(plan))
 
@@ -69,7 +73,7 @@ def tensor_offsets(plan: MemoryPlan) -> tuple[int, ...]:
     Raises UsageError for an allocator that moves them.
     """
     found = [-1] * len(plan.graph.tensors)
-    for resident, offset in zip(plan.after.timeline.residents, plan.placed.offsets, strict=True):
+    for resident, offset in zip(plan.after.timeline.residents, plan.addresses.offsets, strict=True):
         for tensor in resident.tensors:
             found[tensor] = offset
     return tuple(found)

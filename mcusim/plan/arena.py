@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mcusim.errors import UsageError
+from mcusim.errors import ModelError, UsageError
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators.by_name import linear
-from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size
+from mcusim.plan.allocators.by_name import allocate
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock
 from mcusim.plan.allocators.offline import offline_offsets
-from mcusim.plan.allocators.optimal import optimal
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import Lifetime
 from mcusim.plan.options import PlanOptions
 
-__all__ = ["ALIGN", "PLACING", "allocator_of", "arena_of", "in_order"]
+__all__ = ["ALIGN", "PLACING", "allocator_of", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
 
 ALIGN = 16  # TFLM's buffer alignment
 PLACING = 10.0  # seconds that the optimal allocator may search, at most
@@ -48,16 +47,31 @@ def arena_of(
 ) -> Arena:
     """Offsets of ``lives``, then of the buffers of ``scratch`` (bytes by step) that have any, by ``allocator``.
 
-    ``offline`` puts what the plan leaves out around the tensors that it places, as TFLM does. ``seconds`` limits the
-    search of ``optimal``. Raises ModelError for an offline plan that cannot be used.
+    ``seconds`` limits the search of ``optimal``. Raises ModelError for an offline plan that cannot be used.
     """
     blocks = [ArenaBlock(life.bytes, life.first, life.last) for life in lives]
-    blocks += [ArenaBlock(size, step, step) for step, size in enumerate(scratch) if size]
-    if allocator == "linear":
-        return linear(blocks, ALIGN)
-    if allocator == "optimal":
-        return optimal(blocks, ALIGN, min(seconds, PLACING)).arena
-    given = offline_offsets(graph) if allocator == "offline" else {}
-    fixed = {i: given[life.tensor] for i, life in enumerate(lives) if life.tensor in given}
-    found = greedy_by_size(blocks, ALIGN, fixed)
-    return Arena(found.offsets, align_up(found.bytes, ALIGN))  # the offsets of a file's plan can be any
+    stored = stored_offsets(graph, [life.tensor for life in lives], allocator, any(life.shared for life in lives))
+    found = allocate([*blocks, *scratch_blocks(scratch)], allocator, ALIGN, min(seconds, PLACING), stored)
+    return Arena(found.offsets, found.bytes)
+
+
+def scratch_blocks(scratch: Sequence[int]) -> list[ArenaBlock]:
+    """The buffers of ``scratch``, bytes by step, that have any."""
+    return [ArenaBlock(size, step, step) for step, size in enumerate(scratch) if size]
+
+
+def stored_offsets(graph: Graph, tensors: Sequence[int], allocator: str, shared: bool) -> Mapping[int, int] | None:
+    """The offsets of the plan in the file by place in ``tensors``, for an allocator that looks at them; else None.
+
+    ``shared``: tensors lie in each other's bytes, by no choice of the file's. Raises ModelError for a plan that cannot
+    be used where ``offline`` asks for it.
+    """
+    if graph.offline_plan is None or shared or allocator not in ("offline", "optimal"):
+        return None
+    try:
+        given = offline_offsets(graph)
+    except ModelError:
+        if allocator == "offline":
+            raise
+        return None
+    return {i: given[tensor] for i, tensor in enumerate(tensors) if tensor in given}

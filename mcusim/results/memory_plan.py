@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.allocators import BufferMove, Placed
+from mcusim.plan.allocators import OFFLINE, BufferMove, Placed
+from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.pools import Pool
+from mcusim.plan.verdict import MemoryVerdict
 from mcusim.results.energy import Energy
 from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
@@ -85,7 +87,8 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored. ``room`` is where the
     arena goes in ``machine``, ``defragmentation`` what moving tensors costs there, by several ways to copy.
     ``tflm_head``: bytes of the head of TFLM's arena in that order, with these offsets unless its own planner finds
-    them; None where TFLM has no such plan.
+    them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the ``verdict`` on the machine
+    counts; ``counted`` is the arena with those scratch buffers, after the residents.
     """
 
     graph: Graph
@@ -97,11 +100,43 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     room: Pool | None = None
     defragmentation: tuple[Defragmentation, ...] = ()
     tflm_head: int | None = None
+    kernels: str | None = None
+    counted: Placed | None = None
+    verdict: MemoryVerdict | None = None
 
     @property
     def placed(self) -> Placed:
         """What the chosen allocator made of the order asked for."""
         return self.after.placed[self.allocator]
+
+    @property
+    def addresses(self) -> Placed:
+        """Where the chosen allocator puts the residents; for a machine, with kernels' scratch buffers among them."""
+        if self.counted is None or self.counted.moves or self.placed.moves:
+            return self.placed
+        blocks = self.after.timeline.blocks
+        places = self.counted.places[: len(blocks)]
+        end = max((at[-1][1] + block.bytes for at, block in zip(places, blocks, strict=True)), default=0)
+        return replace(self.placed, places=places, bytes=align_up(end, self.placed.align))
+
+    @property
+    def stored(self) -> Placed | None:
+        """What the plan inside the file needs in the order as stored; None for a file without one."""
+        return self.before.placed.get(OFFLINE)
+
+    @property
+    def keeps_stored(self) -> bool:
+        """Are the offsets those of the plan inside the file."""
+        given, found = self.graph.offline_plan, self.after.timeline
+        if OFFLINE not in self.after.placed or given is None or self.addresses.moves:
+            return False
+        offsets = {t: at for one, at in zip(found.residents, self.addresses.offsets, strict=True) for t in one.tensors}
+        return all(given[t] in (-1, at) for t, at in offsets.items())
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of TFLM's arena for the tensors of the file as it was read."""
+        return (self.stored or self.before.placed["greedy"]).bytes
 
     @property
     def changed(self) -> bool:
@@ -110,7 +145,9 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
 
     @property
     def fits(self) -> bool:
-        """Does the chosen allocator's arena fit into the machine's memory; True without a machine."""
+        """Does what the verdict counts (without one: the arena) fit into the machine; True without a machine."""
+        if self.verdict is not None:
+            return self.verdict.fits
         return self.room is None or self.placed.bytes <= self.room.size
 
     @property

@@ -18,8 +18,19 @@ if TYPE_CHECKING:
 
 Order = Annotated[str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: least peak memory.")]
 Allocator = Annotated[
-    str,
-    typer.Option("--allocator", metavar="NAME", help="greedy (TFLM's), linear, dynamic (moves tensors) or optimal."),
+    str | None,
+    typer.Option(
+        "--allocator",
+        metavar="NAME",
+        help="greedy (TFLM's), linear, dynamic (moves tensors), optimal, or offline: the plan in the file, the default"
+        " where there is one, else greedy.",
+    ),
+]
+Kernels = Annotated[
+    str | None,
+    typer.Option(
+        "--kernels", metavar="NAME|PATH", help="Whose scratch buffers and data count on --machine. Default: as `run`."
+    ),
 ]
 Machine = Annotated[
     str | None,
@@ -43,8 +54,9 @@ def memory(
     *,
     order: Order = "default",
     accounting: CountedBytes,
-    allocator: Allocator = "greedy",
+    allocator: Allocator = None,
     machine: Machine = None,
+    kernels: Kernels = None,
     set_: options.Set = None,
     align: Align = 16,
     seconds: options.Seconds = 60.0,
@@ -55,10 +67,10 @@ def memory(
 ) -> int:
     """Show which tensors are alive when, and where allocators put them.
 
-    All allocators place the same lifetimes: greedy and linear are TensorFlow Lite Micro's planners, dynamic is that of
-    Liberis and Lane (2019), which moves tensors together after every operator, optimal needs the fewest bytes without
-    moving any, or prints a proven bound. With -o the offsets go into the model as TFLM's offline memory plan. Exit
-    status 1: the arena does not fit into the machine's on-chip RAM.
+    greedy and linear are TensorFlow Lite Micro's planners, dynamic (Liberis and Lane 2019) moves tensors together after
+    every operator, optimal needs the fewest bytes without moving any, or prints a proven bound, offline is the file's
+    own plan. With -o the offsets go into the model as an offline memory plan, which TFLM and `run` follow. The verdict
+    on --machine is that of `run`. Exit status 1: it does not fit.
 
     \b
     Examples:
@@ -69,21 +81,23 @@ def memory(
     output = written.to(model, machine)
     files = [path for path in (out, html) if path is not None]
     check_outputs(files, written.json, [model, machine], written.force)
-    searched: dict[str, Any] = {"order": order, "allocator": allocator, "align": align, "seconds": seconds}
-    target: dict[str, Any] = {"machine": machine, "overrides": options.overrides(set_)}
+    asked: dict[str, Any] = {"order": order, "allocator": allocator, "align": align, "seconds": seconds}
+    asked |= {"machine": machine, "overrides": options.overrides(set_), "kernels": kernels, **vars(accounting)}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find
 
-        plan = find(model, **vars(accounting), **searched, **target)
-    _emit(_write(plan, model, out, html, written.force), output, files, assumptions)
-    return 0 if plan.fits else 1
+        plan = find(model, **asked)
+    plan = _write(plan, model, out, html, written.force)
+    return _emit(plan, output, files, assumptions, out is not None)
 
 
-def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool) -> None:
+def _emit(plan: MemoryPlan, output: Output, files: list[Path], assumptions: bool, rewritten: bool) -> int:
+    """Print the plan; returns the exit status."""
     from mcusim.report.json.memory import memory_json
     from mcusim.report.text.memory import memory_table
 
-    output.emit(lambda: memory_table(plan, files, assumptions), lambda: memory_json(plan))
+    output.emit(lambda: memory_table(plan, files, assumptions, rewritten), lambda: memory_json(plan))
+    return 0 if plan.fits else 1
 
 
 def _write(plan: MemoryPlan, model: str, out: Path | None, html: Path | None, force: bool) -> MemoryPlan:

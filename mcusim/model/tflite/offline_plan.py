@@ -19,13 +19,14 @@ from flatbuffers.number_types import SOffsetTFlags
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.tflite.flatbuffer import File
 
-__all__ = ["OFFLINE_PLAN", "metadata", "with_offline_plan", "without_offline_plan"]
+__all__ = ["OFFLINE_PLAN", "metadata", "read_offline_plan", "with_offline_plan", "without_offline_plan"]
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 ALIGNMENT = 16  # of every constant, and of every buffer in TFLM's arena (MicroArenaBufferAlignment)
 VERSION = 1
 MOST_METADATA = 1000
 MOST_BUFFERS = 100_000
+MOST_OFFSETS = 100_000
 MOST_SUBGRAPHS, MOST_OPERATORS, MOST_TENSORS = 1000, 20_000, 20_000
 _SLOTS = {  # the Model's fields that point somewhere, by their place in the vtable
     6: tflite.ModelAddOperatorCodes,
@@ -82,6 +83,25 @@ def without_offline_plan(data: bytes, source: str | Path) -> bytes:
         if all(name != OFFLINE_PLAN for name, _ in metadata(file, model)):
             return data
     return _Moved(file, model).write(None)
+
+
+def read_offline_plan(file: File, model: Any) -> tuple[int, ...] | None:
+    """The offsets of the file's offline memory plan, one for each tensor; None without one.
+
+    As TFLM reads it: of several the last, whatever version and subgraph it names. What cannot be a plan gives as many
+    offsets as there are: whoever uses them compares that with the tensors. Raises ModelError for damaged metadata.
+    """
+    with file.reading("the metadata"):
+        places = [i for i, (name, _) in enumerate(metadata(file, model)) if name == OFFLINE_PLAN]
+        if not places:
+            return None
+        index = model.Metadata(places[-1]).Buffer()
+        if index >= model.BuffersLength():
+            return ()
+        buffer = file.table(model.Buffers(index))
+        count = file.count(buffer.DataLength() // 4, 4, MOST_OFFSETS, "numbers of the offline memory plan")
+        numbers = struct.unpack(f"<{count}i", bytes(buffer.DataAsNumpy())[: 4 * count]) if count else ()
+    return numbers[3 : 3 + max(0, numbers[2])] if count > 3 else ()
 
 
 def metadata(file: File, model: Any) -> list[tuple[str, int]]:

@@ -29,6 +29,7 @@ from mcusim.model.operators import (
 )
 from mcusim.model.tflite.flatbuffer import RANDOM_WEIGHTS, File, read_bytes
 from mcusim.model.tflite.folding import Folding, fold
+from mcusim.model.tflite.offline_plan import read_offline_plan
 from mcusim.model.tflite.tensors import TensorReader
 from mcusim.model.tflite.variables import read_variables
 
@@ -54,7 +55,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     UnsupportedError for what the reader does not know: all unknown operators at once, several subgraphs but those that
     fill variables once, dynamic shapes, sparse or string tensors.
 
-    Not modelled: metadata, signatures, and the min/max fields of the quantisation.
+    Not modelled: metadata but an offline memory plan, signatures, and the min/max fields of the quantisation.
     """
     file = File(read_bytes(path), path)
     with file.reading("the root table"):
@@ -76,6 +77,7 @@ def read_tflite(path: Path, allow_unknown: bool = False) -> Graph:
     graph = Graph(path.stem, found.tensors, operators, inputs, left, sha256, len(file.data), random, warnings)
     dropped = tuple(sorted(variables.dropped))
     graph = replace(graph, folded=found.folded, evaluated=dropped, constant_outputs=constant)
+    graph = replace(graph, offline_plan=read_offline_plan(file, model))
     check_graph(graph, str(path))
     return graph
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic
@@ -13,7 +13,9 @@ from mcusim.plan.allocators.dynamic import BufferMove, Moves, dynamic
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes
 from mcusim.plan.allocators.optimal import optimal
 
-__all__ = ["ALLOCATORS", "Placed", "allocate", "linear"]
+__all__ = ["ALLOCATORS", "OFFLINE", "Placed", "allocate", "linear"]
+
+OFFLINE = "offline"  # the allocator that needs the plan of a model's file
 
 
 def linear(blocks: Sequence[ArenaBlock], align: int = 16) -> Arena:
@@ -76,19 +78,34 @@ class Placed:
         return tuple(places[0][1] for places in self.places)
 
 
-def allocate(blocks: Sequence[ArenaBlock], allocator: str, align: int = 16, seconds: float = 10.0) -> Placed:
+def allocate(
+    blocks: Sequence[ArenaBlock],
+    allocator: str,
+    align: int = 16,
+    seconds: float = 10.0,
+    stored: Mapping[int, int] | None = None,
+) -> Placed:
     """Place ``blocks`` with one of :data:`ALLOCATORS`; ``seconds`` limits the search of ``optimal``.
+
+    ``stored`` are offsets, by block, of a plan in the model's file: ``offline`` puts the other blocks around them, as
+    TFLM does, and ``optimal`` keeps them where it finds nothing smaller.
 
     The bound is the peak of live aligned bytes, or what ``optimal`` proves on top of it for blocks that do not move.
     Raises UsageError for another name or an alignment that is no power of two. Not modelled: headers between blocks.
     """
-    if allocator not in ALLOCATORS:
-        raise UsageError(f"allocator {allocator!r}: must be one of {', '.join(ALLOCATORS)}")
+    if allocator not in (*ALLOCATORS, OFFLINE):
+        raise UsageError(f"allocator {allocator!r}: must be one of {', '.join((*ALLOCATORS, OFFLINE))}")
     if align < 1 or align & (align - 1):
         raise UsageError(f"an alignment of {align} B: must be a power of two")
     began = monotonic()
-    bytes_, bound, places, moves = ALLOCATORS[allocator](blocks, align, seconds)
-    return Placed(allocator, align, bytes_, bound, places, moves, monotonic() - began)
+    if allocator == OFFLINE:
+        found = _stored(blocks, align, stored or {})
+    else:
+        found = ALLOCATORS[allocator](blocks, align, seconds)
+        if allocator == "optimal" and stored:
+            found = min(found, _stored(blocks, align, stored), key=lambda one: one[0])
+    bytes_, bound, places, moves = found
+    return Placed(allocator, align, bytes_, min(bound, bytes_), places, moves, monotonic() - began)
 
 
 _Result = tuple[int, int, Places, tuple[BufferMove, ...]]
@@ -100,6 +117,12 @@ def _linear(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
 
 def _greedy(blocks: Sequence[ArenaBlock], align: int, _: float) -> _Result:
     return _fixed(blocks, greedy_by_size(blocks, align), _floor(blocks, align))
+
+
+def _stored(blocks: Sequence[ArenaBlock], align: int, offsets: Mapping[int, int]) -> _Result:
+    found = greedy_by_size(blocks, align, offsets)
+    whole = Arena(found.offsets, align_up(found.bytes, align))  # the offsets can be any
+    return _fixed(blocks, whole, _floor(blocks, align))
 
 
 def _optimal(blocks: Sequence[ArenaBlock], align: int, seconds: float) -> _Result:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcusim.plan.allocators import BufferMove
+from mcusim.plan.allocators import BufferMove, Placed
+from mcusim.plan.verdict import ARENA
 from mcusim.report.html.memory_figures.hover import Tooltips, operator_label
 from mcusim.report.html.memory_figures.order import Scale, order_figure
 from mcusim.report.html.page import bullets, page, plain, shortened, table
@@ -27,7 +28,7 @@ def memory_html(plan: MemoryPlan) -> str:
     of a plot that would have more than 8,000.
     """
     sides = [plan.before, plan.after] if plan.changed else [plan.after]
-    placed = [side.placed[plan.allocator] for side in sides]
+    placed = [plan.addresses if side is plan.after else _before(plan) for side in sides]
     scale = Scale(max(side.timeline.peak for side in sides), max(p.bytes for p in placed), plan.room)
     figures = []
     for side, offsets in zip(sides, placed, strict=True):
@@ -37,6 +38,11 @@ def memory_html(plan: MemoryPlan) -> str:
         figures.append(order_figure(tooltips, offsets, scale, _caption(plan, side), before, costs))
     title = f"Memory of {shortened(plan.graph.name or 'a model without a name', 80)}"
     return page(title, [_lead(plan), _tables(plan), _fits(plan), figures, _notes(plan)])
+
+
+def _before(plan: MemoryPlan) -> Placed:
+    """The chosen allocator on the order as stored; TFLM's where that cannot have placed it."""
+    return plan.before.placed.get(plan.allocator) or plan.before.placed["greedy"]
 
 
 def _order(plan: MemoryPlan, side: Planned) -> str:
@@ -50,7 +56,7 @@ def _order(plan: MemoryPlan, side: Planned) -> str:
 
 
 def _caption(plan: MemoryPlan, side: Planned) -> str:
-    placed, name = side.placed[plan.allocator], plain(shortened(plan.graph.name, 48))
+    placed, name = plan.placed if side is plan.after else _before(plan), plain(shortened(plan.graph.name, 48))
     when = "" if not plan.changed else "Before: " if side is plan.before else "After: "
     figures = f"peak {side.timeline.peak:,} B, {plan.allocator} arena {placed.bytes:,} B"
     return f"<b>{when}{_order(plan, side)}</b> <span class=dim>of <bdi>{name}</bdi></span><br>{figures}"
@@ -95,7 +101,10 @@ def _allocators(plan: MemoryPlan, sides: list[tuple[str, Planned]]) -> str:
     for allocator in plan.after.placed:
         row = [f"<b>{allocator}</b> (shown)" if allocator == plan.allocator else allocator]
         for _, side in sides:
-            placed = side.placed[allocator]
+            placed = side.placed.get(allocator)
+            if placed is None:
+                row += ["-"] * 3
+                continue
             moves = f"{len(placed.moves):,} ({placed.moved_bytes:,} B)" if placed.moves else "-"
             row += [f"{placed.bytes:,} B", f"{placed.gap:,} B" if placed.gap else "0", moves]
         rows.append(row)
@@ -135,12 +144,17 @@ def _machine(plan: MemoryPlan) -> str:
     pool = plan.room
     if plan.machine is None or pool is None:
         return ""
-    arena, machine = plan.placed.bytes, plain(shortened(plan.machine.name, 80))
+    machine = plain(shortened(plan.machine.name, 80))
     memory = f"{pool.size:,} B of SRAM ({plain(shortened(pool.name, 80))}) of {machine}"
     memory += "".join(f" ({plain(shortened(line, 400))})" for line in changed(plan.machine.changes))
+    verdict = plan.verdict
+    counted = "" if verdict is None else f" With kernels {plain(str(plan.kernels))}, {plain(str(verdict))}."
+    if verdict is not None and verdict.what != ARENA:
+        return counted.strip()
+    arena = plan.placed.bytes if verdict is None else verdict.needed
     if plan.fits:
-        return f"The {plan.allocator} arena takes {arena / pool.size:.1%} of the {memory}."
-    return f"The {plan.allocator} arena is {arena - pool.size:,} B larger than the {memory}."
+        return f"The {plan.allocator} arena takes {arena / pool.size:.1%} of the {memory}.{counted}"
+    return f"The {plan.allocator} arena is {arena - pool.size:,} B larger than the {memory}.{counted}"
 
 
 def _notes(plan: MemoryPlan) -> str:
@@ -158,7 +172,7 @@ def _notes(plan: MemoryPlan) -> str:
         "In use: the tensors' own bytes, inputs and outputs of the running operator included. Offsets are multiples of "
         f"{plan.placed.align} B; gap: bytes above what is proven that any placement needs.",
         f"{_WEIGHTS[counted.weights]} {shared}",
-        "Not counted: scratch buffers of kernels, what an interpreter keeps for itself, the stack.",
+        "Not counted in the plots: scratch buffers of kernels, what an interpreter keeps for itself, the stack.",
     ]
     if plan.placed.moves:
         lines.append("Arrows: what is copied between two operators, so that no free space lies between tensors.")

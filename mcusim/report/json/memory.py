@@ -14,15 +14,18 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     """``model sha256 order in_place weights allocator align`` say what was asked for, ``order`` as operator indices;
     ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without a
     search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
+    ``read_arena_bytes`` that of the file as read, ``keeps_stored_plan`` whether the offsets are those of its own plan,
     ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides.
 
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
-    offset}}``, ``allocators[]{allocator bytes lower_bound gap seconds moved_bytes moves[]{step resident source target
-    bytes}}``. Of a machine ``machine set memory{name bytes fits}``, null, empty and null without one; of moves that are
-    made there ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and
-    ``assumptions``; then ``notes`` (what the reader computed) and ``warnings``.
+    offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
+    seconds moved_bytes moves[]{step resident source target bytes}}``. Of a machine ``machine set memory{name bytes
+    fits}``, null, empty and null without one, ``kernels`` and ``verdict{fits what region needed available over
+    parts{activations scratch state runtime}}``, a run's, null without one; of moves that are made there
+    ``defragmentation[]{copy memory moves bytes cycles by_cause ms energy_mj cycles_by_move}`` and ``assumptions``; then
+    ``notes`` and ``warnings``.
     """
-    found, ordering = plan.after.timeline, plan.ordering
+    found = plan.after.timeline
     return {
         "model": plan.graph.name,
         "sha256": plan.graph.sha256,
@@ -31,20 +34,17 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "weights": plan.after.accounting.weights,
         "allocator": plan.allocator,
         "align": plan.placed.align,
-        "peak_before": plan.before.timeline.peak,
-        "peak_after": found.peak,
-        "lower_bound": None if ordering is None else ordering.bound,
-        "optimal": None if ordering is None else ordering.optimal,
-        "seconds": None if ordering is None else round(ordering.seconds, 3),
+        **_peaks(plan),
         "bottleneck": found.bottleneck,
         "arena_bytes": plan.placed.bytes,
-        **{"tflm_head_bytes": plan.tflm_head, "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable)},
+        "read_arena_bytes": plan.read_bytes,
+        "keeps_stored_plan": plan.keeps_stored,
+        "tflm_head_bytes": plan.tflm_head,
+        "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable),
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
-        "machine": None if plan.machine is None else plan.machine.name,
-        "set": {} if plan.machine is None else dict(plan.machine.changes),
-        "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
+        **_machine(plan),
         "defragmentation": [_defragmentation(one) for one in plan.defragmentation],
         "assumptions": list(plan.assumptions),
         "notes": list(plan.graph.notes),
@@ -52,15 +52,36 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     }
 
 
+def _peaks(plan: MemoryPlan) -> dict[str, Any]:
+    ordering = plan.ordering
+    return {
+        "peak_before": plan.before.timeline.peak,
+        "peak_after": plan.after.timeline.peak,
+        "lower_bound": None if ordering is None else ordering.bound,
+        "optimal": None if ordering is None else ordering.optimal,
+        "seconds": None if ordering is None else round(ordering.seconds, 3),
+    }
+
+
+def _machine(plan: MemoryPlan) -> dict[str, Any]:
+    return {
+        "machine": None if plan.machine is None else plan.machine.name,
+        "set": {} if plan.machine is None else dict(plan.machine.changes),
+        "memory": None if plan.room is None else {"name": plan.room.name, "bytes": plan.room.size, "fits": plan.fits},
+        "kernels": plan.kernels,
+        "verdict": None if plan.verdict is None else plan.verdict.to_json(),
+    }
+
+
 def _steps(plan: MemoryPlan) -> list[dict[str, Any]]:
     found = plan.after.timeline
-    tops = plan.placed.tops(found.blocks, len(found.order))
+    tops = plan.addresses.tops(found.blocks, len(found.order))
     rows = zip(found.order, found.usage, tops, strict=True)
     return [{"operator": i, "type": plan.graph.operators[i].type, "bytes": used, "top": top} for i, used, top in rows]
 
 
 def _residents(plan: MemoryPlan) -> list[dict[str, Any]]:
-    rows = zip(plan.after.timeline.residents, plan.placed.places, strict=True)
+    rows = zip(plan.after.timeline.residents, plan.addresses.places, strict=True)
     return [
         {
             "name": one.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mcusim.plan.allocators import OFFLINE
 from mcusim.results.memory_plan import MemoryPlan, Planned
 from mcusim.text import changed, columns, suited, wrapped
 
@@ -14,15 +15,18 @@ LONGEST_NAME = 44
 BAR = 24  # characters of the peak
 
 
-def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False) -> str:
-    """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, ``assumptions`` lists
-    what the price of moving tensors depends on."""
+def memory_table(
+    plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bool = False, rewritten: bool = False
+) -> str:
+    """The text that ``mcusim memory`` prints; ``written`` are the files that the plan went into, the model too if
+    ``rewritten``; ``assumptions`` lists what the price of moving tensors depends on."""
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
     lines += ["", *columns(_allocators(plan), left=1)]
     lines += [
         "",
         *_verdict(plan),
+        *_stored(plan, rewritten),
         *_tflm(plan),
         *_state(plan),
         *_price(plan),
@@ -33,7 +37,8 @@ def memory_table(plan: MemoryPlan, written: Sequence[Path] = (), assumptions: bo
     lines += ["", f"lifetimes and addresses ({plan.allocator}: offsets in the arena)", ""]
     lines += columns(_residents(plan), left=2)
     lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
-    lines += ["", *wrapped("not counted: kernels' scratch buffers, what an interpreter keeps for itself, the stack")]
+    left_out = "" if plan.verdict else "kernels' scratch buffers, what an interpreter keeps for itself, "
+    lines += ["", *wrapped(f"not counted: {left_out}the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
     lines += [f"warning: {warning}" for warning in plan.graph.warnings]
@@ -84,7 +89,7 @@ def _allocators(plan: MemoryPlan) -> list[list[str]]:
 
 
 def _steps(plan: MemoryPlan) -> list[list[str]]:
-    found, placed = plan.after.timeline, plan.placed
+    found, placed = plan.after.timeline, plan.addresses
     rows = [["step", "operator", "", "in use B", "up to B", ""]]
     tops = placed.tops(found.blocks, len(found.order))
     for step, (index, used) in enumerate(zip(found.order, found.usage, strict=True)):
@@ -100,7 +105,7 @@ def _residents(plan: MemoryPlan) -> list[list[str]]:
     listed = sorted(enumerate(plan.after.timeline.residents), key=lambda item: (item[1].first, item[0]))
     for i, one in listed:
         steps = f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
-        places = _offsets(plan.placed.places[i])
+        places = _offsets(plan.addresses.places[i])
         rows.append([_tensors(one.tensors), _name(one.name), f"{one.bytes:,}", steps if order else "", places])
     return rows
 
@@ -126,7 +131,7 @@ def _tflm(plan: MemoryPlan) -> list[str]:
         return [*wrapped(f"TensorFlow Lite Micro: the head of its arena is not known: {why}"), ""]
     if plan.tflm_head is None:
         return []
-    scratch = plan.tflm_head - plan.placed.bytes
+    scratch = plan.tflm_head - plan.addresses.bytes
     why = f", {scratch:,} more for its reference kernels' scratch buffers and unused tensors" if scratch > 0 else ""
     return [*wrapped(f"TensorFlow Lite Micro: {plan.tflm_head:,} B at the head of its arena{why}"), ""]
 
@@ -161,9 +166,25 @@ def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
 
 
 def _verdict(plan: MemoryPlan) -> list[str]:
-    if plan.machine is None or plan.room is None:
+    if plan.machine is None or plan.verdict is None:
         return []
-    verb = "fits into" if plan.fits else "does not fit into"
-    room = f"{plan.room.name} of {plan.machine.name}: {plan.placed.bytes:,} of {plan.room.size:,} B"
-    lines = wrapped(f"the arena of the {plan.allocator} allocator {verb} {room}")
-    return [*lines, *(f"  {line}" for line in changed(plan.machine.changes)), ""]
+    lines = [f"on {plan.machine.name}, kernels {plan.kernels}, {plan.allocator} allocator"]
+    return [*lines, *(f"  {line}" for line in changed(plan.machine.changes)), *wrapped(str(plan.verdict)), ""]
+
+
+def _stored(plan: MemoryPlan, written: bool) -> list[str]:
+    """What becomes of the plan inside the file, and whether the file written needs more than the one read."""
+    lines = []
+    if plan.keeps_stored:
+        found = (
+            "taken, as TensorFlow Lite Micro does" if plan.allocator == OFFLINE else "kept: nothing smaller was found"
+        )
+        lines += wrapped(f"the memory plan in the file is {found}")
+    needed = plan.addresses.bytes
+    if written and needed > plan.read_bytes:
+        by, keep = ("its own plan", "--allocator offline") if plan.stored else ("TFLM's planner", "--allocator greedy")
+        best = min((placed.bytes, name) for name, placed in plan.after.placed.items() if not placed.moves)
+        keep = f"--allocator {best[1]}" if best[0] <= plan.read_bytes else f"--order default {keep}"
+        text = f"the file written needs {needed:,} B, more than the one read: {plan.read_bytes:,} B by {by};"
+        lines += wrapped(f"warning: {text} {keep} writes a smaller one")
+    return [*lines, ""] if lines else []

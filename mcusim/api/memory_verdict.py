@@ -1,0 +1,66 @@
+"""The verdict on a memory plan: what `mcusim run` says of the same model, order and allocator under policy internal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mcusim.errors import ModelError
+from mcusim.kernels.planning_costs import costs_of
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.model.reordered import reordered
+from mcusim.plan.allocators import allocate
+from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
+from mcusim.plan.options import PlanOptions
+from mcusim.plan.placement import MemoryNeeds, memory_needs
+from mcusim.plan.pools import Pool, largest_region
+from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
+from mcusim.request.kernels import DEFAULT_KERNELS, Kernels, resolve
+from mcusim.results.flash import flash_use
+from mcusim.results.memory_plan import MemoryPlan
+
+__all__ = ["with_verdict"]
+
+
+def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = PLACING) -> MemoryPlan:
+    """``plan`` with its verdict on its machine; itself without a machine.
+
+    Counted: the tensors and the scratch buffers of ``kernels`` (default: those of ``mcusim run``) by the plan's
+    allocator, variables and the interpreter's data; then the weights and what else flash keeps. Raises what
+    :func:`mcusim.request.kernels.resolve` raises. Not modelled: scratch buffers and data of operators that the kernels
+    do not have.
+    """
+    if plan.machine is None or plan.room is None:
+        return plan
+    chosen = resolve(kernels or DEFAULT_KERNELS, "plan")
+    graph = reordered(plan.graph, plan.after.timeline.order)
+    need = _needs(graph, chosen)
+    blocks = [*plan.after.timeline.blocks, *scratch_blocks(() if need is None else need.scratch)]
+    tensors = [one.tensors[0] if one.tensors else -1 for one in plan.after.timeline.residents]
+    stored = stored_offsets(graph, tensors, plan.allocator, plan.after.accounting.in_place)
+    counted = allocate(blocks, plan.allocator, plan.placed.align, min(seconds, PLACING), stored)
+    runtime, state = (0, 0) if need is None else (need.runtime, need.state)
+    parts = arena_parts(plan.placed.bytes, counted.bytes, runtime, state)
+    verdict = MemoryVerdict(ARENA, plan.room.name, sum(parts.values()), plan.room.size, parts)
+    if verdict.fits and need is not None:
+        verdict = _in_flash(graph, plan.machine, chosen, need, plan.room) or verdict
+    return replace(plan, kernels=chosen.name, counted=counted, verdict=verdict)
+
+
+def _needs(graph: Graph, kernels: Kernels) -> MemoryNeeds | None:
+    """What ``graph`` needs besides its tensors, which a simple allocator places here; None for unknown operators."""
+    try:
+        return memory_needs(graph, costs_of(kernels.planned()), PlanOptions(allocator="linear"))
+    except ModelError:
+        return None
+
+
+def _in_flash(graph: Graph, machine: Machine, kernels: Kernels, need: MemoryNeeds, room: Pool) -> MemoryVerdict | None:
+    """The negative verdict on what is kept in flash."""
+    flash = largest_region(machine, "flash")
+    if flash is None:
+        return None
+    if need.weights > flash.size:
+        return MemoryVerdict("the block of weights", flash.name, need.weights, flash.size, {"weights": need.weights})
+    over = flash_use(graph, machine, kernels.planned(), flash.name).over
+    return None if over is None else MemoryVerdict.of(over)
