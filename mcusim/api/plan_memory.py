@@ -60,8 +60,8 @@ def memory(
     sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with ``overrides`` of its
     keys; the verdict counts what ``kernels`` need there (:func:`~mcusim.api.memory_verdict.with_verdict`).
 
-    Raises UsageError for an order, weights, allocator or alignment that do not exist, ModelError for an offline plan
-    that cannot be used, and what :func:`mcusim.model.load_model` raises.
+    Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan that cannot be
+    used, and what :func:`mcusim.model.load_model` raises.
     """
     _check(order, allocator, kernels, machine, overrides)
     accounting = Accounting(in_place, weights)
@@ -74,9 +74,10 @@ def memory(
     chosen = _chosen(ordered, allocator, in_place)
     names = _able((stored, asked), chosen)
     before = _planned(stored, Accounting(), names, align, limit, graph)
-    after = _planned(asked, accounting, names, align, limit, ordered)
-    room = None if board is None else sram_pool(board)
-    plan = with_verdict(MemoryPlan(graph, before, after, chosen, ordering, board, room), kernels, seconds)
+    alike = asked == stored and accounting == Accounting() and ordered is graph
+    after = before if alike else _planned(asked, accounting, names, align, limit, ordered)
+    plan = MemoryPlan(graph, before, after, chosen, ordering, board, None if board is None else sram_pool(board))
+    plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
 
 
