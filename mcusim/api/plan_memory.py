@@ -73,11 +73,11 @@ def memory(
     ordered = graph if asked.order == stored.order and weights == "flash" else replace(graph, offline_plan=None)
     chosen = _chosen(ordered, allocator, in_place)
     names = _able((stored, asked), chosen)
-    before = _planned(stored, Accounting(), names, align, limit, graph)
-    alike = asked == stored and accounting == Accounting() and ordered is graph
-    after = before if alike else _planned(asked, accounting, names, align, limit, ordered)
-    plan = MemoryPlan(graph, before, after, chosen, ordering, board, None if board is None else sram_pool(board))
-    plan = with_verdict(plan, kernels, seconds)
+    after = before = _planned(stored, Accounting(), names, align, limit, graph)
+    if (asked, accounting) != (stored, Accounting()):
+        after = _planned(asked, accounting, names, align, limit, ordered)
+    room = None if board is None else sram_pool(board)
+    plan = with_verdict(MemoryPlan(graph, before, after, chosen, ordering, board, room), kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
 
 
