@@ -60,8 +60,7 @@ def memory(
     sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with ``overrides`` of its
     keys; the verdict counts what ``kernels`` need there (:func:`~mcusim.api.memory_verdict.with_verdict`).
 
-    Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan that cannot be
-    used, and what :func:`mcusim.model.load_model` raises.
+    Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan of no use.
     """
     _check(order, allocator, kernels, machine, overrides)
     accounting = Accounting(in_place, weights)
