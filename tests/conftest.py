@@ -16,6 +16,7 @@ from tests.support.exhaustive import exhaustive
 # tests start some hundred interpreters: each would compile the package anew
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["MCUSIM_NO_CONFIG"] = "1"  # a user's file changes no test
 
 # the same examples in every run; `--hypothesis-profile default` looks for new ones
 settings.register_profile("repeatable", derandomize=True, database=None)

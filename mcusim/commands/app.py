@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from mcusim.commands.firmware import emulate, kernels
 from mcusim.commands.models import export, inspect, memory, reorder
+from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
 from mcusim.commands.shared.progress import native_code
@@ -41,7 +42,6 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="mcusim",
     cls=_Commands,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -58,9 +58,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
+    no_config: Annotated[bool, typer.Option("--no-config", help="Take no defaults from a mcusim.toml.")] = False,
 ) -> None:
     """Simulate quantised neural networks on Cortex-M boards.
 
@@ -69,6 +71,9 @@ def _options(
       mcusim compare
       mcusim run ds-cnn --machine stm32f746g-disco --policy internal
     """
+    command = context.invoked_subcommand or ""
+    context.obj = {} if no_config else defaults(command)
+    context.default_map = {command: {option.replace("-", "_"): value for option, (value, _) in context.obj.items()}}
 
 
 app.command("run", cls=PolicyHelp)(simulate.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -68,7 +69,12 @@ def find_policy(name: str) -> Policy:
     """The policy of that name. Raises UsageError naming those there are."""
     _import_all()
     if name not in _REGISTERED:
-        raise UsageError(f"no policy '{name}'; there are {', '.join(policy_names())}")
+        if name == "all":
+            raise UsageError("one policy at a time here; `mcusim compare MODEL --policy all` shows all side by side")
+        near = get_close_matches(name[:80], policy_names(), n=1)
+        hint = f", did you mean {near[0]}" if near else ""
+        known = [f"{policy.name}: {policy.description}" for policy in all_policies()]
+        raise UsageError.of_lines(f"no policy {name[:80]!r}{hint}; there are", known)
     return _REGISTERED[name]
 
 

@@ -161,6 +161,7 @@ def _terminal() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     printed, errors = _Stream(), _Stream()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         os.environ["COLUMNS"] = "80"
+        os.environ["MCUSIM_NO_CONFIG"] = "1"
         yield printed, errors
 
 

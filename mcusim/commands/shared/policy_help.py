@@ -7,12 +7,25 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from mcusim.commands.shared.defaults import taken
+from mcusim.commands.shared.output import note
+
 __all__ = ["PolicyHelp"]
+
+FROM_FILE = "DEFAULT_MAP"  # what click calls it
 
 
 class PolicyHelp(TyperCommand):
     """A command in whose options' help ``{policies}`` are all policies with what they do, ``{overlay}`` and the other
     policy options those that take them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Say which options have defaults from a file, then run."""
+        found = ctx.obj or {}
+        sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in found}
+        for line in taken(found, [option for option, source in sources.items() if source and source.name == FROM_FILE]):
+            note(line)
+        return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Fill the names in, then write the help."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")]
 Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
 Policies = Annotated[
-    str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas. Default: all.")
+    str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas, or all (default).")
 ]
 Table = Annotated[
     int | None, typer.Option("--table", metavar="N", help="A table of the TinyOps paper: 2, or 3 (the default).")
@@ -106,7 +106,10 @@ def _cases(
     from mcusim.api.compare import product_cases
     from mcusim.evidence.published.table_cases import tinyops_cases
 
-    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    machines, policies = (
+        options.comma_list(machine, "--machine"),
+        None if policy == "all" else options.comma_list(policy, "--policy"),
+    )
     if not models:
         return tinyops_cases(3 if table is None else table, machines, policies, base)
     if table is not None:
