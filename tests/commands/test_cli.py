@@ -317,7 +317,8 @@ def test_notebook_names() -> None:
     import mcusim
 
     names = (
-        "Execution __version__ calibrate compare emulate figure load_machine load_model simulate sweep table validate"
+        "Execution __version__ calibrate compare diff emulate figure inspect load_machine load_model plan_memory"
+        " plan_program reorder replay simulate sweep table validate verify ways_out"
     )
     assert sorted(mcusim.__all__) == names.split()
     result = mcusim.simulate("ds-cnn", mcusim.load_machine("stm32f746g-disco"), overrides={"core.clock": "100 MHz"})

@@ -13,7 +13,8 @@ __all__ = ["check_limits", "flash_bytes"]
 def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
     """The limits that there are, in the order latency, energy, SRAM, flash, each with the value of ``result``.
 
-    SRAM is the peak in on-chip RAM, flash what the machine's own flash keeps (not a QSPI flash).
+    SRAM is the peak in on-chip RAM, flash what the machine's own flash keeps (not a QSPI flash). Latency and energy are
+    not known where the totals leave operators out.
     """
     found = []
     if limits.latency is not None:
@@ -37,8 +38,8 @@ def flash_bytes(result: Result) -> int | None:
 
 
 def _ms(result: Result) -> float | None:
-    return None if result.run is None else 1000 * result.run.cycles / result.run.clock
+    return None if result.run is None or result.left_out else 1000 * result.run.cycles / result.run.clock
 
 
 def _mj(result: Result) -> float | None:
-    return None if result.energy is None else result.energy.energy_mj
+    return None if result.energy is None or result.left_out else result.energy.energy_mj

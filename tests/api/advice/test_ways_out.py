@@ -12,6 +12,7 @@ from mcusim.api.advice.limit_checks import check_limits
 from mcusim.api.advice.ways_out import ways_out
 from mcusim.api.advice.ways_to_try import Shortage, Ways, changed_settings
 from mcusim.errors import UsageError
+from mcusim.model import load_model
 from mcusim.request.command_line import run_command
 from mcusim.request.limits import RunLimits
 from mcusim.results import Result
@@ -55,6 +56,15 @@ def test_what_has_no_value_is_not_met() -> None:
     checks = check_limits(too_small(), RunLimits.of("1 s", "1 J", "1 MiB", "1 MiB"))
     assert [(check.value is None, check.met) for check in checks[:3]] == [(True, False)] * 3
     assert checks[3].met
+
+
+def test_a_total_without_some_operators_meets_no_limit() -> None:
+    graph = load_model("figure-1")
+    opaque = replace(graph.operators[-1], type="UNKNOWN:CUSTOM(foo)")
+    result = mcusim.simulate(replace(graph, operators=(*graph.operators[:-1], opaque)), F746)
+    assert result.fits and result.left_out
+    checks = check_limits(result, RunLimits.of("10 s", "10 J", "320 KiB"))
+    assert [(check.value is None, check.met) for check in checks] == [(True, False), (True, False), (False, True)]
 
 
 def test_limits_name_their_option() -> None:
