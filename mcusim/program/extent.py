@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.model.geometry import Geometry
+from mcusim.model.operators import is_opaque
 from mcusim.program.field_readers import FieldError
 from mcusim.program.program import Compute, Role
 
@@ -46,7 +47,9 @@ def shortages(task: Compute) -> Iterator[tuple[Role, int, str]]:
 
 def needed_bytes(task: Compute) -> dict[Role, int]:
     """The least bytes of the operands of each role that its geometry and rows need, as far as they say; where inputs
-    are joined ``input0`` is all of them together."""
+    are joined ``input0`` is all of them together. Nothing is known of opaque operators."""
+    if is_opaque(task.geometry.type):
+        return {}
     g, rows = task.geometry, task.rows
     item = g.item if _has_window(g) else 1
     needs: dict[Role, int] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,14 @@ from mcusim.engine import execute
 from mcusim.errors import ProgramError, UnsupportedError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
-from mcusim.model import Graph
+from mcusim.model import Graph, Operator
 from mcusim.model.operators import opaque
 from mcusim.plan import PlanOptions, plan
+from mcusim.program import check_program, read_program, write_program
 from mcusim.program.opaque import OpaqueCost, left_out, opaque_cycles, parse_costs, require_known, used_costs
 from mcusim.program.program import Program
-from tests.support.graphs.small_graphs import chain
+from mcusim.verification.proof import prove
+from tests.support.graphs.small_graphs import activation, chain, one_operator
 
 MACHINE, PROFILE = load_machine("stm32f746g-disco"), load_profile("cmsis-2021-gcc9")
 FOO = opaque("CUSTOM(foo)")
@@ -100,3 +103,18 @@ def test_costs_of_a_program_are_checked_again() -> None:
     lying = replace(second, geometry=replace(second.geometry, type=opaque("other")))  # type: ignore[union-attr,call-arg]
     with pytest.raises(ProgramError, match=r"task 1: its geometry is of 'UNKNOWN:other', not 'UNKNOWN:CUSTOM\(foo\)'"):
         opaque_cycles(replace(program, tasks=(first, lying)))
+
+
+def test_inputs_of_any_sizes(tmp_path: Path) -> None:
+    """The first input is not the largest: nothing is known of what an opaque operator reads."""
+    graph = one_operator(FOO, [activation((1, 10)), activation((1, 5000))], [activation((1, 7)), activation((1, 900))])
+    relu = Operator(1, "RELU", (2,), (4,))
+    tensors = (*graph.tensors, replace(graph.tensors[2], index=4, name="end"))
+    program = planned(
+        replace(graph, tensors=tensors, operators=(*graph.operators, relu), outputs=(3, 4)), foo="1 cycles/B"
+    )
+    write_program(program, tmp_path / "program.jsonl")
+    read = read_program(tmp_path / "program.jsonl")
+    check_program(read, MACHINE)
+    assert opaque_cycles(read) == {0: 10 + 5000 + 7 + 900}
+    assert not prove(read, MACHINE)
