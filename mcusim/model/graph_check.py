@@ -10,6 +10,7 @@ from mcusim.model.operators import LARGEST_WINDOW, OPERATORS, OperatorSpec
 from mcusim.model.shapes import check_shapes
 
 BIASES = ("int64", "int32")  # of int16 activations
+LEAST = -(2**15)
 FLOATS = ("float16", "float32", "float64")
 
 
@@ -164,14 +165,15 @@ def _types(op: Operator, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     data = [t for i, t in enumerate(read) if not t.constant and i not in traits.indices] + outputs
     data, allowed = [*data, *inputs[1 : 1 + traits.parametric]], traits.types
     for tensor in data:
-        _type(tensor, allowed)
+        _type(tensor, allowed, op.traits.casts or op.traits.widens)
+    widened = op.traits.widens and [t.dtype for t in data] == ["int8", "int16"]
     if op.traits.parametric and data[0].dtype == "int16":
         _wide(op, inputs, data)
-    elif len({t.dtype for t in data if not op.traits.casts}) > 1:
+    elif len({t.dtype for t in data if not op.traits.casts}) > 1 and not widened:
         raise ModelError(f"mixes the types {', '.join(t.dtype for t in data)}")
 
 
-def _type(tensor: Tensor, allowed: tuple[str, ...]) -> None:
+def _type(tensor: Tensor, allowed: tuple[str, ...], from_least: bool) -> None:
     if tensor.dtype in FLOATS and tensor.dtype not in allowed:
         raise ModelError(
             f"'{tensor.name}' is {tensor.dtype}: the model is not fully quantised; convert it with full-integer"
@@ -180,7 +182,8 @@ def _type(tensor: Tensor, allowed: tuple[str, ...]) -> None:
     if tensor.dtype not in allowed:
         raise UnsupportedError(f"'{tensor.name}' is {tensor.dtype}; {_listed(allowed)} are supported")
     found = tensor.quantization
-    if tensor.dtype == "int16" and found is not None and any(found.zero_points):
+    points = (0, LEAST) if from_least else (0,)
+    if tensor.dtype == "int16" and found is not None and not set(found.zero_points) <= set(points):
         raise UnsupportedError(f"'{tensor.name}' is int16 with the zero point {found.zero_points[0]}; it has to be 0")
 
 

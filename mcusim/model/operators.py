@@ -57,6 +57,7 @@ class Traits:
       be computed in place
     * ``view``: the output is the input's bytes under another shape
     * ``casts``: input and output may differ in type, and one may be of floats
+    * ``widens``: the output may be of int16 where the input is of int8, the least of it for 0
     * ``partitionable``: an overlaying policy may cut it into tiles along H (what the TinyOps firmware partitions)
     * ``transposed``: a convolution that adds each input element to the outputs it reaches
     * ``selects``: every element of the output is one of the input's, unchanged
@@ -67,8 +68,7 @@ class Traits:
     * ``constants``: an input that is constant is data all the same
     * ``data_input``: the position of the first input that is data
     * ``copies_state``: it copies between a variable and an activation
-    * ``keeps_state``: variables among its inputs are state that its kernel updates in place; the kernel is called with
-      every input where it is at home
+    * ``keeps_state``: variables among its inputs are state that its kernel, called with all inputs, updates in place
     * ``gates``: matrices of inputs and of the last outputs that each step in time multiplies (LSTM: 4)
     * ``filters_in_time``: each output sums products of inputs, and of its state over time
     * ``indices``: the positions of inputs that say where, int32
@@ -88,6 +88,7 @@ class Traits:
     elementwise: bool = False
     view: bool = False
     casts: bool = False
+    widens: bool = False
     partitionable: bool = False
     transposed: bool = False
     selects: bool = False
@@ -234,7 +235,8 @@ OPERATORS: dict[str, OperatorSpec] = {
         (2, 2), "elements", "move", constants=(1,), int8_version=1, traits=Traits(view=True, types=_WORDS)
     ),
     "SOFTMAX": OperatorSpec(
-        (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"}, traits=Traits(costed_as="lookup")
+        (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"},
+        traits=Traits(widens=True, costed_as="lookup"),
     ),
     "RELU": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")
@@ -294,9 +296,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
     "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
-    "PRELU": OperatorSpec(
-        (2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS
-    ),
+    "PRELU": OperatorSpec((2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS),
     "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", _PAIRS),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,

@@ -341,6 +341,11 @@ WIDE: tuple[Case, ...] = (  # of elements of 16 bits alone
 )
 
 
+def softmax_16(m: Maker) -> Graph:
+    shape = (m.pick(1, 1, 2, 5), m.pick(2, 3, 4, 5, 8, 10, 12, 16, 25, 50, 100, 256))
+    return m.graph([m.add(shape, m.pick(0.05, 0.1))], {"beta": 1.0}, 2**-16, dtype="int16")
+
+
 STATE: tuple[Case, ...] = (("SVDF", svdf, 30, 0), ("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm, 30, 0))
 
 
@@ -352,7 +357,7 @@ def cases(technique: str) -> Iterator[Graph]:
     rows += [(case, "int8") for case in BYTES]
     rows += [(case, "int16") for case in (*PLAIN, *SHARED, *WIDE) if case[0] != "HARD_SWISH" and case[1] != requantize]
     rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
-    rows += [(case, "int8") for case in STATE]
+    rows += [(case, "int8") for case in (*STATE, ("SOFTMAX", softmax_16, 24, 0))]
     for (kind, shapes, count, macs), dtype in rows:
         for seed in range(count):
             yield shapes(Maker(kind, dtype, seed, macs or MOST))

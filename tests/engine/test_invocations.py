@@ -70,7 +70,7 @@ def test_random_shapes_with_state_compute_what_tflm_does(make: Callable[[int], G
     assert varied > 12
 
 
-@pytest.mark.parametrize("name", ["mww1_okay_nabu"])
+@pytest.mark.parametrize("name", ["mww1_okay_nabu", "tflm_keyword_scr"])
 def test_real_networks_compute_what_tflm_does(name: str) -> None:
     path = shared_model(f"{name}.tflite")
     graph = load_model(path)

@@ -167,13 +167,15 @@ def reshape(c: Case) -> Graph:
     return c.graph([source, c.integers(turned)], {}, shape=turned, **kept)
 
 
-def softmax(c: Case) -> Graph:
+def softmax(c: Case, to: str = "") -> Graph:
     source = c.activation(
         c.shape(c.pick(1, 2, 4), 12), scale=c.pick(c.scale(), *((0.1, 0.05) if c.dtype != "int16" else (3e-4, 1e-3)))
     )
     beta = c.pick(1.0, 1.0, 0.5, 2.0)
     if c.dtype == "int16":
         return c.graph([source], {"beta": beta}, scale=2**-15)
+    if to:
+        return c.graph([source], {"beta": beta}, scale=2**-16, zero=RANGE[to][0], dtype=to)
     return c.graph([source], {"beta": beta}, scale=1 / 256, zero=RANGE[c.dtype][0])
 
 
@@ -296,7 +298,7 @@ def one_operator(kind: str, types: str, seed: int) -> Graph:
     first, _, last = types.partition("_to_")
     c = Case(kind, last if last in RANGE and first not in RANGE else first, seed)
     if kind == "SOFTMAX":
-        return softmax(c)
+        return softmax(c, last)
     if kind == "DEQUANTIZE":
         return dequantize(c)
     c.types = first, last or first

@@ -1,39 +1,5 @@
-/* SOFTMAX in fixed point as gemmlowp computes it. */
-#include "exponential.h"
-#include "kernels.h"
+/* SOFTMAX of 8 bits. */
+#include "softmax.h"
 
-static int32_t exp_of_difference(const struct softmax_call *call, int32_t difference)
-{
-    return exp_of_negative(doubling_high(shift_left(difference, call->shift), call->multiplier));
-}
-
-#define SOFTMAX(name, type, least, most)                                                                               \
-    static void name##_row(const struct softmax_call *call, const type *input, type *output)                           \
-    {                                                                                                                  \
-        int32_t largest = least, sum = 0;                                                                              \
-        for (int32_t i = 0; i < call->depth; i++)                                                                      \
-            largest = input[i] > largest ? input[i] : largest;                                                         \
-        for (int32_t i = 0; i < call->depth; i++)                                                                      \
-            if (input[i] - largest >= call->least_difference)                                                          \
-                sum += divide_by_power(exp_of_difference(call, input[i] - largest), 12);                               \
-        int32_t zeros = __builtin_clz((uint32_t)sum);                                                                  \
-        int32_t factor = reciprocal_of_one_plus((int32_t)(((uint32_t)sum << zeros) - (1u << 31)));                     \
-        for (int32_t i = 0; i < call->depth; i++) {                                                                    \
-            int32_t value = 0;                                                                                         \
-            if (input[i] - largest >= call->least_difference)                                                          \
-                value = divide_by_power(doubling_high(factor, exp_of_difference(call, input[i] - largest)),            \
-                                        12 - zeros + 31 - 8);                                                          \
-            output[i] = (type)clamp(value + least, least, most);                                                       \
-        }                                                                                                              \
-    }                                                                                                                  \
-    int32_t name(const struct softmax_call *call)                                                                      \
-    {                                                                                                                  \
-        const type *input = call->input;                                                                               \
-        type *output = call->output;                                                                                   \
-        for (int32_t row = 0; row < call->rows; row++)                                                                 \
-            name##_row(call, input + row * call->depth, output + row * call->depth);                                   \
-        return 0;                                                                                                      \
-    }
-
-SOFTMAX(reference_softmax, int8_t, INT8_MIN, INT8_MAX)
-SOFTMAX(reference_softmax_u8, uint8_t, 0, UINT8_MAX)
+SOFTMAX(reference_softmax, int8_t, int8_t, INT8_MIN, INT8_MIN, INT8_MAX, 8)
+SOFTMAX(reference_softmax_u8, uint8_t, uint8_t, 0, 0, UINT8_MAX, 8)
