@@ -36,7 +36,7 @@ from tests.support.kernels.relocated_sets import (
 )
 
 needs_compiler = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
-FLASH_END, SRAM = 0x080F_0040, 0x2001_0000
+FLASH_END, SRAM = 0x080E_0040, 0x2001_0000
 BEHIND = {"cortex-m4": 0x2002_0000, "cortex-m7": 0x6000_0000 + ROOM}  # SRAM3; SDRAM, from which only the M7 may fetch
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "AVERAGE_POOL_2D", "SOFTMAX", "LOGISTIC", "MEAN",
          "RESIZE_BILINEAR")  # fmt: skip
