@@ -10,6 +10,7 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import BUFFERING, OVERLAYS
+from mcusim.plan.options import ALLOCATORS, ORDERS
 from mcusim.sweeps.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
@@ -55,6 +56,26 @@ def _buffering(value: Any) -> Value:
     return str(value)
 
 
+def _order(value: Any) -> Value:
+    if value not in ORDERS:
+        raise UsageError(f"must be one of {', '.join(ORDERS)}")
+    return str(value)
+
+
+def _allocator(value: Any) -> Value:
+    if value == "none":
+        return None
+    if value not in ALLOCATORS:
+        raise UsageError(f'must be one of {", ".join(ALLOCATORS)}, or "none" for the default')
+    return str(value)
+
+
+def _flag(value: Any) -> Value:
+    if not isinstance(value, bool):
+        raise UsageError("must be true or false")
+    return value
+
+
 def _count(value: Any) -> Value:
     if value == "none":
         return None
@@ -68,6 +89,9 @@ OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "weights": _region,
     "overlay": _overlay,
     "buffering": _buffering,
+    "order": _order,
+    "allocator": _allocator,
+    "in_place": _flag,
     "code": _region,
     "operator_overhead": _count,
 }

@@ -21,7 +21,7 @@ from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
-from mcusim.request.settings import Execution, Settings, settings
+from mcusim.request.settings import ArenaPlan, Execution, Settings, settings
 from mcusim.results.energy import delivered, usage
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import OPTIONS
@@ -193,5 +193,6 @@ def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
         inputs["fidelity"],
         Execution(given.get("code"), given.get("operator_overhead")),
         given.get("buffering"),
+        ArenaPlan(given.get("order"), given.get("allocator"), given.get("in_place", False)),
         costs=dict(work.costs),
     )

@@ -51,3 +51,16 @@ def test_the_most_values() -> None:
     assert len(found) == MOST_VALUES and distinct(found)
     with pytest.raises(UsageError, match="has 10,001 values; at most 10,000"):
         axis_values("core.clock", {"low": 0, "high": MOST_VALUES, "step": 1})
+
+
+def test_how_the_arena_is_planned_is_an_axis() -> None:
+    assert axis_values("order", ["default", "optimal"]) == ("default", "optimal")
+    assert axis_values("allocator", ["none", "greedy", "offline"]) == (None, "greedy", "offline")
+    assert axis_values("in_place", [False, True]) == (False, True)
+    for key, value, text in (
+        ("order", "best", 'the value "best" must be one of default, optimal'),
+        ("allocator", "dynamic", 'the value "dynamic" must be one of greedy, linear, optimal, offline'),
+        ("in_place", 1, "the value 1 must be true or false"),
+    ):
+        with pytest.raises(UsageError, match=text):
+            axis_values(key, [value])
