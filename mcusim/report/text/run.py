@@ -79,10 +79,11 @@ def _summary(result: Result, run: Run) -> list[str]:
 def _invocations(result: Result, run: Run) -> list[str]:
     """The first, all others apart while they are few, and their mean: the figures above are those of the first."""
     cycles = [one.cycles for one in result.invocations]
-    rows = [[str(i), f"{n:,}", f"{1e3 * n / run.clock:,.2f} ms"] for i, n in enumerate(cycles[:LISTED], 1)]
+    scale = suited("ms", [1e3 * max(cycles) / run.clock])
+    rows = [[str(i), f"{n:,}", scale.text(1e3 * n / run.clock)] for i, n in enumerate(cycles[:LISTED], 1)]
     rows += [["..."]] * (len(cycles) > LISTED)
     mean = sum(cycles[1:]) / (len(cycles) - 1)
-    rows.append(["mean from 2", f"{mean:,.0f}", f"{1e3 * mean / run.clock:,.2f} ms"])
+    rows.append(["mean from 2", f"{mean:,.0f}", scale.text(1e3 * mean / run.clock)])
     return columns([[*row, *[""] * (3 - len(row))] for row in rows])
 
 
