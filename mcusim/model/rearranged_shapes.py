@@ -15,6 +15,7 @@ from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.shape_checks import Inputs, Options, Shape, axis_of, constant_integers, rank4
 
 Sizes = dict[str, int]
+MOST = 1 << 16  # rows or columns of a geometry; further rows are left out of it
 
 
 def transpose_conv(inputs: Inputs, options: Options) -> list[Shape]:
@@ -180,8 +181,8 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
 
 def _rows(read: int, written: int, row: int, each: bool = False) -> Sizes:
     """``read`` and ``written`` elements in rows of ``row``, copied at once or ``each`` by itself."""
-    sizes = {"batch": 1, "in_h": 1, "in_w": max(1, read // row), "in_c": row, "out_h": 1}
-    return sizes | {"out_w": max(1, written // row), "out_c": row, "stride_w": 1 + each}
+    sizes = {"batch": 1, "in_h": 1, "in_w": min(MOST, max(1, read // row)), "in_c": row, "out_h": 1}
+    return sizes | {"out_w": min(MOST, max(1, written // row)), "out_c": row, "stride_w": 1 + each}
 
 
 def _ends(graph: Graph, op: Operator) -> tuple[Tensor, list[Tensor]]:
@@ -204,8 +205,9 @@ def _compared(graph: Graph, op: Operator) -> Sizes:
     while last >= 0 and (last in marked) == (rank - 1 in marked and op.traits.reduces):
         inner *= source.shape[last]
         last -= 1
-    sizes = {"batch": 1, "in_h": 1, "in_w": source.elements // inner, "in_c": inner}
-    return sizes | {"out_h": 1, "out_w": 1, "out_c": target.elements, "kernel_w": source.elements // inner}
+    rows = min(MOST, source.elements // inner)
+    sizes = {"batch": 1, "in_h": 1, "in_w": rows, "in_c": inner}
+    return sizes | {"out_h": 1, "out_w": 1, "out_c": target.elements, "kernel_w": rows}
 
 
 def _packed(graph: Graph, op: Operator) -> Sizes:
@@ -213,7 +215,7 @@ def _packed(graph: Graph, op: Operator) -> Sizes:
     first, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     pieces = prod(target.shape[: op.options["axis"] % len(target.shape)])
     sizes = _rows(first.elements, target.elements, first.elements // pieces)
-    return sizes | {"out_w": pieces, "out_c": target.elements // pieces}
+    return sizes | {"out_w": min(MOST, pieces), "out_c": target.elements // pieces}
 
 
 def _unpacked(graph: Graph, op: Operator) -> Sizes:

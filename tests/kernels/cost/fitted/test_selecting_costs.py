@@ -12,6 +12,7 @@ import mcusim
 from mcusim.cpu.cores import CORES
 from mcusim.kernels.cost.fitted.kinds import KINDS
 from mcusim.kernels.cost.profile import load_profile
+from mcusim.model import geometry
 from tests.support.paths import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "profiles"))
@@ -52,3 +53,11 @@ def test_every_policy_plans_and_replays_as_it_emulates(policy: str, kind: str, s
         assert found.run is not None
         cycles.append(found.run.cycles)
     assert 1 / 1.5 < cycles[0] / cycles[1] < 1.5
+
+
+def test_a_large_map_has_no_more_rows_than_a_geometry_may_have() -> None:
+    """ARG_MAX of 513 x 513 classes, as deeplabv3 ends, was refused when its program was checked."""
+    m = Maker("ARG_MAX", "uint8", 0)
+    graph = m.graph([m.add((1, 513, 513, 21)), m.add((1,), 1.0, "int32", [3])], {"output_type": 4}, dtype="int64")
+    g = geometry(graph, graph.operators[0])
+    assert max(g.in_h, g.in_w, g.out_h, g.out_w) <= 1 << 16 and g.out_c == 513 * 513
