@@ -107,7 +107,7 @@ def _operator(graph: Graph, op: Operator) -> None:
     _types(op, inputs, outputs)
     _scales(op, inputs, outputs)
     check_shapes(spec.rule, inputs, op.options, [t.shape for t in outputs])
-    window = max(inputs[1].shape[1:3], default=1) if op.traits.parametric else 1
+    window = max(inputs[1].shape[1:3]) if op.traits.parametric and len(inputs[1].shape) == 4 else 1
     if window > LARGEST_WINDOW:
         raise ModelError(f"a window of {window:,} is larger than {LARGEST_WINDOW:,}")
 
