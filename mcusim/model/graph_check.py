@@ -193,7 +193,7 @@ def _wide(op: Operator, inputs: list[Tensor], data: list[Tensor]) -> None:
     if {t.dtype for t in data[:-1]} != {"int16"} or data[-1].dtype != "int8":
         raise ModelError(f"mixes the types {found}; int16 activations take filters of int8")
     for bias in inputs[op.traits.bias_input :]:
-        if bias.dtype not in BIASES[: 1 if op.traits.depthwise else 2]:  # as TFLite's kernels
+        if bias.dtype not in BIASES[: 1 if op.traits.depthwise or op.traits.transposed else 2]:  # as TFLite's kernels
             raise UnsupportedError(f"bias '{bias.name}' is {bias.dtype}; int16 activations take biases of int64")
 
 

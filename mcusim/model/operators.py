@@ -30,6 +30,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 CELL_ACTIVATION = "TANH"  # the one that an LSTM's kernel has for its cell
 LARGEST_WINDOW = 4096
 QUANTIZED = ("int8", "uint8", "int16")
+_BYTES = QUANTIZED[:2]  # of operators that TFLite, or the kernel sets, have not for 16 bits
 # TFLite's, of the options that a file may leave out
 DEFAULTS = {
     "activation": "NONE", "beta": 1.0, "alpha": 0.0, "keep_dims": False, "keep_num_dims": False, "weights_format": 0,
@@ -167,10 +168,10 @@ _FLOATS = (*QUANTIZED, "int32", "float16", "float32")
 _CASTS = ("int8", "uint8", "int16", "int32", "float32")
 
 _REDUCED = ((1,), "ReducerOptions", {"keep_dims": "KeepDims"})
-_EXTREME = Traits(reduces=True, selects=True, costed_as="elementwise")
+_EXTREME = Traits(reduces=True, selects=True, types=_BYTES, costed_as="elementwise")
 _EXTREMUM = OperatorSpec((2, 2), "reduce", "mean", _EXTREME, *_REDUCED)
-_PAIRS = Traits(broadcast=True, elementwise=True, costed_as="elementwise")
-_PLACE = Traits(output_types=("int32", "int64"), costed_as="elementwise")
+_PAIRS = Traits(broadcast=True, elementwise=True, types=_BYTES, costed_as="elementwise")
+_PLACE = Traits(types=_BYTES, output_types=("int32", "int64"), costed_as="elementwise")
 _TYPE = {"output_type": "OutputType"}
 
 OPERATORS: dict[str, OperatorSpec] = {
@@ -242,7 +243,9 @@ OPERATORS: dict[str, OperatorSpec] = {
         (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")
     ),
     "RELU6": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
-    "RELU_N1_TO_1": OperatorSpec((1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True)),
+    "RELU_N1_TO_1": OperatorSpec(
+        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, types=_BYTES)
+    ),
     "LEAKY_RELU": OperatorSpec(
         (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
         traits=Traits(elementwise=True, costed_as="elementwise"),
@@ -251,7 +254,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     "TANH": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
     "HARD_SWISH": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
-        traits=Traits(elementwise=True, partitionable=True, costed_as="elementwise"),
+        traits=Traits(elementwise=True, partitionable=True, types=_BYTES, costed_as="elementwise"),
     ),
     "QUANTIZE": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1,
@@ -290,13 +293,17 @@ OPERATORS: dict[str, OperatorSpec] = {
     "READ_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
     "ASSIGN_VARIABLE": OperatorSpec((1, 1), "elements", "move", int8_version=1, traits=Traits(copies_state=True)),
     "TRANSPOSE_CONV": OperatorSpec(
-        (3, 4), "transpose_conv", "conv", constants=(0, 1, 3), needs_table=True, table="TransposeConvOptions",
+        (3, 4), "transpose_conv", "conv", constants=(1, 3), needs_table=True, table="TransposeConvOptions",
         fields=_STRIDES | _ACTIVATION,
-        traits=Traits(parametric=True, per_channel=True, transposed=True, data_input=2, costed_as="elementwise"),
+        traits=Traits(
+            parametric=True, per_channel=True, transposed=True, data_input=2, indices=(0,), costed_as="elementwise"
+        ),
     ),
-    "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
-    "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", traits=Traits(costed_as="elementwise")),
-    "PRELU": OperatorSpec((2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS),
+    "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
+    "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
+    "PRELU": OperatorSpec(
+        (2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS
+    ),
     "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", _PAIRS),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
@@ -316,7 +323,9 @@ OPERATORS: dict[str, OperatorSpec] = {
     "ARG_MAX": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMaxOptions", _TYPE, needs_table=True),
     "ARG_MIN": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMinOptions", _TYPE, needs_table=True),
     "REDUCE_MAX": _EXTREMUM, "REDUCE_MIN": _EXTREMUM,
-    "SUM": OperatorSpec((2, 2), "reduce", "mean", Traits(reduces=True, costed_as="elementwise"), *_REDUCED),
+    "SUM": OperatorSpec(
+        (2, 2), "reduce", "mean", Traits(reduces=True, types=_BYTES, costed_as="elementwise"), *_REDUCED
+    ),
     "PACK": OperatorSpec(
         (1, 1024), "pack", "join", table="PackOptions", fields={"values_count": "ValuesCount", "axis": "Axis"},
         needs_table=True, traits=Traits(joins=True, selects=True, types=_WORDS),
@@ -336,17 +345,19 @@ OPERATORS: dict[str, OperatorSpec] = {
     "GATHER_ND": OperatorSpec(
         (2, 2), "gather_nd", "gather", traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS)
     ),
-    "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", constants=(1, 2)),
+    "SPACE_TO_BATCH_ND": OperatorSpec(
+        (3, 3), "space_to_batch", "blocks", constants=(1, 2), traits=Traits(types=_BYTES)
+    ),
     "BATCH_TO_SPACE_ND": OperatorSpec(
-        (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True)
+        (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True, types=_BYTES)
     ),
     "SPACE_TO_DEPTH": OperatorSpec(
         (1, 1), "space_to_depth", "move", table="SpaceToDepthOptions", fields={"block_size": "BlockSize"},
-        needs_table=True, traits=Traits(selects=True, rows=True),
+        needs_table=True, traits=Traits(selects=True, rows=True, types=_BYTES),
     ),
     "DEPTH_TO_SPACE": OperatorSpec(
         (1, 1), "depth_to_space", "move", table="DepthToSpaceOptions", fields={"block_size": "BlockSize"},
-        needs_table=True, int8_version=1, traits=Traits(selects=True, rows=True),
+        needs_table=True, int8_version=1, traits=Traits(selects=True, rows=True, types=_BYTES),
     ),
     "MIRROR_PAD": OperatorSpec(
         (2, 2), "mirror_pad", "move", constants=(1,), table="MirrorPadOptions", fields={"mode": "Mode"},

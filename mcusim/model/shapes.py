@@ -9,12 +9,13 @@ the operator, when the inputs contradict each other. Windows of convolutions and
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mcusim.errors import ModelError
 from mcusim.model import rearranged_shapes as R
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.shape_checks import Inputs, Options, Shape, axis_of, constant_integers, rank4
 from mcusim.model.shapes_of_state import lstm, svdf
 
@@ -189,17 +190,27 @@ RULES: dict[str, Callable[[Inputs, Options], list[Shape]]] = {
 def check_shapes(rule: str, inputs: Inputs, options: Options, found: list[Shape]) -> None:
     """Raise ModelError unless the outputs have the shapes that ``rule`` gives; ``elements`` asks for equal counts only.
 
-    A FULLY_CONNECTED may keep leading dimensions of 1 that the options do not ask for, as some converters write it.
+    A FULLY_CONNECTED may keep leading dimensions of 1 that the options do not ask for, as some converters write it. An
+    output shape that is an input of the network has to be the one that the file has.
     """
     if rule == "elements":
         if len(found) != 1 or prod(found[0]) != inputs[0].elements:
             raise ModelError(f"cannot give {[list(s) for s in found]} from the shape {list(inputs[0].shape)}")
         return
+    if rule == "transpose_conv" and not inputs[0].constant and len(found) == 1:
+        inputs = [_stated(inputs[0], found[0]), *inputs[1:]]
     expected = RULES[rule](inputs, options)
     if rule == "fully_connected" and len(found) == 1 and found[0][-1:] == expected[0][-1:]:
         expected = [found[0]] if prod(found[0]) == prod(expected[0]) else expected
     if found != expected:
         raise ModelError(f"output shape should be {_text(expected)}, the file has {_text(found)}")
+
+
+def _stated(tensor: Tensor, shape: Shape) -> Tensor:
+    """A tensor that holds ``shape``."""
+    import numpy as np
+
+    return replace(tensor, shape=(len(shape),), dtype="int32", data=np.array(shape, np.int32))
 
 
 def _text(shapes: list[Shape]) -> str:

@@ -28,13 +28,20 @@ _HEADER = 64 << 10
 
 
 def random_inputs(graph: Graph, seed: int = SEED) -> list[Array]:
-    """Seeded values over the whole range of each input's type (float32: -1 to 1)."""
+    """Seeded values over the whole range of each input's type (float32: -1 to 1); a shape what it must be."""
     return _random_series(graph, seed, 1)[0]
 
 
 def _random_series(graph: Graph, seed: int, count: int) -> list[list[Array]]:
-    generator = np.random.default_rng(seed)
-    return [[_random(graph.tensors[t], generator) for t in graph.inputs] for _ in range(count)]
+    generator, fixed = np.random.default_rng(seed), _shapes(graph)
+    series = [[_random(graph.tensors[t], generator) for t in graph.inputs] for _ in range(count)]
+    return [[fixed.get(t, values) for t, values in zip(graph.inputs, one, strict=True)] for one in series]
+
+
+def _shapes(graph: Graph) -> dict[int, Array]:
+    """Tensors that are the output shape of an operator, by index, and what they have to hold."""
+    found = [(op.inputs[0], op.outputs[0]) for op in graph.operators if op.traits.transposed]
+    return {t: np.array(graph.tensors[out].shape, graph.tensors[t].dtype) for t, out in found}
 
 
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:

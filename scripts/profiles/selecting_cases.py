@@ -151,6 +151,7 @@ CASES: tuple[Case, ...] = (
     ("BATCH_TO_SPACE_ND", batch_to_space, 24, ("int8",)),
     ("MIRROR_PAD", mirror_pad, 16, ("int8",)),
     ("TILE", tile, 24, ("int8",)),
+    ("TRANSPOSE_CONV", transpose_conv, 30, ("int16",)),
 )
 
 

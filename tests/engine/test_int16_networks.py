@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import mcusim
+from mcusim.errors import ModelError
 from mcusim.model import load_model
+from mcusim.model.graph_check import check_graph
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators.tflm_arena import tflm_head
 from mcusim.request.settings import Execution
@@ -14,6 +18,7 @@ from mcusim.request.tensors import random_inputs
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.wide import as_int16
+from tests.support.kernels.kernel_cases import one_operator
 from tests.support.programs.plans import DISCOS
 
 
@@ -35,3 +40,20 @@ def test_ds_cnn_of_int16(board: str, policy: str) -> None:
         assert 1 / 1.5 < other.cycles / one.cycles < 1.5, (one.type, other.cycles, one.cycles)
     assert replayed.run.cycles == pytest.approx(emulated.run.cycles, rel=0.15)
     assert not any("int16" in warning for warning in replayed.warnings)
+
+
+def test_an_output_shape_may_be_an_input() -> None:
+    """As in the files that TFLM tests TRANSPOSE_CONV with: the shape is the one that the file has, whoever gives it."""
+    graph = one_operator("TRANSPOSE_CONV", "int16", 2)
+    (op,) = graph.operators
+    tensors = tuple(replace(t, data=None) if t.index == op.inputs[0] else t for t in graph.tensors)
+    graph = replace(graph, tensors=tensors, inputs=(op.inputs[0], *graph.inputs))
+    data, inputs = write_tflite(graph), random_inputs(graph)
+    assert tuple(inputs[0]) == graph.tensors[op.outputs[0]].shape
+    execution = Execution(inputs=list(inputs))
+    result = mcusim.simulate(graph, DISCOS[1], "internal", "reference", fidelity="emulate", execution=execution)
+    assert np.asarray(result.outputs[0].values).tobytes() == LiteRT(data).run(*inputs)[0].tobytes()
+    assert tflm_head(graph) == TFLM(data).head
+    with pytest.raises(ModelError, match="filter"):
+        wrong = replace(graph.tensors[op.outputs[0]], shape=(1, 2, 3, 99))
+        check_graph(replace(graph, tensors=(*graph.tensors[:-1], wrong)), "wrong")

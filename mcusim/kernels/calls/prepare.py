@@ -95,7 +95,7 @@ def _convolution(job: CallJob) -> bytes:
     symmetric = filters.dtype == "int8" and job.op.traits.per_channel  # TFLite takes those for 0
     values["filter_offset"] = 0 if symmetric else -Q.zero_point(filters)
     if at.bias:
-        values["bias_bytes"] = ITEM_BYTES[job.graph.tensors[job.op.inputs[2]].dtype]
+        values["bias_bytes"] = ITEM_BYTES[job.graph.tensors[job.op.inputs[job.op.traits.bias_input]].dtype]
     return pack("conv_call", values)
 
 

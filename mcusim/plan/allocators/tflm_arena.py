@@ -50,7 +50,8 @@ def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
         return _with_state(graph, op)
     if op.traits.transposed:
         source, target = (graph.tensors[t] for t in (op.inputs[op.traits.data_input], op.outputs[0]))
-        return (("sums", INT * target.elements),) if source.dtype == "int8" else ()
+        item = {"int8": INT, "int16": 2 * INT}.get(source.dtype, 0)
+        return (("sums", item * target.elements),) if item else ()
     if op.traits.mirrors:
         rank = len(graph.tensors[op.outputs[0]].shape)
         return ("output steps", INT * rank), ("input steps", INT * rank)

@@ -89,7 +89,7 @@ class Case:
         product, dtype = self.scales(source)[0] * np.array(self.scales(weights)), "int32"
         if self.dtype == "int16":
             reach, dtype = self.pick((1000, "int64"), (2**25, "int64"), (2**34, "int64"), (2**25, "int32"))
-            dtype = "int64" if self.kind.startswith("DEPTH") else dtype
+            dtype = "int64" if self.kind in ("DEPTHWISE_CONV_2D", "TRANSPOSE_CONV") else dtype
             self.reach = reach
         return self.add((channels,), product, 0, dtype, self.rng.integers(-reach, reach, channels))
 

@@ -131,6 +131,7 @@ _ALL = {
     **{f"reference_{name}_s16": nest for name, nest in _BOTH.items() if name != "hard_swish"},
     **{f"reference_requantize_{types}": "unary" for types in ("s16_to_s8", "s8_to_s16", "s16_to_s32", "s32_to_s16")},
     "reference_resize_nearest_s16": "resize_nearest",
+    "reference_transpose_conv_s16": "transposed",
     "reference_pad-wide": "pad",
     "reference_softmax_s8_to_s16": "softmax",
     "reference_svdf": "svdf",

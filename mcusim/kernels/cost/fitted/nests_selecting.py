@@ -82,6 +82,20 @@ def normalized(s: State, p: State) -> None:
 
 
 @native
+def load_sum(s: State, p: State, index: int) -> None:
+    """One sum: a word, two with activations of 16 bits."""
+    for i in range(p[N.ELEMENT]):
+        load(s, p, p[N.SCR] + 4 * (p[N.ELEMENT] * index + i), 4)
+
+
+@native
+def store_sum(s: State, p: State, index: int) -> None:
+    """As :func:`load_sum`."""
+    for i in range(p[N.ELEMENT]):
+        store(s, p, p[N.SCR] + 4 * (p[N.ELEMENT] * index + i), 4)
+
+
+@native
 def added_taps(s: State, p: State, y: int, x: int, channel: int) -> None:
     """One input element times the filters, added to the sums that it reaches."""
     w = p[N.W] + channel
@@ -93,11 +107,11 @@ def added_taps(s: State, p: State, y: int, x: int, channel: int) -> None:
             else:
                 step(s, p, 6, 1)
                 for c in range(p[N.OUT_C]):
-                    to = p[N.SCR] + 4 * ((i * p[N.OUT_W] + j) * p[N.OUT_C] + c)
-                    load(s, p, to, 4)
+                    to = (i * p[N.OUT_W] + j) * p[N.OUT_C] + c
+                    load_sum(s, p, to)
                     load(s, p, w + c * p[N.KH] * p[N.KW] * p[N.IN_C], 1)
                     step(s, p, 7, 1)
-                    store(s, p, to, 4)
+                    store_sum(s, p, to)
             w += p[N.IN_C]
 
 
@@ -108,16 +122,16 @@ def transposed(s: State, p: State) -> None:
     step(s, p, 1, 1)
     for n in range(p[N.BATCH] * outputs):
         step(s, p, 2, 1)
-        store(s, p, p[N.SCR] + 4 * n, 4)
+        store_sum(s, p, n)
     for pixel in range(p[N.BATCH] * p[N.IN_H] * p[N.IN_W]):
         row = pixel // p[N.IN_W] % p[N.IN_H]
         y, x = row * p[N.SH] - p[N.PT], pixel % p[N.IN_W] * p[N.SW] - p[N.PL]
         for c in range(p[N.IN_C]):
-            load(s, p, p[N.IN] + pixel * p[N.IN_C] + c, 1)
+            load(s, p, p[N.IN] + (pixel * p[N.IN_C] + c) * p[N.ELEMENT], p[N.ELEMENT])
             step(s, p, 3, 1)
             added_taps(s, p, y, x, c)
     for n in range(p[N.BATCH] * outputs):
-        load(s, p, p[N.SCR] + 4 * n, 4)
+        load_sum(s, p, n)
         load_requantization(s, p, n % p[N.OUT_C], 1)
         step(s, p, 8, 1)
-        store(s, p, p[N.OUT] + n, 1)
+        store(s, p, p[N.OUT] + n * p[N.ELEMENT], p[N.ELEMENT])

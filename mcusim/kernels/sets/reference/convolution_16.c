@@ -2,15 +2,9 @@
    bits. */
 #include "fixed_point.h"
 #include "kernels.h"
+#include "wide.h"
 
-/* A sum of 64 bits times a multiplier of 15 bits, rounded once, halves up. */
-static inline int32_t scale_sum(int64_t sum, int32_t multiplier, int32_t shift)
-{
-    int32_t fraction = multiplier < 0x7FFF0000 ? (multiplier + (1 << 15)) >> 16 : 0x7FFF;
-    return (int32_t)((sum * fraction + (1ll << (14 - shift))) >> (15 - shift));
-}
-
-/* The same with all 31 bits of the multiplier, halves away from zero: what FULLY_CONNECTED gets from a product in
+/* With all 31 bits of the multiplier, halves away from zero: what FULLY_CONNECTED gets from a product in
    float64. shift is 14 at most. */
 static inline int32_t scale_exactly(int64_t sum, int32_t multiplier, int32_t shift)
 {
