@@ -8,7 +8,7 @@ that is in :mod:`mcusim.kernels.calls.prepare`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 __all__ = [
     "ACTIVATIONS",
@@ -243,9 +243,7 @@ OPERATORS: dict[str, OperatorSpec] = {
         (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")
     ),
     "RELU6": OperatorSpec((1, 1), "same", "unary", traits=Traits(elementwise=True, costed_as="elementwise")),
-    "RELU_N1_TO_1": OperatorSpec(
-        (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, types=_BYTES)
-    ),
+    "RELU_N1_TO_1": OperatorSpec((1, 1), "same", "unary", Traits(elementwise=True, types=_BYTES), int8_version=1),
     "LEAKY_RELU": OperatorSpec(
         (1, 1), "same", "unary", table="LeakyReluOptions", fields={"alpha": "Alpha"}, int8_version=1,
         traits=Traits(elementwise=True, costed_as="elementwise"),
@@ -295,15 +293,11 @@ OPERATORS: dict[str, OperatorSpec] = {
     "TRANSPOSE_CONV": OperatorSpec(
         (3, 4), "transpose_conv", "conv", constants=(1, 3), needs_table=True, table="TransposeConvOptions",
         fields=_STRIDES | _ACTIVATION,
-        traits=Traits(
-            parametric=True, per_channel=True, transposed=True, data_input=2, indices=(0,), costed_as="elementwise"
-        ),
+        traits=Traits(True, per_channel=True, transposed=True, data_input=2, indices=(0,), costed_as="elementwise"),
     ),
     "LOG_SOFTMAX": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
     "L2_NORMALIZATION": OperatorSpec((1, 1), "normalized", "normalize", Traits(types=_BYTES, costed_as="elementwise")),
-    "PRELU": OperatorSpec(
-        (2, 2), "prelu", "binary", int8_version=1, traits=_PAIRS
-    ),
+    "PRELU": OperatorSpec((2, 2), "prelu", "binary", _PAIRS, int8_version=1),
     "SQUARED_DIFFERENCE": OperatorSpec((2, 2), "broadcast", "binary", _PAIRS),
     "DIV": OperatorSpec(
         (2, 2), "broadcast", "binary", table="DivOptions", fields=_ACTIVATION,
@@ -323,9 +317,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     "ARG_MAX": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMaxOptions", _TYPE, needs_table=True),
     "ARG_MIN": OperatorSpec((2, 2), "arg", "arg", _PLACE, (1,), "ArgMinOptions", _TYPE, needs_table=True),
     "REDUCE_MAX": _EXTREMUM, "REDUCE_MIN": _EXTREMUM,
-    "SUM": OperatorSpec(
-        (2, 2), "reduce", "mean", Traits(reduces=True, types=_BYTES, costed_as="elementwise"), *_REDUCED
-    ),
+    "SUM": OperatorSpec((2, 2), "reduce", "mean", replace(_EXTREME, selects=False), *_REDUCED),
     "PACK": OperatorSpec(
         (1, 1024), "pack", "join", table="PackOptions", fields={"values_count": "ValuesCount", "axis": "Axis"},
         needs_table=True, traits=Traits(joins=True, selects=True, types=_WORDS),
@@ -345,9 +337,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     "GATHER_ND": OperatorSpec(
         (2, 2), "gather_nd", "gather", traits=Traits(constants=True, selects=True, indices=(1,), types=_WORDS)
     ),
-    "SPACE_TO_BATCH_ND": OperatorSpec(
-        (3, 3), "space_to_batch", "blocks", constants=(1, 2), traits=Traits(types=_BYTES)
-    ),
+    "SPACE_TO_BATCH_ND": OperatorSpec((3, 3), "space_to_batch", "blocks", Traits(types=_BYTES), (1, 2)),
     "BATCH_TO_SPACE_ND": OperatorSpec(
         (3, 3), "batch_to_space", "blocks", constants=(1, 2), traits=Traits(selects=True, types=_BYTES)
     ),
