@@ -307,7 +307,7 @@ OPERATORS: dict[str, OperatorSpec] = {
         (2, 2), "broadcast", "binary",
         traits=Traits(broadcast=True, elementwise=True, costed_as="elementwise", types=("int32",)),
     ),
-    "SQRT": OperatorSpec((1, 1), "same", "unary", Traits(elementwise=True, costed_as="elementwise", types=("float32",))),
+    "SQRT": OperatorSpec((1, 1), "same", "unary", replace(_PAIRS, broadcast=False, types=("float32",))),
     "CAST": OperatorSpec(
         (1, 1), "same", "cast", table="CastOptions", fields={"in_type": "InDataType", "out_type": "OutDataType"},
         int8_version=1, traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_CASTS),
