@@ -9,6 +9,8 @@ from typing import Any
 
 from mcusim.files import write_whole
 from mcusim.model.graph import Graph
+from mcusim.plan.allocators.greedy import greedy_by_size
+from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import Ordering
 from mcusim.shown import Displayed
 from mcusim.text import columns
@@ -76,6 +78,7 @@ def reorder_table(result: Reordered, file: str | None = None, operators: bool = 
         left=2,
     )
     lines += ["", f"  {less}; {proof} ({found.seconds:.2f} s)"]
+    lines += _arena(result)
     if after == before:
         lines.append("  the order as stored is kept")
     if operators:
@@ -87,6 +90,15 @@ def reorder_table(result: Reordered, file: str | None = None, operators: bool = 
         lines += ["", *columns(rows, left=2)]
     lines += [f"warning: {warning}" for warning in graph.warnings]
     return "\n".join(lines)
+
+
+def _arena(result: Reordered) -> list[str]:
+    """Whether TFLM's planner needs more for the new order, as it can for a smaller peak."""
+    old, new = (greedy_by_size(timeline(result.graph, order).blocks).bytes for order in (None, result.found.order))
+    if new <= old:
+        return []
+    text = f"warning: TFLM's planner needs {new:,} B for this order, {old:,} B for the one read;"
+    return [f"  {text} mcusim memory --order optimal --allocator optimal -o writes offsets too"]
 
 
 def _where(graph: Graph, order: Sequence[int], usage: Sequence[int]) -> str:
