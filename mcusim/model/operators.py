@@ -262,14 +262,15 @@ OPERATORS: dict[str, OperatorSpec] = {
         (1, 1), "same", "unary", traits=Traits(elementwise=True, casts=True, costed_as="elementwise", types=_FLOATS)
     ),
     "STRIDED_SLICE": OperatorSpec(
-        (4, 4), "strided_slice", "move", constants=(1, 2, 3), table="StridedSliceOptions", fields=_SLICES
+        (4, 4), "strided_slice", "move", constants=(1, 2, 3), table="StridedSliceOptions", fields=_SLICES,
+        traits=Traits(rows=True),
     ),
-    "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2)),
+    "SLICE": OperatorSpec((3, 3), "slice", "move", constants=(1, 2), traits=Traits(rows=True)),
     "SPLIT": OperatorSpec(
         (2, 2), "split", "move", constants=(0,), table="SplitOptions", fields={"num_splits": "NumSplits"},
-        needs_table=True, traits=Traits(data_input=1, splits=True),
+        needs_table=True, traits=Traits(data_input=1, splits=True, rows=True),
     ),
-    "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,)),
+    "TRANSPOSE": OperatorSpec((2, 2), "transpose", "move", constants=(1,), traits=Traits(rows=True)),
     "RESIZE_NEAREST_NEIGHBOR": OperatorSpec(
         (2, 2), "resize", "resize", constants=(1,), table="ResizeNearestNeighborOptions", fields=_RESIZE
     ),

@@ -13,6 +13,7 @@ from math import prod
 from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.shape_checks import Inputs, Options, Shape, axis_of, constant_integers, rank4
+from mcusim.model.strided_copy import move
 
 Sizes = dict[str, int]
 MOST = 1 << 16  # rows or columns of a geometry; further rows are left out of it
@@ -268,9 +269,22 @@ def _repeated(graph: Graph, op: Operator) -> Sizes:
     return _copied(graph, op, row if row > 1 or not axes else target.shape[last], each=bool(axes) and row == 1)
 
 
+def _moved(graph: Graph, op: Operator) -> Sizes:
+    """Rows as the copy goes through its input: the innermost axis of the output, at once where it is one in the input.
+
+    None for a copy with more axes than a kernel has, which is refused where it is called.
+    """
+    try:
+        found = move(graph, op)
+    except UnsupportedError:
+        return {}
+    return _copied(graph, op, found.shape[-1], each=found.step[-1] != 1)
+
+
 NESTS: dict[str, Callable[[Graph, Operator], Sizes]] = {
     "arg": _compared, "reduce": _compared, "pack": _packed, "unpack": _unpacked, "split_v": _split,
     "gather": _gathered, "gather_nd": _gathered_nd, "space_to_batch": _blocks, "batch_to_space": _blocks,
     "normalized": _blocks, "space_to_depth": _depths, "depth_to_space": _depths, "mirror_pad": _mirrored,
-    "tile": _repeated, "broadcast_to": _repeated,
+    "tile": _repeated, "broadcast_to": _repeated, "slice": _moved, "strided_slice": _moved, "split": _moved,
+    "transpose": _moved,
 }  # fmt: skip

@@ -19,13 +19,12 @@ import pytest
 
 from mcusim import Execution, load_model, simulate
 from mcusim.errors import UnsupportedError
-from mcusim.kernels.calls import strided_copy
-from mcusim.kernels.calls.strided_copy import Move, merged
 from mcusim.kernels.kernel_set import FOLDER
-from mcusim.model import Graph, Operator, Tensor, geometry, shapes
+from mcusim.model import Graph, Operator, Tensor, geometry, shapes, strided_copy
 from mcusim.model import operators as entries
 from mcusim.model.operators import OperatorSpec, Traits
 from mcusim.model.shape_checks import constant_integers
+from mcusim.model.strided_copy import Move, merged
 from mcusim.model.tflite.writer import write_tflite
 from tests.support.graphs.small_graphs import activation, constant, one_operator
 from tests.support.kernels.tiny_sets import needs_compiler
@@ -162,4 +161,4 @@ def test_an_operator_with_its_own_shape_and_parameters_takes_four(
     data = np.random.default_rng(4).integers(-128, 128, (1, 8, 6, 3)).astype(np.int8)
     assert np.array_equal(emulated(path, built(folder), data), data[:, ::-1, ::-1])
     assert simulate(path, "stm32f746g-disco").fits  # replayed: a copy, where a cost profile has nothing of its own
-    assert [Path(name).name for name in touched] == ["strided_copy.py", "operators.py", "shapes.py", "manifest.toml"]
+    assert [Path(name).name for name in touched] == ["operators.py", "shapes.py", "strided_copy.py", "manifest.toml"]

@@ -103,7 +103,18 @@ def test_flat(kind: str, inputs: list[tuple[int, ...]], outputs: list[tuple[int,
 
 def test_split_moves_all_its_outputs() -> None:
     graph = one_operator("SPLIT", [constant([3]), activation((1, 4, 4, 6))], [activation((1, 4, 4, 3))] * 2)
-    assert of(graph) == Geometry("SPLIT", 1, 1, 1, 96, 1, 1, 96)
+    assert of(graph) == Geometry("SPLIT", 1, 1, 32, 3, 1, 32, 3)
+
+
+def test_a_move_has_the_rows_that_it_copies() -> None:
+    """Single elements, a step apart, where the innermost axis of the output is not one in the input."""
+    shape = activation((1, 4, 6, 8))
+    turned = one_operator("TRANSPOSE", [shape, constant([0, 3, 1, 2])], [activation((1, 8, 4, 6))])
+    assert of(turned) == Geometry("TRANSPOSE", 1, 1, 8, 24, 1, 8, 24, stride_w=2)
+    swapped = one_operator("TRANSPOSE", [shape, constant([0, 2, 1, 3])], [activation((1, 6, 4, 8))])
+    assert of(swapped) == Geometry("TRANSPOSE", 1, 1, 24, 8, 1, 24, 8)
+    part = one_operator("SLICE", [shape, constant([0, 1, 0, 0]), constant([1, 2, 6, 8])], [activation((1, 2, 6, 8))])
+    assert of(part) == Geometry("SLICE", 1, 1, 2, 96, 1, 1, 96)
 
 
 def test_item_is_the_wider_side_of_a_cast() -> None:

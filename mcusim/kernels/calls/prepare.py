@@ -14,10 +14,10 @@ import numpy as np
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.lookup_tables import concatenation_table, lookup_table, softmax_tables
-from mcusim.kernels.calls.strided_copy import five, move
 from mcusim.kernels.calls.structs import pack, size_of
 from mcusim.model.geometry import Geometry, Tile
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
+from mcusim.model.strided_copy import five, move
 
 __all__ = ["BUILDERS", "CallJob", "Places", "data_inputs", "tables"]
 

@@ -13,9 +13,9 @@ from typing import Any
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.calls import quantize as Q
 from mcusim.kernels.calls.prepare import CallJob
-from mcusim.kernels.calls.strided_copy import five
 from mcusim.kernels.calls.structs import pack
 from mcusim.model.graph import ITEM_BYTES
+from mcusim.model.strided_copy import five
 
 __all__ = ["BUILDERS", "CASTS", "OWN"]
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from mcusim.errors import ModelError, ProgramError, UnsupportedError
 from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls import quantize as Q
-from mcusim.kernels.calls.strided_copy import move
 from mcusim.kernels.calls.structs import LAYOUTS, layout_of, size_of
 from mcusim.model import Graph, Operator, Quantization, Tensor, Tile
+from mcusim.model.strided_copy import move
 from tests.support.kernels.kernel_cases import one_operator
 
 

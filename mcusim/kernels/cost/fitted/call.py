@@ -25,7 +25,8 @@ __all__ = ["Call", "kernel_kind", "replay_call"]
 
 Operands = Sequence[tuple[str, int, int]]  # role, address, bytes
 _SLOT = {"filter": N.W, "bias": N.BIAS, "multiplier": N.MUL, "shift": N.SHIFT, "scratch": N.SCR}
-_FALLBACK = "reference_move"  # what an operator that the set does not have is costed as
+# what an operator that the set does not have is costed as, by its trait ``costed_as``; else as bytes that move
+_LIKE = {"elementwise": "reference_requantize"}
 
 
 class Call(NamedTuple):
@@ -104,7 +105,7 @@ def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
     g = call.geometry
     assert profile.compiled is not None
     kernel = profile.compiled.kernels.get((g.type, g.types))
-    return kind_of(kernel.symbol, g, sizes) if kernel else _FALLBACK
+    return kind_of(kernel.symbol, g, sizes) if kernel else _LIKE.get(g.traits.costed_as, "reference_move")
 
 
 def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:

@@ -16,7 +16,7 @@ from mcusim.native.compile import State, native
 def rows(s: State, p: State) -> None:
     """Rows copied one by one, or their bytes: call, row, each, (copy, word, byte, shifted)."""
     step(s, p, 1, 1)
-    size, length = p[N.OUT_SIZE], max(1, p[N.OUT_C])
+    size, length = p[N.OUT_SIZE], max(1, p[N.OUT_C] * p[N.ELEMENT])
     apart, most = max(1, p[N.SIZE] // max(1, size)), max(1, p[N.SIZE])
     for i in range(0, size - length + 1, length):
         step(s, p, 2, 1)

@@ -94,9 +94,7 @@ def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(
     for i, (kind, shapes) in enumerate(UNCOUNTED):
         graph = shapes(M.Maker(kind, "uint8" if i < len(UINT8) else "int8", NEW, 30_000))
         replayed = mcusim.simulate(graph, board, execution=Execution(overhead=0))
-        emulated = mcusim.simulate(
-            graph, board, kernels="cmsis-nano", fidelity="emulate", execution=Execution(overhead=0)
-        )
+        emulated = mcusim.simulate(graph, board, kernels="cmsis", fidelity="emulate", execution=Execution(overhead=0))
         assert replayed.run is not None
         assert emulated.run is not None
         assert 1 / 1.5 < replayed.run.cycles / emulated.run.cycles < 1.5, (

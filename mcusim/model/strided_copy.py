@@ -109,11 +109,11 @@ def _strided(tensors: Sequence[Tensor], _: Shape, op: Operator, part: int) -> Mo
     sizes, steps, at = [], [], 0
     for d, step in enumerate(_steps(shape)):
         bit = 1 << d
-        if op.options["shrink_axis_mask"] & bit:
+        if op.options.get("shrink_axis_mask", 0) & bit:
             at += begin[d] % shape[d] * step
             continue
-        low = None if op.options["begin_mask"] & bit else begin[d]
-        high = None if op.options["end_mask"] & bit else end[d]
+        low = None if op.options.get("begin_mask", 0) & bit else begin[d]
+        high = None if op.options.get("end_mask", 0) & bit else end[d]
         first, last, by = slice(low, high, stride[d]).indices(shape[d])
         sizes.append(len(range(first, last, by)))
         steps.append(by * step)
