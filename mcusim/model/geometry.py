@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcusim.model.graph import ITEM_BYTES, Graph, Operator, Tensor
-from mcusim.model.operators import OPERATORS, Traits, is_opaque, traits_of
+from mcusim.model.operators import OPERATORS, is_opaque, traits_of
 from mcusim.model.shapes import LOOP_NESTS, nhwc
+from mcusim.model.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mcusim.model.operators import Traits, traits_of
+from mcusim.model.operators import traits_of
+from mcusim.model.traits import Traits
 from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
