@@ -29,9 +29,10 @@ def plan_memory(
     order: str = "default",
     in_place: bool = False,
     weights: str = "flash",
-    allocator: str = "greedy",
+    allocator: str | None = None,
     machine: str | Path | Machine | None = None,
     overrides: Mapping[str, str] | None = None,
+    kernels: str | None = None,
     align: int = 16,
     seconds: float = 60.0,
     progress: Callable[[int, int], object] | None = None,
@@ -41,9 +42,10 @@ def plan_memory(
     ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``order`` is ``default``, as stored, or
     ``optimal``, that of the least peak, searched for at most ``seconds``. ``in_place`` and ``weights`` say what counts
     (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators place the same blocks, at multiples of
-    ``align`` bytes; ``allocator`` (``greedy``, ``linear``, ``dynamic`` or ``optimal``) is the one that counts. With
-    ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there and what the moves of ``dynamic``
-    cost; ``progress`` gets the bytes moved and all there are.
+    ``align`` bytes; ``allocator`` (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the
+    file, which is the default where there is one) is the one that counts. With
+    ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there, with what ``kernels`` need, and
+    what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved and all there are.
 
     Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
     :func:`mcusim.load_model` raises. Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not.
@@ -52,7 +54,7 @@ def plan_memory(
     require_overrides(overrides)
     found = memory(
         model, order=order, in_place=in_place, weights=weights, allocator=allocator, machine=machine,
-        overrides=overrides, align=align, seconds=seconds,
+        overrides=overrides, kernels=kernels, align=align, seconds=seconds,
     )  # fmt: skip
     return priced(found, progress)
 

@@ -206,7 +206,7 @@ def to_json(result: Result) -> dict[str, Any]:
         **_planned(result),
         "set": dict(result.machine.changes),
         "model_sha256": _sha256(result),
-        "options": dict(result.run.header.options) if result.run else None,
+        "options": _options(result.run.header.options) if result.run else None,
         **_figures(result),
         "confidence": result.confidence,
         "assumptions": list(result.assumptions),
@@ -263,6 +263,11 @@ def _figures(result: Result) -> dict[str, Any]:
         "flash": result.flash.to_json() if result.flash else None,
         **result.advice.to_json(),
     }
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a plan, in the order in which a saved program has them; changed keys of the machine are a key of their own."""
+    return {name: options[name] for name in sorted(options) if name != "set"}
 
 
 def _tensor(tensor: TensorPlace) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def test_a_set_without_relocations_stays_where_it_is(isa: str, tmp_path: Path) -
     found = without_relocations(isa, tmp_path)
     assert found.image_at(isa, FLASH) is found.image(isa)
     with pytest.raises(
-        InputError, match=r"has no relocations, and 0x0800_0A\w\w may hold an address of it.*emit-relocs"
+        InputError, match=r"has no relocations, and 0x0800_0\w\w\w may hold an address of it.*emit-relocs"
     ):
         found.image_at(isa, SRAM)
 
