@@ -122,7 +122,8 @@ def test_no_point_that_runs_is_a_verdict(tmp_path: Path, capsys: pytest.CaptureF
     path = write(tmp_path, text)
     assert main(["sweep", str(path), "-o", str(tmp_path / "a.parquet"), "-j", "1"]) == 1
     assert "error: none of 4 points ran" in capsys.readouterr().err
-    assert main(["sweep", str(path.with_name("a.parquet"))]) == 2
+    assert main(["sweep", str(path.with_name("a.parquet"))]) == 1
+    assert "error: none of 4 points ran" in capsys.readouterr().err
 
 
 def test_points_that_are_all_errors_are_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -205,8 +205,9 @@ def test_rows_of_the_journal_are_not_computed_again(tmp_path: Path) -> None:
     study = study_of(({**F746, "policies": ["internal"], "axes": {"code": ["flash", "itcm"]}}, {}), "", None, "")
     keys = sweeps._keys(study, prepared(study), points(study))
     output, steps = tmp_path / "out.parquet", []
+    figures = {"cycles": 12345, "latency_ms": 1.0, "energy_mj": 2.0, "supply_current_ma": 3.0, "peak_sram_bytes": 4}
     with Journal(journal_path(output), set(keys)) as journal:
-        journal.add([(keys[1], {"status": "ok", "error": None, "cycles": 12345})])
+        journal.add([(keys[1], {"status": "ok", "error": None, **figures})])
     table = sweeps.sweep_table(study, output, jobs=1, progress=lambda *step: steps.append(step))
     assert table.column("cycles").to_pylist()[1] == 12345
     assert steps == [(1, 2), (2, 2)]

@@ -72,7 +72,8 @@ def sweep(
         return _saved(study, {**idle, "--allow-unknown": allow_unknown or None, "--cost": cost}, html, written, output)
     from mcusim.sweeps import read_study
 
-    if not (dry_run or (output_file is not None and output_file.is_file())):
+    there = output_file is not None and output_file.is_file() and not written.force
+    if not (dry_run or there):  # a table that is there may be the finished one
         _check_files(study, output_file, html, written)
     found = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
