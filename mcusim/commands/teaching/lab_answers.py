@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
@@ -107,8 +108,12 @@ def _replayed(lines: Iterator[str], say: Say, then: Read) -> Read:
 
 def _lines(path: Path, head: str | None = None) -> list[str]:
     """The answers in a file. Raises UsageError for one that is no text, or does not begin with ``head``."""
-    data = read_guarded(path, _LONGEST, UsageError, too_large=", the most a file of answers may have")
-    lines = utf8_text(data, UsageError, path).splitlines()
+    lines = [] if str(path) == os.devnull else utf8_text(_guarded(path), UsageError, path).splitlines()
     if head is not None and lines[:1] != [head]:
         raise UsageError(f"{path} is not what --save has written: it does not begin with {head!r}")
     return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _guarded(path: Path) -> bytes:
+    too_large = ", the most a file of answers may have"
+    return read_guarded(path, _LONGEST, UsageError, too_large=too_large, directory="is a directory")

@@ -144,9 +144,10 @@ def test_only_a_file_of_that_lab_is_added_to(tmp_path: Path, capsys: pytest.Capt
     essay.write_text("mine\n")
     for path, message in (
         (essay, "is not what --save has written: it does not begin with '# answers of mcusim lab overlap'"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "is a directory"),
         (tmp_path / "no" / "x", "No such file"),
-        (Path("/dev/full"), "is not what --save has written"),
+        (Path("/dev/full"), "not a regular file"),
+        (Path("/dev/null"), "is not what --save has written"),
     ):
         assert main(["lab", "overlap", "--save", str(path)]) == 2
         error = capsys.readouterr().err
@@ -197,9 +198,9 @@ def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) 
         (["--save", "x"], "--save needs the name of a lab"),
         (["overlap", "--teacher", "--json", "-"], "--json has no effect with --teacher"),
         (["--teacher"], "--teacher needs the name of a lab"),
-        (["overlap", "--answers", "missing.txt"], "cannot read missing.txt: No such file"),
+        (["overlap", "--answers", "missing.txt"], "missing.txt: cannot be read: No such file"),
         (["overlap", "--answers", "/dev/null"], "the answers end before 'far'"),
-        (["overlap", "--answers", "."], "cannot read .: Is a directory"),
+        (["overlap", "--answers", "."], ".: is a directory"),
         (["overlap", "--notebook", "/nowhere/x.ipynb"], "there is no directory"),
     ],
 )
@@ -213,7 +214,7 @@ def test_a_file_of_bytes_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "bytes"
     path.write_bytes(b"\xff\xfe" * 100)
     assert main(["lab", "overlap", "--answers", str(path)]) == 2
-    assert "it is not text" in capsys.readouterr().err
+    assert f"{path}:1: not UTF-8 text (byte 0xff)" in capsys.readouterr().err
 
 
 def test_what_a_file_has_is_shown_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
