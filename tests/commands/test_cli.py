@@ -15,19 +15,10 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.errors import one_error
 from tests.support.paths import REPOSITORY, shared_model
 
 COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay", "emulate", "export", "kernels")
-
-
-def one_error(capsys: pytest.CaptureFixture[str]) -> str:
-    """The single line of standard error, with what is listed below it."""
-    captured = capsys.readouterr()
-    lines = captured.err.splitlines()
-    assert len(lines) == 1 or lines[0].endswith(":"), captured.err
-    assert all(line.startswith("  ") for line in lines[1:]), captured.err
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 def json_of(capsys: pytest.CaptureFixture[str]) -> Any:

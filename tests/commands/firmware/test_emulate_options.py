@@ -1,4 +1,4 @@
-"""``mcusim emulate``: options and files that cannot be used are one line and status 2, before anything is written."""
+"""``mcusim emulate``: options and files that cannot be used are one error and status 2, before anything is written."""
 
 from __future__ import annotations
 
@@ -11,17 +11,11 @@ import mcusim
 from mcusim.commands.app import main
 from mcusim.errors import ImageError, UsageError
 from mcusim.kernels.test_programs import program_path
+from tests.support.errors import one_error
 
 
 def elf(name: str, isa: str = "cortex-m7") -> str:
     return str(program_path(name, isa))
-
-
-def one_error(capsys: pytest.CaptureFixture[str]) -> str:
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +69,7 @@ def one_error(capsys: pytest.CaptureFixture[str]) -> str:
         (["CONV", "--callgrind", "new", "--json", "new"], "two outputs"),
     ],
 )
-def test_unusable_input_is_one_line_and_status_2(
+def test_unusable_input_is_one_error_and_status_2(
     arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -18,6 +18,7 @@ from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators import Placed, allocate
 from mcusim.plan.allocators.greedy import ArenaBlock
 from mcusim.request.tensors import random_inputs
+from tests.support.errors import one_error
 from tests.support.graphs.small_graphs import in_place_graph
 from tests.support.graphs.tflite_writer import write_tflite as write_unchecked
 from tests.support.graphs.tflm import TFLM
@@ -155,8 +156,7 @@ def test_the_verdict_of_a_machine(size: str, status: int, words: str, capsys: py
 )
 def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "figure-1", *arguments]) == 2
-    found = capsys.readouterr()
-    assert found.out == "" and message in found.err and len(found.err.splitlines()) == 1
+    assert message in one_error(capsys)
 
 
 def test_the_head_of_tflms_arena(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

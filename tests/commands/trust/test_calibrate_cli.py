@@ -15,6 +15,7 @@ from mcusim.commands.app import main
 from mcusim.evidence.calibrate.measurements import COLUMNS, LARGEST_FILE, MOST_ROWS, TEMPLATE, read_measurements
 from mcusim.machine import load_machine
 from tests.support.boards.perturbed_board import measure, networks, write
+from tests.support.errors import one_error
 
 F469 = "stm32f469i-disco"
 READ, RUN = "memory.sdram.read_overhead", "power.run"
@@ -187,8 +188,7 @@ def test_bad_options_are_one_clear_error(
     os.mkfifo("pipe")
     before = {name: Path(name).read_bytes() for name in ("good.csv", "own.toml")}
     assert main(["calibrate", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == "" and printed.err.count("\n") == 1 and expected in printed.err
+    assert expected in one_error(capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.csv", "own.toml", "pipe"]
     assert all(Path(name).read_bytes() == data for name, data in before.items())
 

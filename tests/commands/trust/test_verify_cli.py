@@ -12,6 +12,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.verification.verification import RULE_TEXTS
 from tests.support.damaged_files import TEXT, check, variants
+from tests.support.errors import one_error
 from tests.support.paths import REPOSITORY
 
 TRACES = REPOSITORY / "traces"
@@ -164,10 +165,9 @@ def test_a_program_may_be_verified_on_another_machine(capsys: pytest.CaptureFixt
         ([str(TRACES / "broken-01-missing-wait.jsonl"), "--input", "nowhere.npy"], "nowhere.npy"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_error(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", *arguments]) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("error: ") and reason in lines[0]
+    assert reason in one_error(capsys)
 
 
 def test_damaged_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
