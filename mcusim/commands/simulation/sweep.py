@@ -72,8 +72,7 @@ def sweep(
         return _saved(study, {**idle, "--allow-unknown": allow_unknown or None, "--cost": cost}, html, written, output)
     from mcusim.sweeps import read_study
 
-    there = output_file is not None and output_file.is_file() and not written.force
-    if not (dry_run or there):  # a table that is there may be the finished one
+    if not (dry_run or _may_be_finished(output_file, written.force)):
         _check_files(study, output_file, html, written)
     found = _with_costs(read_study(study), allow_unknown, costs)
     if dry_run:
@@ -101,7 +100,7 @@ def _saved(path: str, idle: Mapping[str, object], html: Path | None, written: Wr
 
 def _finished(study: str, found: Study, path: Path | None, html: Path | None, written: Written) -> pyarrow.Table | None:
     """The table that is there, when it has all points of the study with the same inputs."""
-    if path is None or written.force or not path.is_file():
+    if path is None or not _may_be_finished(path, written.force):
         return None
     from mcusim.sweeps import finished
 
@@ -111,6 +110,10 @@ def _finished(study: str, found: Study, path: Path | None, html: Path | None, wr
     if table is not None:
         note(f"{path} has all {table.num_rows:,} points of the same inputs: nothing to do; --force does it again")
     return table
+
+
+def _may_be_finished(path: Path | None, force: bool) -> bool:
+    return path is not None and path.is_file() and not force
 
 
 def _show(
