@@ -53,8 +53,9 @@ class McusimError(Exception):
 
     @classmethod
     def of_lines(cls, headline: str, lines: Sequence[str]) -> Self:
-        """An error with a list: of all that is wrong, or of what there is. The command line gives each a line."""
-        error = cls(f"{headline}: {'; '.join(lines)}")
+        """An error with a list: of all that is wrong, or of what there is. The command line gives each a line, where
+        runs of spaces align columns; the text in one line has single ones."""
+        error = cls(f"{headline}: {'; '.join(' '.join(line.split()) for line in lines)}")
         error.headline, error.lines = headline, tuple(lines)
         return error
 

@@ -55,7 +55,7 @@ class MemoryVerdict:
         listed = ", ".join(f"{name} {size:,} B" for name, size in self.parts.items())
         if self.fits:
             return f"{self.what} fits {self.region}: {self.needed:,} of {self.available:,} B ({listed})"
-        return f"{self.reason}: {listed}"
+        return str(self.reason) if listed in self.what else f"{self.reason}: {listed}"
 
     def to_json(self) -> dict[str, Any]:
         """``fits what region needed available over`` and ``parts``, bytes by name."""

@@ -137,7 +137,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     assert text.startswith(
         'unknown machine "stm32f764g", did you mean "stm32f746g-disco": the path of a TOML file works'
     )
-    assert "; stm32f469i-disco  STM32F469I-DISCO as TinyOps ran it; " in text
+    assert "; stm32f469i-disco STM32F469I-DISCO as TinyOps ran it; " in text
 
 
 def test_an_installed_package_brings_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

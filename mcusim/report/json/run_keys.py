@@ -98,7 +98,10 @@ _HEAD = {
     "verdict.needed": ("integer", "bytes: the sum of the parts"),
     "verdict.available": ("integer", "bytes that there are"),
     "verdict.over": ("integer", "bytes too many; 0 when it fits"),
-    "verdict.parts.<name>": ("integer", "`activations`, `scratch`, `runtime` of an arena; `overlay`, `weights` ..."),
+    "verdict.parts.<name>": (
+        "integer",
+        "of an arena `activations`, `scratch` (what it adds), `state`, `runtime`; else `overlay` ...",
+    ),
     "set.<key>": ("text", "machine keys that were changed"),
     "model_sha256": ("text?", "of the model's file; of a built-in network its definition's"),
     "options": (

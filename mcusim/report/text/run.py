@@ -29,7 +29,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)
-    lines = [f"{result.model} on {result.machine.name}", f"  {settings}"]
+    lines = [f"{result.model} on {result.machine.name}", *wrapped(settings)]
     lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
