@@ -180,7 +180,7 @@ def mcusim_head(path: Path) -> int | None:
     from mcusim.api.plan_memory import memory
     from mcusim.report.json.memory import memory_json
 
-    found: int | None = memory_json(memory(path, allocator="greedy", seconds=1.0))["tflm_head_bytes"]
+    found: int | None = memory_json(memory(path, seconds=1.0))["tflm_head_bytes"]
     return found
 
 
