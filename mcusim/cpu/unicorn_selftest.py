@@ -4,7 +4,9 @@ Unicorn 2.1 restores the state of the accessing instruction before it calls a lo
 speed, and inside an IT block it leaves the IT bits set, so that instructions of the next block vanish. The flag
 ``skip_sync_pc_on_exit`` of its private state switches the restore off; its offset is found by what it does: setting the
 PC from outside sets it, starting the core clears it. If it is not found, or the proof fails, the hooks work without:
-slower, and clearing the IT bits themselves (which blocks with conditional accesses need in any case).
+slower, and clearing the IT bits themselves (which blocks with conditional accesses need in any case). How large the
+state is differs by version and platform; the allocator that gave the memory knows, and what lies behind belongs to
+others: it is not looked at, so never written to.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from unicorn.arm_const import (
 __all__ = ["skip_flag_offset"]
 
 _CODE, _DATA = 0x0800_0000, 0x2000_0000
-_SPAN = 16_000  # bytes of the private state that are looked at
+_ALLOCATORS = ("malloc_usable_size", "malloc_size")  # of glibc and musl; of macOS
 # cmp r0,#0; itte eq; ldreq r1,[r2]; ldreq r3,[r2]; movne r4,#1; bx lr; nop | mov.w r6,#7; mov.w r7,#8; nop
 _PROGRAM = bytes.fromhex("002806bf11681368012470 4700bf4ff007064ff0080700bf".replace(" ", ""))
 
@@ -44,12 +46,23 @@ def _core() -> Uc:
     return uc
 
 
+def state_size(uc: Uc) -> int:
+    """Bytes of the memory that has Unicorn's private state; 0 where the allocator cannot be asked."""
+    host = ctypes.CDLL(None)
+    ask = next((getattr(host, name) for name in _ALLOCATORS if hasattr(host, name)), None)
+    if ask is None:
+        return 0
+    ask.restype, ask.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+    return int(ask(uc._uch.value))
+
+
 def _candidates() -> list[int]:
     """Bytes that are 0 after a run and 1 after the PC was set from outside."""
     uc = _core()
+    size = state_size(uc)
 
     def snapshot() -> Any:
-        return np.frombuffer(ctypes.string_at(uc._uch.value, _SPAN), np.uint8).copy()
+        return np.frombuffer(ctypes.string_at(uc._uch.value, size), np.uint8).copy()
 
     uc.emu_start(_CODE | 1, _CODE + 2)
     before = snapshot()

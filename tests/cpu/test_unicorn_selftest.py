@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 
 import pytest
@@ -32,9 +33,24 @@ def test_a_byte_that_is_not_the_flag_is_not_believed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(selftest, "_candidates", lambda: others)
     selftest.skip_flag_offset.cache_clear()
     assert selftest.skip_flag_offset() is None
-    monkeypatch.setattr(selftest, "_candidates", lambda: [15_999])  # a byte that nothing looks at
+    monkeypatch.setattr(selftest, "_candidates", lambda: [offset + 1])  # padding: a byte that nothing looks at
     selftest.skip_flag_offset.cache_clear()
     assert selftest.skip_flag_offset() is None
+
+
+def test_no_byte_behind_unicorns_state_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = ctypes.CDLL(None).malloc_usable_size
+    room.restype, room.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+    read, looked = ctypes.string_at, []
+
+    def string_at(address: int, size: int) -> bytes:
+        looked.append((size, room(address)))
+        return read(address, size)
+
+    monkeypatch.setattr(ctypes, "string_at", string_at)
+    assert selftest.skip_flag_offset() is not None
+    assert looked
+    assert all(0 < size <= available for size, available in looked)
 
 
 def test_without_the_flag_the_hooks_write_no_byte_of_unicorns_state(monkeypatch: pytest.MonkeyPatch) -> None:
