@@ -73,7 +73,7 @@ class UnicornCore:
         self.uc.ctl_set_cpu_model(getattr(arm, core_named(machine.core.isa).emulator))
         self._windows: list[tuple[int, int, Any]] = []
         self._divides: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
-        self._kept: list[Any] = []
+        self._kept: dict[int, tuple[Any, Any]] = {}  # such arrays of divides that are forgotten
         self._scratch = np.zeros(4, np.int64)
         self._dummy = np.zeros(1, np.uint8)
         self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
@@ -136,7 +136,7 @@ class UnicornCore:
                 self.pointers[i] = arrays[name].ctypes.data
         self.pointers[hooks.ARRAYS.index("skip")] = flag
         self.pointers[hooks.ARRAYS.index("scratch")] = self._scratch.ctypes.data
-        for _, vector, _ in self._divides.values():
+        for *_, vector, _ in (*self._divides.values(), *self._kept.values()):
             vector[:-1] = self.pointers[:-1]
 
     def attach(self) -> None:
@@ -151,8 +151,9 @@ class UnicornCore:
             return
         names = [f"r{n}" if n < 13 else "lr" for n in (code[0] & 15, code[2] & 15)]
         signed = code[0] & 0xF0 == 0x90  # SDIV 0xFB9n, UDIV 0xFBBn
-        info = np.array([_REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record], np.int64)
-        vector = self.pointers.copy()
+        vector, info = self._kept.pop(address, (np.zeros_like(self.pointers), np.zeros(4, np.int64)))
+        info[:] = _REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record
+        vector[:] = self.pointers
         vector[hooks.ARRAYS.index("divide")] = info.ctypes.data
         handle = self._hook(UC_HOOK_CODE, hooks.on_divide, vector, address, address)
         self._divides[address] = handle, vector, info
@@ -161,9 +162,9 @@ class UnicornCore:
     def forget_divides(self, low: int, high: int) -> None:
         """Stop watching the divides at these addresses."""
         for address in [at for at in self._divides if low <= at < high]:
-            handle, *kept = self._divides.pop(address)
+            handle, vector, info = self._divides.pop(address)
             uclib.uc_hook_del(self.uc._uch, ctypes.c_size_t(handle))
-            self._kept.append(kept)  # translated code may still name them
+            self._kept[address] = vector, info  # translated code may still name them
 
     def forget_translations(self) -> None:
         """Memory was written from outside: what Unicorn has translated may be another program."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcusim.cpu import state_layout as C
 from tests.support.code.register_board import RAM, Board, both
 from tests.support.code.system_code import code
 
@@ -56,3 +57,24 @@ def test_a_store_that_only_ends_in_code(isa: str, before: int) -> None:
     board.poke(at - 2, 0x2002 << 16)  # MOVS r0, #2 in its upper half
     assert board.call(at) == 2
     assert len(board.emulator.tables.known) > decoded
+
+
+def test_a_divide_of_two_blocks_one_of_them_rewritten() -> None:
+    """The other's code is still translated with the hook, which counts in the tables, also when they have moved."""
+    board = Board("cortex-m4")
+    tables, at, more = board.emulator.tables, RAM + 0x2000, RAM + 0x9000
+    divide, load = code("nop; nop; nop; nop; sdiv r0, r0, r1; bx lr"), code("ldr r0, [r1]; bx lr")
+    board.emulator.write(at, divide)
+    assert board.call(at, 100, 7) == board.call(at + 4, 100, 7) == 14
+    board.poke(at, int.from_bytes(divide[:4], "little"))
+
+    def divides() -> int:
+        records = {record for block in tables.known for _, record in block.divides}
+        return sum(int(tables.accesses[record * C.ACCESS + C.MADE]) for record in records)
+
+    before, count = tables.accesses, divides()
+    board.emulator.write(more, load[:2] * 4200 + load[2:])
+    board.call(more, 0, RAM)
+    assert tables.accesses is not before
+    assert board.call(at + 4, 100, 7) == 14
+    assert divides() == count + 1

@@ -35,6 +35,7 @@ CODE = {
     "movs r0, r3; bx lr": "18007047",
     "movs r4, #1; bx lr": "01247047",
     "nop; bx r1": "00bf0847",
+    "nop; nop; nop; nop; sdiv r0, r0, r1; bx lr": "00bf00bf00bf00bf90fbf1f07047",
     "push {lr}; 1: str r1, [r0]; str r1, [r2]; blx r3; subs r1, #1; bne 1b; pop {pc}": "00b50160116098470139fad100bd",
     "push {r2, r3}": "0cb4",
     "sev; movs r0, #9; bx lr": "40bf09207047",
