@@ -14,6 +14,7 @@ from mcusim.units import quoted
 __all__ = ["config_directory", "find_name", "locate", "machine_names"]
 
 _SHORTEST = 3  # letters of a part of a name
+_MAKER = "stm32"
 
 
 def config_directory() -> Path:
@@ -29,14 +30,22 @@ def machine_names() -> tuple[str, ...]:
 
 
 def find_name(text: str) -> str | None:
-    """The shipped machine that a name means, however it is written: ``STM32F746G-DISCO``, or a part that no other has,
-    ``f469``; None for none. Raises MachineError for a part of several names."""
+    """The shipped machine that a name means, however it is written: ``STM32F746G-DISCO``, the first letters with the
+    maker's or without, ``f746``, or a part that no other has, ``f767``; None for none. Raises MachineError for what
+    means several."""
     names, wanted = machine_names(), _letters(text)
     if text in names:
         return text
-    found = [name for name in names if _letters(name) == wanted] or [
-        name for name in names if wanted in _letters(name) and len(wanted) >= _SHORTEST
-    ]
+    long = len(wanted) >= _SHORTEST
+    found = (
+        [name for name in names if _letters(name) == wanted]
+        or [
+            name
+            for name in names
+            if long and _letters(name).removeprefix(_MAKER).startswith(wanted.removeprefix(_MAKER))
+        ]
+        or [name for name in names if long and wanted in _letters(name)]
+    )
     if len(found) > 1:
         raise MachineError.of_lines(f"machine {quoted(text)} may be one of {len(found)}", _described(found))
     return found[0] if found else None
