@@ -145,10 +145,10 @@ def litert(graph: Graph, data: bytes, inputs: Sequence[Array]) -> dict[int, Arra
         runtime.set_tensor(detail["index"], values)
     runtime.invoke()
     found = {}
-    for tensor in {t for op in graph.operators for t in op.outputs}:
+    for tensor in {t for op in graph.operators for t in op.outputs if not graph.tensors[t].variable}:
         try:
             found[tensor] = np.array(runtime.get_tensor(tensor))
-        except ValueError:  # no data: LiteRT folded it, or it is a resource
+        except ValueError:  # no data: LiteRT folded it
             continue
     return found
 
