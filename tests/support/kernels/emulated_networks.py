@@ -118,4 +118,8 @@ POLICIES = ("internal", "external", "tinyops")
 EXPORTED = ("proxyless-w0.30-r096", "mbv3-w0.40-r096", "cifar10-arm")
 NETWORKS = (*FILES, SWIFTNET, *EXPORTED)
 # what a board has no room for, and the board that runs it instead
-INSTEAD = {(SWIFTNET, F469, "internal"): "nucleo-f767zi", (SWIFTNET, F746, "internal"): "nucleo-f767zi"}
+INSTEAD = {
+    (SWIFTNET, F469, "internal"): "nucleo-f767zi",
+    (SWIFTNET, F746, "internal"): "nucleo-f767zi",
+    ("mbv3-w0.40-r096", F746, "internal"): "nucleo-f767zi",  # its weights, its file and its code together
+}
