@@ -19,6 +19,7 @@ from mcusim.errors import UnitError
 
 __all__ = [
     "Duration",
+    "hertz",
     "magnitude",
     "parse_bits",
     "parse_clock",
@@ -85,6 +86,12 @@ class Duration:
         if device_hz is None:
             raise ValueError("a duration in device clocks needs the device's clock")
         return self.value * core_hz / device_hz
+
+
+def hertz(clock: int) -> str:
+    """A clock in Hz as a text that :func:`parse_clock` reads as the same: ``216 MHz``, ``216.000001 MHz``."""
+    whole, rest = divmod(clock, 10**6)
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " MHz"
 
 
 def parse_size(text: object) -> int:

@@ -36,6 +36,7 @@ __all__ = [
     "Power",
     "Qspi",
     "Region",
+    "RegulatorSetting",
     "Sdram",
     "SdramTiming",
     "Sram",
@@ -50,10 +51,28 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; ``clock`` in Hz."""
+    """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
+
+    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant.
+    """
 
     isa: str
     clock: int
+    max_clock: int | None = None
+    force_clock: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RegulatorSetting:
+    """One setting of the core's voltage regulator (ST: voltage scale or range), and the clocks in Hz that it allows.
+
+    ``wait_state_clocks``: as :attr:`Flash.wait_state_clocks`, where a flash's wait states depend on the setting.
+    """
+
+    name: str
+    max_clock: int  # of the core
+    max_bus_clock: int | None = None
+    wait_state_clocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +89,10 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """The matrix between core, DMA and memories; ``clock`` in Hz (``hclk``)."""
+    """The matrix between core, DMA and memories; ``clock`` in Hz (``hclk``), of the core's by one of ``dividers``."""
 
     clock: int
+    dividers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +136,7 @@ class Flash:
     line: int  # bytes read at once
     read_latency: Duration  # bus path beyond the wait states
     accelerator: Accelerator | None
+    wait_state_clocks: tuple[int, ...] = ()  # Hz, the fastest bus clock for 0, 1, 2 ... wait states
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +164,8 @@ class Sdram:
     read_overhead: Duration  # controller and bus, per read access, beyond the commands themselves
     write_overhead: Duration
     write_fifo: int  # posted writes (words) the controller takes before it stalls the bus
+    dividers: tuple[int, ...] = ()  # of the bus clock
+    max_clock: int | None = None  # Hz, of what the dividers give
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +178,8 @@ class Qspi:
     dummy: int  # clocks
     cs_high: int  # clocks
     read_overhead: Duration
+    dividers: tuple[int, ...] = ()  # of the bus clock
+    max_clock: int | None = None  # Hz, of what the dividers give
 
 
 Device = Tcm | Sram | Flash | Sdram | Qspi
@@ -271,6 +296,7 @@ class Machine(Displayed):
     figures: Mapping[str, Figure] = field(repr=False)
     path: str = ""
     peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
+    regulator: tuple[RegulatorSetting, ...] = ()  # by the clock that they allow
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
     _replace: Any = field(default=None, repr=False, compare=False)  # the loader's own, which reads it again

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 from mcusim import units
@@ -29,9 +30,11 @@ __all__ = [
     "bits",
     "choice",
     "clock",
+    "clocks",
     "core_name",
     "count",
     "current",
+    "dividers",
     "duration",
     "energy",
     "flag",
@@ -44,8 +47,10 @@ __all__ = [
 
 Scope = Mapping[str, Any]
 Parser = Callable[[object], Any]
+_RANGE = re.compile(r"(\d{1,5}) to (\d{1,5})", re.ASCII)
 _INTEGER = re.compile(r"\d+(_\d+)*|0[xX][0-9a-fA-F]+(_[0-9a-fA-F]+)*", re.ASCII)
 SLOWEST_CLOCK, FASTEST_CLOCK = 100_000, 2_000_000_000
+MOST_DIVIDERS = 256
 ADDRESSES = 1 << 32
 LONGEST_TIME, LONGEST_CLOCKS = Fraction(1, 1000), 10_000  # of a duration: an access this long is no access
 
@@ -56,7 +61,8 @@ class RejectedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What a key that the file leaves out is worth, given what was read before it, and why.
+    """What a key that the file leaves out is worth, given what was read before it, and why; without a reason the key
+    is optional, and no figure.
 
     With ``like`` it is as well founded as that figure: a full key, or a key of the same table.
     """
@@ -236,6 +242,37 @@ def clock(default: Default | None = None) -> Field:
     return Field(parse, default)
 
 
+def clocks() -> Field:
+    """A list of rising frequencies in Hz, as a tuple; without one it is empty."""
+
+    def parse(value: object) -> tuple[int, ...]:
+        if not isinstance(value, list) or not value or len(value) > 16:
+            raise RejectedError('must be a list of 1 to 16 clocks such as ["30 MHz", "60 MHz"]')
+        found = tuple(map(units.parse_clock, value))
+        if any(b <= a for a, b in pairwise(found)) or found[0] < 1:
+            raise RejectedError("clocks must rise")
+        return found
+
+    return Field(parse, Default(lambda _: (), ""), lambda typed: typed.strip().strip("[]").replace('"', "").split(","))
+
+
+def _dividers(value: object) -> tuple[int, ...]:
+    ends = _RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    found = list(range(int(ends[1]), int(ends[2]) + 1)) if ends else value
+    if not isinstance(found, list) or not found or len(found) > MOST_DIVIDERS:
+        raise RejectedError(f'must be a list such as [2, 3], or a range such as "1 to {MOST_DIVIDERS}"')
+    numbers = tuple(_integer(item, 1, 1 << 16) for item in found)
+    if any(b <= a for a, b in pairwise(numbers)):
+        raise RejectedError("dividers must rise")
+    return numbers
+
+
+def dividers() -> Field:
+    """What a clock is divided by: a list of rising whole numbers, or ``"1 to 256"``; without it it is empty."""
+    typed = lambda text: _typed_list(text) if "[" in text or "," in text else text  # noqa: E731
+    return Field(_dividers, Default(lambda _: (), ""), typed)
+
+
 def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tuple[int, ...] = ()) -> Field:
     """Bytes in ``low..high``; ``power``: a power of two; or one of ``among``."""
     positive = (low, high) == (1, ADDRESSES)
@@ -313,4 +350,6 @@ def shown(value: object, field: Field) -> str:
         return show_address(value)
     if field.parse is _addresses and isinstance(value, list):
         return f"[{', '.join(map(show_address, value))}]"
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
     return value if isinstance(value, str) else show(value)

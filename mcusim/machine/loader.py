@@ -17,7 +17,7 @@ from mcusim.machine.schema import MACHINE, OBSOLETE
 __all__ = ["load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
-_TEXTS = ("name", "title")
+_NO_FIGURES = ("name", "title", "core.force_clock")
 
 
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
@@ -86,6 +86,7 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         memory={region.name: region for region in regions},
         dma=parts["dma"],
         power=parts["power"],
+        regulator=tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock)),
         peripherals=parts["peripherals"],
         figures=reader.figures,
         path=path,
@@ -100,7 +101,7 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
 
 
 def _require_key(machine: Machine, key: str, value: object) -> None:
-    if key in machine.figures or key in _TEXTS:
+    if key in machine.figures or key in _NO_FIGURES:
         return
     if rule := no_more(key, OBSOLETE):
         raise problem(Leaf(value, machine.name, 0), key, rule)

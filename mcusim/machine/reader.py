@@ -145,8 +145,8 @@ class Reader:
 
     def _default(self, path: str, field: Field, default: Default, scope: Scope) -> Any:
         value = default.value(scope)
-        if value is MISSING:
-            return MISSING
+        if value is MISSING or not default.why:  # of a key that is optional there is nothing to say
+            return value
         if field.is_figure:
             text = default.text(value) if default.text else shown(value, field)
             basis, source = default.basis, f"default: {default.why}"

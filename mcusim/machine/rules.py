@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
+from mcusim.units import hertz
 
 __all__ = ["broken"]
 
@@ -76,6 +77,17 @@ def _cache_geometry(machine: Machine) -> Broken:
         if rest or sets & (sets - 1):
             product = f"{cache.ways} ways x {cache.line} B x a power of two"
             yield f"cache.{name}.size", f"must be ways x line x a power of two (of sets), here {product}"
+
+
+def _core_clock(machine: Machine) -> Broken:
+    core, limit = machine.core, machine.core.max_clock
+    if limit is not None and core.clock > limit and not core.force_clock:
+        source = machine.figures["core.max_clock"].source
+        text = f"{hertz(core.clock)} exceeds core.max_clock = {hertz(limit)} ({source})"
+        yield "core.clock", f"{text}; --force-clock runs it as a what-if beyond the part"
+    for low, high in pairwise(machine.regulator):
+        if low.max_clock == high.max_clock:
+            yield f"regulator.{high.name}.max_clock", f"must not be that of {low.name} ({hertz(low.max_clock)})"
 
 
 def _bus_clock(machine: Machine) -> Broken:
@@ -184,6 +196,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _no_overlap,
     _tcm_uncached,
     _cache_geometry,
+    _core_clock,
     _bus_clock,
     _flash_line,
     _accelerator,

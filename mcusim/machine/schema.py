@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,11 @@ from mcusim.machine.field_types import (
     bits,
     choice,
     clock,
+    clocks,
     core_name,
     count,
     current,
+    dividers,
     duration,
     energy,
     flag,
@@ -35,6 +38,7 @@ from mcusim.machine.field_types import (
     text,
     voltage,
 )
+from mcusim.units import hertz
 
 __all__ = ["MACHINE", "OBSOLETE", "REPLACEMENTS"]
 
@@ -65,13 +69,11 @@ def _offset_key(key: str) -> None:
         raise RejectedError("a register's offset is a multiple of 4 such as 0x00, 0x1C or 0x104")
 
 
-def _hertz(value: int) -> str:
-    return f"{value / 10**6:.12g} MHz"
-
-
 _OFFSET = re.compile(r"0x[0-9A-F]{2,8}", re.ASCII)
-_BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=_hertz)
-_SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", "bus.clock", text=_hertz)
+_BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=hertz)
+_SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", "bus.clock", text=hertz)
+_NONE = Default(lambda _: None, "")
+_FALSE = Default(lambda _: False, "")
 _ATTRIBUTE = Default(_attribute, "default memory map, ARMv7-M Architecture Reference Manual B3.1", basis="datasheet")
 _WRITABLE = Default(
     lambda scope: scope["device"] not in ("flash", "qspi"), "the core cannot store to flash and QSPI", "base"
@@ -133,9 +135,17 @@ OBSOLETE = {
 CORE: dict[str, Field] = {
     "isa": core_name(),
     "clock": clock(),
+    "max_clock": clock(_NONE),
+    "force_clock": replace(flag(_FALSE), is_figure=False),
+}
+REGULATOR: dict[str, Field] = {
+    "max_clock": clock(),
+    "max_bus_clock": clock(_NONE),
+    "wait_state_clocks": clocks(),
 }
 BUS: dict[str, Field] = {
     "clock": clock(_BUS_CLOCK),
+    "dividers": dividers(),
 }
 CACHE: dict[str, Field] = {
     "size": size(0, high=1 << 20),
@@ -191,6 +201,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "line": size(4, power=True, high=256),
             "read_latency": duration("hclk"),
             "accelerator": Table(ACCELERATOR, _filled(d.Accelerator), absent="none"),
+            "wait_state_clocks": clocks(),
         },
     ),
     "sdram": (
@@ -206,6 +217,8 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "read_overhead": duration("sdclk"),
             "write_overhead": duration("sdclk"),
             "write_fifo": count(0, 1024),
+            "dividers": dividers(),
+            "max_clock": clock(_NONE),
         },
     ),
     "qspi": (
@@ -219,6 +232,8 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "dummy": count(0, 63),
             "cs_high": count(0, 64),
             "read_overhead": duration("qclk"),
+            "dividers": dividers(),
+            "max_clock": clock(_NONE),
         },
     ),
 }
@@ -280,6 +295,9 @@ MACHINE = Table(
         "title": text(),
         "extends": text(Default(lambda _: "", "")),
         "core": Table(CORE, _filled(d.Core)),
+        "regulator": Each(
+            lambda _: Table(REGULATOR, lambda name, values: d.RegulatorSetting(name=name, **values)), absent="defaults"
+        ),
         "bus": Table(BUS, _filled(d.Bus), absent="defaults"),
         "cache": Table(
             {

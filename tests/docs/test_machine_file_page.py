@@ -17,7 +17,8 @@ def keys(table: Mapping[str, Any], prefix: str) -> Iterator[str]:
 
 
 def expected() -> set[str]:
-    parts = {"core.": schema.CORE, "bus.": schema.BUS, "cache.data.": schema.CACHE, "memory.NAME.": schema.REGION}
+    parts = {"core.": schema.CORE, "regulator.NAME.": schema.REGULATOR, "bus.": schema.BUS}
+    parts |= {"cache.data.": schema.CACHE, "memory.NAME.": schema.REGION}
     parts |= {"dma.NAME.": schema.DMA, "power.": schema.POWER, "peripherals.NAME.": schema.PERIPHERAL}
     found = {key for prefix, table in parts.items() for key in keys(table, prefix)}
     for _, fields in schema.DEVICES.values():

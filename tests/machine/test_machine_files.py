@@ -39,8 +39,8 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
     ("old", "new", "rule"),
     [
         (
-            'clock = "108 MHz"\nbanks',
-            'clok = "108 MHz"\nbanks',
+            'clock = "108 MHz"\ndividers',
+            'clok = "108 MHz"\ndividers',
             ': memory.sdram.clok = "108 MHz": unknown key, did you',
         ),
         ("[memory.sdram.timing]", "[memory.sdram.timings]", 'unknown key, did you mean "timing"'),
