@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from mcusim.cpu.emulator import Emulator
+from mcusim.errors import ImageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, load_model
+from tests.support.kernels.kernel_case import Case
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
 from tests.support.kernels.single_operators import alone, tiles
@@ -29,7 +31,12 @@ OPERATORS = {
     "CONV_2D": "cmsis_conv", "DEPTHWISE_CONV_2D": "cmsis_depthwise", "FULLY_CONNECTED": "cmsis_fully_connected",
     "ADD": "cmsis_add", "MUL": "cmsis_mul", "AVERAGE_POOL_2D": "cmsis_average_pool", "MAX_POOL_2D": "cmsis_max_pool",
 }  # fmt: skip
+OF_2020 = OPERATORS | {
+    "DEPTHWISE_CONV_2D": "cmsis_2020_depthwise", "FULLY_CONNECTED": "cmsis_2020_fully_connected",
+    "AVERAGE_POOL_2D": "cmsis_2020_average_pool", "MAX_POOL_2D": "reference_max_pool",
+}  # fmt: skip
 BOTH = pytest.mark.parametrize("isa", CORES)
+SETS_OF_2020 = pytest.mark.parametrize(("isa", "name"), [("cortex-m4", "cmsis-2020-os"), ("cortex-m7", "cmsis-2020")])
 EACH = pytest.mark.parametrize("kind", OPERATORS)
 
 
@@ -64,8 +71,8 @@ def agree(graph: Graph, seed: int, isa: str, name: str = "cmsis") -> bool:
     return True
 
 
-def many(kind: str, isa: str, seeds: int, make: Any) -> None:
-    ran = sum(agree(make(kind, seed), seed, isa) for seed in range(seeds))
+def many(kind: str, isa: str, seeds: int, make: Any, name: str = "cmsis") -> None:
+    ran = sum(agree(make(kind, seed), seed, isa, name) for seed in range(seeds))
     assert ran >= 0.75 * seeds
 
 
@@ -80,17 +87,39 @@ def test_outputs_equal_litert(isa: str, kind: str) -> None:
     many(kind, isa, SEEDS, wide)
 
 
+@SETS_OF_2020
+@EACH
+def test_outputs_of_the_sets_of_2020_equal_litert(isa: str, name: str, kind: str) -> None:
+    many(kind, isa, 32, plain, name)
+    many(kind, isa, 32, wide, name)
+
+
+@SETS_OF_2020
+@pytest.mark.parametrize(("height", "width"), [(16, 16), (17, 16), (1, 257)])
+def test_sums_of_large_windows_do_not_overflow(isa: str, name: str, height: int, width: int) -> None:
+    """256 times -128 is the least that 16 bits hold; larger windows have sums of 32."""
+    case = Case("AVERAGE_POOL_2D", "int8", 0)
+    source = case.activation((1, height, width + 1, 7))
+    found = case.tensors[source].quantization
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "filter_h": height, "filter_w": width}
+    graph = case.graph([source], options | {"activation": "NONE"}, scale=found.scales[0], zero=found.zero_points[0])
+    for value in (-128, 127):
+        data = np.full((1, height, width + 1, 7), value, np.int8)
+        assert (guest(isa, name).run(graph, [data])[0] == value).all()
+
+
 @BOTH
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"])
-def test_tiles_put_together_are_the_whole(isa: str, kind: str) -> None:
+@pytest.mark.parametrize("name", ["cmsis", "cmsis-2020"])
+def test_tiles_put_together_are_the_whole(isa: str, kind: str, name: str) -> None:
     done = 0
     for seed in range(12):
         graph = wide(kind, seed)
         data, rows = inputs_for(graph, seed), tiles(graph, 3)
         if any(tile.in_rows == 0 for tile in rows):  # all padding: nothing to tile
             continue
-        whole = guest(isa).run(graph, data)[0]
-        parts = [guest(isa).run(graph, [d[:, t.in_row : t.in_row + t.in_rows] for d in data], t)[0] for t in rows]
+        whole = guest(isa, name).run(graph, data)[0]
+        parts = [guest(isa, name).run(graph, [d[:, t.in_row : t.in_row + t.in_rows] for d in data], t)[0] for t in rows]
         assert np.array_equal(np.concatenate(parts), whole), f"seed {seed}"
         done += 1
     assert done >= 8
@@ -110,9 +139,9 @@ def test_operators_of_real_models(name: str) -> None:
 
 
 def test_the_set_has_every_kernel_that_the_reference_set_has() -> None:
-    for name in ("cmsis", "cmsis-nano"):
+    for name in ("cmsis", "cmsis-nano", "cmsis-2020", "cmsis-2020-os"):
         assert load_set(name).kernels.keys() == load_set("reference").kernels.keys()
-        for kind, symbol in OPERATORS.items():
+        for kind, symbol in (OF_2020 if "2020" in name else OPERATORS).items():
             assert load_set(name).kernel(kind).symbol == symbol
 
 
@@ -131,8 +160,8 @@ def test_a_wrong_weight_is_noticed(isa: str) -> None:
     assert not np.array_equal(guest(isa).run(graph, data)[0], wanted)
 
 
-def instructions(isa: str, function: str) -> list[str]:
-    image = load_set("cmsis").image(isa)
+def instructions(isa: str, function: str, name: str = "cmsis") -> list[str]:
+    image = load_set(name).image(isa)
     symbol = image.symbol(function)
     place = next(p for p in image.placements(False) if p.address <= symbol.address < p.address + len(p.data))
     start = symbol.address - place.address
@@ -151,6 +180,17 @@ def test_sums_are_made_by_smlad_on_whole_words(isa: str) -> None:
         assert sum(line.startswith("smlad") for line in code) >= least, function
         assert not any(line in (f"bl #{copy:#x}", f"b.w #{copy:#x}") for line in code), function
     assert f"bl #{copy:#x}" in instructions(isa, "cmsis_max_pool")
+
+
+@SETS_OF_2020
+def test_3x3_is_depthwise_by_columns_in_2020(isa: str, name: str) -> None:
+    columns = load_set(name).image(isa).symbol("cmsis_depthwise_columns").address & ~1
+    assert any(
+        line.startswith("b") and line.endswith(f"#{columns:#x}")
+        for line in instructions(isa, "cmsis_2020_depthwise", name)
+    )
+    with pytest.raises(ImageError, match="cmsis_depthwise_3x3"):
+        load_set(name).image(isa).symbol("cmsis_depthwise_3x3")
 
 
 @BOTH
