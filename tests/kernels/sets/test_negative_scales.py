@@ -41,7 +41,7 @@ def negated(graph: Graph, seed: int) -> Graph:
     return replace(graph, tensors=tuple(tensors))
 
 
-@pytest.mark.parametrize("kernels", ["reference", "cmsis", "cmsis-nano"])
+@pytest.mark.parametrize("kernels", ["reference", "cmsis", "cmsis-nano", "cmsis-2020", "cmsis-2020-os"])
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_outputs_equal_litert(kind: str, kernels: str) -> None:
     for seed in range(SEEDS):

@@ -155,7 +155,7 @@ def test_an_unknown_profile_is_named() -> None:
         ("mac = 8.32", "mac = -1", "cortex-m4.depthwise_3x3.mac = -1: a number of at least 0"),
         ("mac = 8.32", 'mac = "fast"', "cortex-m4.depthwise_3x3.mac = 'fast'"),
         ("mac = 8.32", "mac = 8.32\nmca = 1", "unknown key cortex-m4.depthwise_3x3.mca"),
-        ("[memory]", 'set = "arm"\n[memory]', 'set = "arm": known are cmsis, cmsis-nano, reference'),
+        ("[memory]", 'set = "arm"\n[memory]', 'set = "arm": known are cmsis, cmsis-2020, '),
         ("[memory]", "technique = 1\n[memory]", "technique = 1: known are cmsis, reference"),
         ("[memory]", "[memroy]", "unknown key 'memroy'"),
         ("[memory]", "[memory", "cannot be read"),
