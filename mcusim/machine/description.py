@@ -124,6 +124,8 @@ class Accelerator:
     serves: Literal["region", "aliases"]
     unified: bool
     prefetch: bool
+    keeps_prefetched: bool  # copies a prefetched line that the core came to into the instruction lines
+    cancels_prefetch: bool  # a miss or a data read ends a prefetch under way; else it waits for it
     prefetch_hides: Duration  # of a missed instruction line, what the sequential prefetch hides on average
     line_change: Duration  # mean stall when code goes on to another line that the accelerator holds
 

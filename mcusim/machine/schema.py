@@ -91,6 +91,8 @@ _HIDES = Default(
     "cycles a line of code runs while the next one is fetched",
     text=lambda _: "4 cycles",
 )
+_KEEPS = Default(lambda _: True, "not documented; ST RM0090 states that CoreMark runs as with 0 wait states")
+_CANCELS = Default(lambda _: True, "not documented: code that is asked for goes ahead of a guess")
 _LINE_CHANGE = Default(
     lambda _: d.Duration(Fraction(0), "cycles"),
     "as vendors state it: no delay for a line that is held",
@@ -180,6 +182,8 @@ ACCELERATOR: dict[str, Field] = {
     "serves": choice("region", "aliases", default=_SERVES),
     "unified": flag(_UNIFIED),
     "prefetch": flag(),
+    "keeps_prefetched": flag(_KEEPS),
+    "cancels_prefetch": flag(_CANCELS),
     "prefetch_hides": duration("hclk", default=_HIDES),
     "line_change": duration("hclk", default=_LINE_CHANGE),
 }

@@ -145,8 +145,7 @@ def flash_line(s: State, r: int, address: int) -> int:
         s[r + L.A_HITS] += 1
         return 0
     s[r + L.A_MISSES] += 1
-    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
-    return s[r + L.WAIT] + s[r + L.LATENCY_R]
+    return flash_accelerator.read_data(s, r)
 
 
 @inlined

@@ -1,17 +1,20 @@
 """ST's flash accelerator (ART) line by line: current line, prefetch of the next one, instruction lines with LRU.
 
-ST RM0090 3.2: a line that is neither the current one, nor prefetched, nor held is read from flash, costs the wait
-states, and is copied into the instruction lines; a prefetched line is not copied. While the core asks for a line the
-next one is read, unless it is held; a core that gets there early waits for the rest of that read. On the STM32F7 the
-lines are unified: data reads through the same port look them up too (ST RM0385, ART accelerator).
+ST RM0090 3.5.2: a line that is neither the current one, nor prefetched, nor held is read from flash, costs the wait
+states, and is copied into the instruction lines. While the core asks for a line the next one is read, unless it is
+held; a core that gets there early waits for the rest of that read, so that code in sequence takes the longer of its own
+time and of one access a line. On the STM32F7 the lines are unified: data reads through the same port look them up too
+(ST RM0385, ART accelerator).
 
-A loop of several lines is therefore slower with the prefetch than without it where its code is dense: without it every
-line is held after the first turn, with it those that follow in sequence are read again in every turn. A line that the
-core asks for before its prefetch has ended counts as prefetched, not as a miss that is copied: this module's reading.
-It gives the stalls that the F469's published run has beyond the instruction table.
+What the manual leaves open, and what is taken here: a prefetched line is copied into the instruction lines when the
+core comes to it (``keeps_prefetched``; without it, the manual to the letter, loops of dense code would be slower with
+the prefetch than without it, while ST states that CoreMark runs as with 0 wait states); a miss ends a prefetch under
+way (``cancels_prefetch``; else it waits until the flash is free). A read of data goes ahead likewise, as RM0090 gives
+the D-Code bus priority, and the prefetch under way begins again behind it. A prefetch never delays the line that it
+reads: one that waits for the flash when the core comes is read as a miss.
 
-Not modelled: a prefetch under way delays neither a miss nor a data read (it is given up), and the vendor does not say
-whether lines that are held start a prefetch; here they do.
+Not modelled: data reads of one basic block against the prefetches of its later lines in their true order (a block's
+code is fetched when it begins); whether lines that are held start a prefetch is not documented, here they do.
 """
 
 from __future__ import annotations
@@ -65,14 +68,37 @@ def hold(s: State, r: int, line: int) -> None:
 
 @native
 def read_flash(s: State, r: int, line: int) -> int:
-    """Read ``line`` from flash now and keep it; returns the wait in ticks."""
+    """Read ``line`` of code from flash and keep it, now or when the prefetch under way is over; returns the wait."""
+    now = s[L.NOW]
+    left = max(0, s[r + L.BUSY] - now)
     wait = s[r + L.WAIT] + s[r + L.LATENCY_R]
+    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
+    if s[r + L.CANCELS]:
+        s[r + L.OCCUPIED] -= left
+    else:
+        wait += left
     s[r + L.READS] += 1
     s[r + L.READ_BYTES] += 1 << s[r + L.LINE]
-    s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
-    s[r + L.BUSY] = s[L.NOW] + wait
+    s[r + L.BUSY] = now + wait
     if s[r + L.I_LINES] > 0:
         hold(s, r, line)
+    return wait
+
+
+@native
+def read_data(s: State, r: int) -> int:
+    """A read of data goes to the flash; returns its wait in ticks, which puts off or is put off by a prefetch."""
+    access = s[r + L.WAIT] + s[r + L.BEAT]
+    wait = s[r + L.WAIT] + s[r + L.LATENCY_R]
+    left = s[r + L.PREFETCHED_AT] - s[L.NOW]
+    s[r + L.OCCUPIED] += access
+    if left <= 0:
+        return wait
+    if s[r + L.CANCELS] == 0:
+        return wait + (left if left <= access else 0)
+    s[r + L.OCCUPIED] += max(0, access - left)
+    s[r + L.PREFETCHED_AT] = max(s[r + L.PREFETCHED_AT], s[L.NOW] + wait + access)
+    s[r + L.BUSY] = max(s[r + L.BUSY], s[r + L.PREFETCHED_AT])
     return wait
 
 
@@ -89,25 +115,35 @@ def prefetch(s: State, r: int, line: int, now: int) -> None:
 
 
 @native
+def missed(s: State, r: int, line: int) -> int:
+    """The core comes to ``line``, which is not held; returns its wait in ticks."""
+    left = s[r + L.PREFETCHED_AT] - s[L.NOW]
+    if line == s[r + L.PREFETCH] and (left <= s[r + L.WAIT] + s[r + L.BEAT] or s[r + L.CANCELS] == 0):
+        s[r + L.F_PREFETCHED] += 1
+        if s[r + L.KEEPS] and s[r + L.I_LINES] > 0:
+            hold(s, r, line)
+        return max(0, left)
+    s[r + L.F_MISSES] += 1
+    if left > 0 and s[r + L.CANCELS]:
+        s[r + L.PREFETCH], s[r + L.PREFETCHED_AT] = -1, 0
+    return read_flash(s, r, line)
+
+
+@native
 def fetch(s: State, r: int, line: int) -> int:
     """The core comes to code in flash line number ``line`` at ``s[NOW]``; returns its wait in ticks."""
     if line == s[r + L.CURRENT]:
         s[r + L.F_HITS] += 1
         return 0
     s[r + L.CURRENT] = line
-    now = s[L.NOW]
     slot = held(s, r, line)
-    wait = 0
     if slot >= 0:
         s[r + L.F_HITS] += 1
         used(s, r, slot)
-    elif line == s[r + L.PREFETCH]:
-        s[r + L.F_PREFETCHED] += 1
-        wait = max(0, s[r + L.PREFETCHED_AT] - now)
+        wait = 0
     else:
-        s[r + L.F_MISSES] += 1
-        wait = read_flash(s, r, line)
-    prefetch(s, r, line + 1, now + wait)
+        wait = missed(s, r, line)
+    prefetch(s, r, line + 1, s[L.NOW] + wait)
     return wait
 
 
@@ -140,7 +176,6 @@ def read(s: State, r: int, line: int) -> int:
         s[r + L.A_HITS] += 1
         return 0
     s[r + L.A_MISSES] += 1
-    wait = read_flash(s, r, line)
-    s[r + L.READS] -= 1  # the access itself is counted where it was made
-    s[r + L.READ_BYTES] -= 1 << s[r + L.LINE]
-    return wait
+    if s[r + L.I_LINES] > 0:
+        hold(s, r, line)
+    return read_data(s, r)

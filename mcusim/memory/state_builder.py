@@ -116,6 +116,7 @@ class Builder:
             s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides, machine.bus.clock) * accelerator.prefetch
             s[r + L.CHANGE] = ticks(machine, accelerator.line_change, machine.bus.clock)
             s[r + L.UNIFIED], s[r + L.PREFETCHES] = accelerator.unified, accelerator.prefetch
+            s[r + L.KEEPS], s[r + L.CANCELS] = accelerator.keeps_prefetched, accelerator.cancels_prefetch
             self._lines(r, accelerator)
 
     def _lines(self, r: int, accelerator: Accelerator) -> None:

@@ -135,9 +135,10 @@ FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = region.fields("FETCHES", "FETCH_STA
 # of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
 WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = region.fields("WAITED", "DMA_READ_BYTES", "DMA_WRITE_BYTES")
 COUNTERS = slice(READS, DMA_WRITE_BYTES + 1)
-# accelerator: place of its instruction lines, do data reads share them, does it prefetch; line the core is in, line
-# prefetched, when it is there, count of look-ups
-I_ACCEL, UNIFIED, PREFETCHES, CURRENT = region.fields("I_ACCEL", "UNIFIED", "PREFETCHES", "CURRENT")
+# accelerator: place of its instruction lines, do data reads share them, does it prefetch, keep what it prefetched, end
+# one for a miss; line the core is in, line prefetched, when it is there, count of look-ups
+I_ACCEL, UNIFIED, PREFETCHES, KEEPS = region.fields("I_ACCEL", "UNIFIED", "PREFETCHES", "KEEPS")
+CANCELS, CURRENT = region.fields("CANCELS", "CURRENT")
 PREFETCH, PREFETCHED_AT, I_CLOCK = region.fields("PREFETCH", "PREFETCHED_AT", "I_CLOCK")
 # transfers that touch the region; a beat holds it since, until; an access of the core holds it until
 SHARED, HELD_SINCE, HELD, TAKEN = region.fields("SHARED", "HELD_SINCE", "HELD", "TAKEN")

@@ -58,14 +58,95 @@ def test_lines_of_one_block_are_read_while_those_before_execute(work: int, stall
     assert f469().fetch(FLASH, 64, work) == WAIT + stall
 
 
-def test_a_prefetched_line_is_not_held() -> None:
-    """Back at the first line, which was a miss and is held, the second is prefetched again."""
-    core = f469()
+KEPT = {True: "true", False: "false"}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_prefetched_line_is_held_when_the_core_came_to_it(kept: bool) -> None:
+    """Back at the first line, which was a miss and is held; the second has to be prefetched again or is held too."""
+    core = f469(memory__flash__accelerator__keeps_prefetched=KEPT[kept])
     core.fetch(FLASH, 16, 20)
     core.fetch(FLASH + 16, 16, 20)
     assert core.fetch(FLASH, 16) == 0
-    assert core.fetch(FLASH + 16, 16) == 5  # one cycle of the read passed before the core had the held line
-    assert counted(core) == (1, 2, 1)
+    assert core.fetch(FLASH + 16, 16) == (0 if kept else 5)  # a cycle of the read passed before the core had the line
+    assert counted(core) == ((2, 1, 1) if kept else (1, 2, 1))
+
+
+def test_a_prefetched_line_that_the_core_did_not_come_to_is_not_held() -> None:
+    core = f469()
+    core.fetch(FLASH, 16, 20)
+    core.fetch(FLASH + 0x100, 16, 20)
+    core.fetch(FLASH + 0x200, 16, 20)
+    assert core.fetch(FLASH + 16, 16) == WAIT
+    assert counted(core) == (0, 0, 4)
+
+
+@pytest.mark.parametrize(("work", "left"), [(0, 6), (2, 4), (5, 1), (6, 0)])
+def test_a_miss_ends_a_prefetch_or_waits_for_it(work: int, left: int) -> None:
+    core, patient = f469(), f469(memory__flash__accelerator__cancels_prefetch="false")
+    for one in (core, patient):
+        one.fetch(FLASH, 16, work)
+    assert core.fetch(FLASH + 0x100, 16) == WAIT
+    assert patient.fetch(FLASH + 0x100, 16) == left + WAIT
+    occupied = core.memory.by_region()["flash"]["occupied"], patient.memory.by_region()["flash"]["occupied"]
+    assert occupied[1] - occupied[0] == left * 256
+
+
+def test_a_prefetch_that_was_ended_brings_nothing() -> None:
+    core = f469()
+    core.fetch(FLASH, 16, 3)
+    core.fetch(FLASH + 0x100, 16, 100)
+    assert core.fetch(FLASH + 16, 16) == WAIT
+
+
+@pytest.mark.parametrize(("work", "stall"), [(2, 4 + WAIT), (5, 1 + WAIT), (6, 0), (20, 0)])
+def test_a_read_of_data_goes_ahead_of_a_prefetch_which_begins_again(work: int, stall: int) -> None:
+    """The read takes five cycles of wait; what is left of the six of the prefetch begins anew behind it."""
+    core, patient = f469(), f469(memory__flash__accelerator__cancels_prefetch="false")
+    for one in (core, patient):
+        one.fetch(FLASH, 16, work)
+    assert core.load(FLASH + 0x1000) == WAIT
+    assert core.fetch(FLASH + 16, 16) == (6 if stall else 0)
+    assert patient.load(FLASH + 0x1000) == (stall or WAIT)
+    assert patient.fetch(FLASH + 16, 16) == 0
+
+
+def test_a_prefetch_that_has_not_begun_does_not_delay_its_own_line() -> None:
+    """Held lines 4 and 8 start prefetches of 5 and 9; the core comes to 9 while 5 is being read."""
+    core = f469()
+    for line in (8, 4):
+        core.fetch(FLASH + 16 * line, 4)
+        core.wait(20)
+    core.fetch(FLASH + 16 * 5 + 0x1000, 4)
+    core.wait(20)
+    core.fetch(FLASH + 16 * 4, 4)
+    core.wait(1)
+    core.fetch(FLASH + 16 * 8, 4)
+    core.wait(1)
+    assert core.fetch(FLASH + 16 * 9, 4) == WAIT
+
+
+@pytest.mark.parametrize(("work", "period"), [(1, 6), (5, 6), (6, 6), (7, 7), (12, 12)])
+@pytest.mark.parametrize("lines", [65, 110])
+def test_code_that_the_lines_do_not_hold_takes_the_longer_of_work_and_access(
+    lines: int, work: int, period: int
+) -> None:
+    """Round after round: LRU has lost every line when it is come to again, and it is prefetched in time or not."""
+    core = f469()
+    begin = 0
+    for turn in range(3):
+        if turn == 2:
+            begin = core.now
+        core.fetch(FLASH, 16 * lines, work * lines)
+    assert core.now - begin == pytest.approx(lines * period, abs=WAIT)
+
+
+def test_code_that_the_lines_hold_takes_its_work_alone() -> None:
+    core = f469()
+    for turn in range(3):
+        begin = core.now
+        core.fetch(FLASH, 16 * 64, 64)
+        assert (core.now - begin == 64) == (turn > 0)
 
 
 def test_a_branch_past_the_prefetch_misses_and_is_held() -> None:
@@ -81,7 +162,7 @@ def test_a_branch_past_the_prefetch_misses_and_is_held() -> None:
 
 def test_a_line_that_was_only_prefetched_is_gone_when_a_block_comes_back_to_it() -> None:
     """The block begins in the line the core is in, which is not held, and ends in one that is."""
-    core = f469()
+    core = f469(memory__flash__accelerator__keeps_prefetched="false")
     for line in (9, 7, 8):
         core.fetch(FLASH + 16 * line, 4)
         core.wait(20)
