@@ -13,6 +13,8 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder
+from mcusim.cpu.decode.instruction import Instruction
+from mcusim.cpu.decode.lacking import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
 from mcusim.cpu.unicorn_core import UnicornCore
 
@@ -26,13 +28,17 @@ MOST_INSTRUCTIONS = (
 
 
 class Code:
-    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
+    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met.
 
-    def __init__(self, traits: CoreTraits, core: UnicornCore) -> None:
+    ``double``: the core computes in double precision.
+    """
+
+    def __init__(self, traits: CoreTraits, double: bool, core: UnicornCore) -> None:
         self._pipeline = traits.pipeline()
         self.tables = Tables(self._pipeline, traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
         self._early_divide = traits.early_divide
+        self._fpv5, self._double = traits.fpv5, double
         self._decoder = Decoder()
         self._core = core
         self._live: dict[int, CodeBlock] = {}
@@ -69,8 +75,15 @@ class Code:
             for instruction, record in block.divides:
                 at = instruction.address
                 self._core.watch_divide(at, block.end, code[at - address :][:4], record)
+        for instruction in block.instructions:
+            if self.lacked(instruction):
+                self._core.refuse(instruction.address, block.end)
         self.refresh()
         return block
+
+    def lacked(self, instruction: Instruction) -> str:
+        """Why the core does not have ``instruction``; empty when it has it."""
+        return lacked(instruction, self._fpv5, self._double)
 
     def refresh(self) -> None:
         """Give the hooks the addresses of arrays that have grown."""
@@ -87,14 +100,14 @@ class Code:
         if gone:
             for block in gone:
                 del self._live[block.address]
-                self._core.forget_divides(block.address, block.end)
+                self._core.forget_watched(block.address, block.end)
             self._rebuild()
         return bool(gone)
 
     def forget(self) -> None:
         """Look at all code again when it is next executed: what may be executed has changed."""
         self._live.clear()
-        self._core.forget_divides(0, 1 << 32)
+        self._core.forget_watched(0, 1 << 32)
         self._rebuild()
 
     def _rebuild(self) -> None:

@@ -38,7 +38,8 @@ class CoreTraits:
 
     ``branch_refill``: cycles of a taken branch beyond its issue, None where branches are predicted
     (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a divide takes as long as its operands make it.
-    ``splits_unaligned``: an unaligned access is several on the bus. ``mpu_regions`` of an ARMv7-M MPU.
+    ``splits_unaligned``: an unaligned access is several on the bus. ``mpu_regions`` of an ARMv7-M MPU. ``fpv5``: the
+    floating-point unit has VSEL, VMAXNM, VRINT and VCVTA; ``double_precision``: a part may have it (``core.fpu``).
     """
 
     pipeline: Callable[[], Pipeline]
@@ -53,6 +54,8 @@ class CoreTraits:
     store_buffer: bool = False
     device_faults: bool = False
     cache_control: bool = False  # CCR switches level-1 caches
+    fpv5: bool = False
+    double_precision: bool = False
     mpu_regions: int = 8
 
     @property
@@ -89,12 +92,14 @@ CORES: dict[str, CoreTraits] = {
         pipeline=_pipeline("cortex_m7", "CortexM7"),
         emulator="UC_CPU_ARM_CORTEX_M7",
         compiler_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", *_THUMB),
-        reset={"CPUID": 0x411F_C270, "CCR": 0x4_0200, "CTR": 0x8303_C003, "CLIDR": 0x0900_0003},
+        reset={"CPUID": 0x411F_C270, "CCR": 0x4_0200, "CTR": 0x8303_C003, "CLIDR": 0x0900_0003, "MVFR2": 0x40},
         data_bus=8,
         interpreter_cycles=1800,
         store_buffer=True,
         device_faults=True,
         cache_control=True,
+        fpv5=True,
+        double_precision=True,
     ),
 }
 enter(CORES)

@@ -129,6 +129,8 @@ def explain_fault(emulator: Emulator) -> Fault:
         names = [*(f"r{i}" for i in range(13)), "sp", "lr", "pc", "xpsr"]
         registers = {name: int(c[C.REGISTERS + i]) & 0xFFFF_FFFF for i, name in enumerate(names)} | {"pc": pc}
     block = name_of(emulator.machine, address)
+    if code == C.UNDEFINED:
+        return Fault("undefined instruction", _undefined(emulator, pc), pc, None, registers, _branches(c))
     size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
     kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
     if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:
@@ -178,11 +180,20 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         return *describe(C.ARM_STATE, pc, 0, False, 0, None), pc
     if not _executable(emulator, pc):
         return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, name_of(emulator.machine, pc)), pc
-    word = emulator.core.peek(pc, 4) or code or b""
-    if len(word) < 4 or word[1] < WIDE:
-        return "undefined instruction", f"the halfword {word[1::-1].hex()} is not an instruction of this core", None
-    shown = f"{word[1::-1].hex()} {word[:1:-1].hex()}"
-    return "undefined instruction", f"the halfwords {shown} are no instruction of this core", None
+    return "undefined instruction", _undefined(emulator, pc), None
+
+
+def _undefined(emulator: Emulator, pc: int) -> str:
+    """Which instruction the core lacks, where, and why."""
+    word = emulator.core.peek(pc, 4) or emulator.core.peek(pc, 2) or b""
+    halfwords = [word[i : i + 2][::-1].hex() for i in range(0, 4 if word[1:2] >= bytes([WIDE]) else 2, 2)]
+    entered = int(emulator.state[C.ENTERED])
+    block = emulator.code.block_of(entered).instructions if entered >= 0 else ()
+    found = next((one for one in block if one.address == pc), None)
+    named = f"{found.text} " if found is not None and found.mnemonic != "undefined" else ""
+    why = emulator.code.lacked(found) if found is not None else ""
+    reason = f": {why}" if why else ""
+    return f"{named}({' '.join(halfwords)}) at {pc:#010x} is no instruction of this {emulator.machine.core.isa}{reason}"
 
 
 def _executable(emulator: Emulator, address: int) -> bool:

@@ -1,8 +1,10 @@
 """Unicorn's Cortex-M with this package's native hooks on it: memory, registers, starting.
 
-Memory is host memory that Python shares: a region and its aliases are the same bytes. Not modelled: double-precision
-arithmetic of some Cortex-M7 (Unicorn's core has single precision), exceptions and interrupts, code in the areas that
-the default map makes execute-never (0xA000_0000 and above) where an MPU region would allow it.
+Memory is host memory that Python shares: a region and its aliases are the same bytes. Unicorn's M-class mode always
+makes a Cortex-M33; its Thumb mode makes the core that is asked for, a Cortex-M7 with double precision. Which of its
+instructions the machine's core lacks is for :mod:`mcusim.cpu.decode.lacking` to say. Not modelled: exceptions and
+interrupts, code in the areas that the default map makes execute-never (0xA000_0000 and above) where an MPU region would
+allow it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from unicorn import (
     UC_HOOK_MEM_READ,
     UC_HOOK_MEM_UNMAPPED,
     UC_HOOK_MEM_WRITE,
-    UC_MODE_MCLASS,
     UC_MODE_THUMB,
     UC_PROT_ALL,
     Uc,
@@ -69,11 +70,11 @@ class UnicornCore:
     """One core. Until :meth:`attach` it runs bare: no cycles, for comparison and benchmarks."""
 
     def __init__(self, machine: Machine) -> None:
-        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB)
         self.uc.ctl_set_cpu_model(getattr(arm, core_named(machine.core.isa).emulator))
         self._windows: list[tuple[int, int, Any]] = []
-        self._divides: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
-        self._kept: dict[int, tuple[Any, Any]] = {}  # such arrays of divides that are forgotten
+        self._watched: dict[int, tuple[int, Any, Any]] = {}  # by address: hook, and the arrays that Unicorn points at
+        self._kept: dict[int, tuple[Any, Any]] = {}  # such arrays of instructions that are forgotten
         self._scratch = np.zeros(4, np.int64)
         self._dummy = np.zeros(1, np.uint8)
         self.pointers = np.zeros(len(hooks.ARRAYS), np.uint64)
@@ -136,7 +137,7 @@ class UnicornCore:
                 self.pointers[i] = arrays[name].ctypes.data
         self.pointers[hooks.ARRAYS.index("skip")] = flag
         self.pointers[hooks.ARRAYS.index("scratch")] = self._scratch.ctypes.data
-        for *_, vector, _ in (*self._divides.values(), *self._kept.values()):
+        for *_, vector, _ in (*self._watched.values(), *self._kept.values()):
             vector[:-1] = self.pointers[:-1]
 
     def attach(self) -> None:
@@ -147,22 +148,29 @@ class UnicornCore:
 
     def watch_divide(self, address: int, end: int, code: bytes, record: int) -> None:
         """Count the operand-dependent cycles of the SDIV or UDIV ``code`` at ``address``, in a block up to ``end``."""
-        if address in self._divides:
-            return
         names = [f"r{n}" if n < 13 else "lr" for n in (code[0] & 15, code[2] & 15)]
         signed = code[0] & 0xF0 == 0x90  # SDIV 0xFB9n, UDIV 0xFBBn
+        self._watch(address, end, hooks.on_divide, (_REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record))
+
+    def refuse(self, address: int, end: int) -> None:
+        """Stop before the instruction at ``address``, in a block up to ``end``: the core has no such one."""
+        self._watch(address, end, hooks.on_undefined, (0, 0, 0, 0))
+
+    def _watch(self, address: int, end: int, function: Any, values: tuple[int, int, int, int]) -> None:
+        if address in self._watched:
+            return
         vector, info = self._kept.pop(address, (np.zeros_like(self.pointers), np.zeros(4, np.int64)))
-        info[:] = _REGISTERS[names[0]], _REGISTERS[names[1]], int(signed), record
+        info[:] = values
         vector[:] = self.pointers
         vector[hooks.ARRAYS.index("divide")] = info.ctypes.data
-        handle = self._hook(UC_HOOK_CODE, hooks.on_divide, vector, address, address)
-        self._divides[address] = handle, vector, info
+        handle = self._hook(UC_HOOK_CODE, function, vector, address, address)
+        self._watched[address] = handle, vector, info
         self.uc.ctl_remove_cache(address & ~1, end)  # the block was translated before it was watched
 
-    def forget_divides(self, low: int, high: int) -> None:
-        """Stop watching the divides at these addresses."""
-        for address in [at for at in self._divides if low <= at < high]:
-            handle, vector, info = self._divides.pop(address)
+    def forget_watched(self, low: int, high: int) -> None:
+        """Stop watching the instructions at these addresses."""
+        for address in [at for at in self._watched if low <= at < high]:
+            handle, vector, info = self._watched.pop(address)
             uclib.uc_hook_del(self.uc._uch, ctypes.c_size_t(handle))
             self._kept[address] = vector, info  # translated code may still name them
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_THUMB, Uc, UcError
 from unicorn.arm_const import (
     UC_ARM_REG_LR,
     UC_ARM_REG_PC,
@@ -36,7 +36,7 @@ _PROGRAM = bytes.fromhex("002806bf11681368012470 4700bf4ff007064ff0080700bf".rep
 
 
 def _core() -> Uc:
-    uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+    uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB)
     uc.ctl_set_cpu_model(UC_CPU_ARM_CORTEX_M7)
     uc.mem_map(_CODE, 0x1000)
     uc.mem_map(_DATA, 0x1000)

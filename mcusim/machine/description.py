@@ -46,6 +46,7 @@ __all__ = [
 Basis = Literal["datasheet", "measured", "calibrated", "assumed"]
 CachePolicy = Literal["write-back", "write-through"]
 Attribute = Literal["write-back", "write-through", "uncached", "device"]
+Precision = Literal["single", "double"]
 DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 
 
@@ -53,13 +54,15 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 class Core:
     """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
 
-    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant.
+    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant; ``fpu``: what the
+    floating-point unit computes with.
     """
 
     isa: str
     clock: int
     max_clock: int | None = None
     force_clock: bool = False
+    fpu: Precision = "single"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
+from mcusim.machine.known_cores import double_precision
 from mcusim.units import hertz
 
 __all__ = ["broken"]
@@ -88,6 +89,11 @@ def _core_clock(machine: Machine) -> Broken:
     for low, high in pairwise(machine.regulator):
         if low.max_clock == high.max_clock:
             yield f"regulator.{high.name}.max_clock", f"must not be that of {low.name} ({hertz(low.max_clock)})"
+
+
+def _precision(machine: Machine) -> Broken:
+    if machine.core.fpu == "double" and not double_precision(machine.core.isa):
+        yield "core.fpu", f'must be "single": no {machine.core.isa} computes in double precision'
 
 
 def _bus_clock(machine: Machine) -> Broken:
@@ -196,6 +202,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _no_overlap,
     _tcm_uncached,
     _cache_geometry,
+    _precision,
     _core_clock,
     _bus_clock,
     _flash_line,

@@ -70,6 +70,7 @@ def _offset_key(key: str) -> None:
 
 
 _OFFSET = re.compile(r"0x[0-9A-F]{2,8}", re.ASCII)
+_SINGLE = Default(lambda _: "single", "double precision is the exception; the part's data sheet says so")
 _BUS_CLOCK = Default(lambda scope: scope["core"].clock, "the core's clock", "core.clock", text=hertz)
 _SRAM_CLOCK = Default(lambda scope: scope["bus"].clock, "the bus clock", "bus.clock", text=hertz)
 _NONE = Default(lambda _: None, "")
@@ -137,6 +138,7 @@ OBSOLETE = {
 CORE: dict[str, Field] = {
     "isa": core_name(),
     "clock": clock(),
+    "fpu": choice("single", "double", default=_SINGLE),
     "max_clock": clock(_NONE),
     "force_clock": replace(flag(_FALSE), is_figure=False),
 }

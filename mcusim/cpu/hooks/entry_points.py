@@ -27,7 +27,7 @@ from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_unmapped"]
+__all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_undefined", "on_unmapped"]
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "marks", "divide")  # fmt: skip
@@ -206,6 +206,17 @@ def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     a[r + C.PENALTY] += extra
 
 
+def _on_undefined(uc: Any, address: Any, size: Any, user: Any) -> None:
+    """An instruction that the core lacks is about to execute: the core stops before it."""
+    c = _words(user[CORE])
+    if c[C.FAULT] != C.NO_FAULT:
+        return
+    at: Any = np.int64(address)
+    accesses.fault(c, C.UNDEFINED, at, 0, 0, at)
+    _snapshot(uc, user, c)
+    _stop(uc)
+
+
 def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> Any:
     """An access or fetch found no memory: note where; the core stops."""
     _words(user[CORE])[C.UNMAPPED] = np.int64(address)
@@ -215,4 +226,5 @@ def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: 
 on_block = callback(_BLOCK)(_on_block)
 on_access = callback(_ACCESS)(_on_access)
 on_divide = callback(_BLOCK)(_on_divide)
+on_undefined = callback(_BLOCK)(_on_undefined)
 on_unmapped = callback(_UNMAPPED)(_on_unmapped)

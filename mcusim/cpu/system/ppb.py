@@ -37,7 +37,7 @@ CPUID, VTOR, AIRCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
 )  # fmt: skip
 MPU_TYPE, MPU_CTRL, MPU_RNR, MPU_RBAR, MPU_END = 0xED90, 0xED94, 0xED98, 0xED9C, 0xEDBC
 DEMCR = 0xEDFC
-MVFR0, MVFR1 = 0xEF40, 0xEF44
+MVFR0, MVFR1, MVFR2 = 0xEF40, 0xEF44, 0xEF48
 ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
     0xEF50, 0xEF58, 0xEF5C, 0xEF60, 0xEF64, 0xEF68, 0xEF6C, 0xEF70, 0xEF74,
 )  # fmt: skip
@@ -217,7 +217,8 @@ _RESET = {
     MVFR0: 0x1011_0021,
     MVFR1: 0x1100_0011,
 }
-_OF_THE_CORE = {"CPUID": CPUID, "CCR": CCR, "CTR": CTR, "CLIDR": CLIDR}
+_DOUBLE = {MVFR0: 0x1011_0221, MVFR1: 0x1200_0011}
+_OF_THE_CORE = {"CPUID": CPUID, "CCR": CCR, "CTR": CTR, "CLIDR": CLIDR, "MVFR2": MVFR2}
 _CACHES_ON = 3 << 16
 
 
@@ -226,7 +227,8 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     registers = np.frombuffer(ppb, np.uint32)
     core = core_named(machine.core.isa)
     own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
-    for offset, value in (_RESET | own | {MPU_TYPE: core.mpu_regions << 8}).items():
+    fpu = _DOUBLE if machine.core.fpu == "double" else {}
+    for offset, value in (_RESET | own | fpu | {MPU_TYPE: core.mpu_regions << 8}).items():
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON

@@ -14,7 +14,6 @@ from unicorn import (
     UC_HOOK_CODE,
     UC_HOOK_MEM_READ,
     UC_HOOK_MEM_WRITE,
-    UC_MODE_MCLASS,
     UC_MODE_THUMB,
     Uc,
     UcError,
@@ -170,7 +169,7 @@ class Emulated:
     """Unicorn with r1 and sp in the middle of a memory, r2 = 4, and logs of what its hooks report."""
 
     def __init__(self) -> None:
-        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB)
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M7)
         self.uc.mem_map(CODE, 0x10000)
         self.uc.mem_map(DATA, 0x10000)
@@ -205,8 +204,7 @@ def _straight() -> list[tuple[str, int]]:
     """Rows that may be in the middle of a block and keep r1, r2 and sp usable: bytes and kind."""
     kept = []
     for code, text, kind, _, writes, *_ in rows(decoded.OTHERS) + rows(decoded.MEMORY):
-        # Unicorn 2.1.4's Cortex-M7 has no double-precision arithmetic
-        stops = kind in ("SYSTEM", "BARRIER") or "r15" in writes or "strex" in text or "f64" in text
+        stops = kind in ("SYSTEM", "BARRIER") or "r15" in writes or "strex" in text
         # those with another base than r1 or sp, or that change r1, r2, sp
         address = text.partition("[")[2] or (text.partition("{")[0] if "MULTIPLE" in kind else "")
         far = any(word in address for word in ("r0", "r2]", "[r2", "r2,")) and "r1, r2" not in address
