@@ -24,6 +24,8 @@ __all__ = [
     "parse_bits",
     "parse_clock",
     "parse_current",
+    "parse_current_at",
+    "parse_current_per_clock",
     "parse_duration",
     "parse_energy",
     "parse_size",
@@ -112,6 +114,21 @@ def parse_bits(text: object) -> int:
 def parse_current(text: object) -> Fraction:
     """A from ``"96 mA"``; units nA, uA, mA, A. Raises UnitError."""
     return _quantity(text, "a current", _CURRENT)[0]
+
+
+def parse_current_at(text: object) -> tuple[Fraction, int | None]:
+    """A and Hz from ``"96 mA at 216 MHz"``; None of Hz for a current alone. Raises UnitError."""
+    current, word, clock = text.partition(" at ") if isinstance(text, str) else (text, "", "")
+    return parse_current(current), parse_clock(clock) if word else None
+
+
+def parse_current_per_clock(text: object) -> Fraction:
+    """A/MHz from ``"0.336 mA/MHz"``; the current in any unit. Raises UnitError."""
+    accepted = "a current per clock is a number and a unit (uA/MHz, mA/MHz) in quotes"
+    current, slash, clock = text.partition("/") if isinstance(text, str) else ("", "", "")
+    if not slash or clock.strip() != "MHz":
+        raise UnitError(f"{quoted(text)} is no current per clock: {accepted}")
+    return parse_current(current)
 
 
 def parse_voltage(text: object) -> Fraction:

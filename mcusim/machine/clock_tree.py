@@ -13,13 +13,17 @@ from collections.abc import Sequence
 
 from mcusim.machine.description import Machine, RegulatorSetting
 
-__all__ = ["fastest", "regulator_scale", "regulator_setting", "wait_states"]
+__all__ = ["fastest", "regulator_scale", "regulator_setting", "setting_at", "wait_states"]
 
 
 def regulator_setting(machine: Machine, clock: int) -> RegulatorSetting | None:
     """The regulator's lowest setting that allows a core clock of ``clock`` Hz; above all of them the highest, as in a
     what-if beyond the part. None for a machine whose file names no settings."""
-    settings = machine.regulator
+    return setting_at(machine.regulator, clock)
+
+
+def setting_at(settings: Sequence[RegulatorSetting], clock: int) -> RegulatorSetting | None:
+    """:func:`regulator_setting` among ``settings``, which rise."""
     return next((one for one in settings if clock <= one.max_clock), settings[-1] if settings else None)
 
 

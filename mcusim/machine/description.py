@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from mcusim.shown import Displayed
-from mcusim.units import Duration
+from mcusim.units import Duration, hertz
 
 __all__ = [
     "Accelerator",
@@ -23,6 +23,7 @@ __all__ = [
     "Bus",
     "Cache",
     "CachePolicy",
+    "ClockedCurrent",
     "Core",
     "Device",
     "DeviceKind",
@@ -34,6 +35,7 @@ __all__ = [
     "Mirror",
     "Peripheral",
     "Power",
+    "PowerScale",
     "Qspi",
     "Region",
     "RegulatorSetting",
@@ -240,8 +242,43 @@ class Dma:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockedCurrent:
+    """A current in A that holds at the clock ``at`` (Hz); None: at every clock."""
+
+    value: float
+    at: int | None = None
+
+    def __str__(self) -> str:
+        clock = "" if self.at is None else f" at {hertz(self.at)}"
+        return f"{1e3 * self.value:.12g} mA{clock}"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerScale:
+    """What the microcontroller draws at one setting of its regulator (``name``): a static part (A) and one for each MHz
+    (A/MHz) of the core's clock, while the core runs and while it sleeps."""
+
+    name: str
+    run_static: float
+    run_per_mhz: float
+    sleep_static: float
+    sleep_per_mhz: float
+
+    def run(self, clock: float) -> float:
+        """A while the core runs."""
+        return self.run_static + self.run_per_mhz * clock / 1e6
+
+    def sleep(self, clock: float) -> float:
+        """A while the core sleeps."""
+        return self.sleep_static + self.sleep_per_mhz * clock / 1e6
+
+
+@dataclass(frozen=True, slots=True)
 class Power:
-    """Currents at ``supply``: what the board draws in each state, and energy per byte moved."""
+    """Currents at ``supply`` and the machine's clocks: what the board draws in each state, and energy per byte moved.
+
+    :mod:`mcusim.machine.currents` gives them for other clocks.
+    """
 
     supply: float  # V
     run: float  # A, core running, external memories idle or off
@@ -250,6 +287,10 @@ class Power:
     dma_active: float  # A added while a DMA stream transfers
     energy_per_byte: Mapping[str, float]  # region name -> J per byte moved
     stalled: float | None = None  # A in place of ``run`` while the core waits for data; None: as ``run``
+    sleep: float | None = None  # A in place of ``run`` while the core sleeps (WFI), its clocks on; None: as ``run``
+    qspi_idle: float = 0.0  # A of ``qspi_active`` that a QSPI draws while nothing reads it
+    scale: PowerScale | None = None  # that of the regulator at the core's clock
+    followed: frozenset[str] = frozenset()  # the currents whose figures hold at another clock than the machine has
 
 
 @dataclass(frozen=True, slots=True)

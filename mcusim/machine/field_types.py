@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mcusim import units
 from mcusim.errors import UnitError
-from mcusim.machine.description import Basis
+from mcusim.machine.description import Basis, ClockedCurrent
 from mcusim.machine.document import Node, show, show_address
 from mcusim.machine.known_cores import core_names
 
@@ -34,6 +34,8 @@ __all__ = [
     "core_name",
     "count",
     "current",
+    "current_at",
+    "current_per_clock",
     "dividers",
     "duration",
     "energy",
@@ -332,6 +334,23 @@ def _bounded(
 def current(default: Default | None = None) -> Field:
     """A current in A."""
     return _bounded(units.parse_current, 0, 100, "a current must be at most 100 A", default)
+
+
+def current_at(default: Default | None = None) -> Field:
+    """A current, and the clock that it holds at if it follows one."""
+
+    def parse(value: object) -> ClockedCurrent:
+        _, at = units.parse_current_at(value)
+        text = value.partition(" at ")[0] if isinstance(value, str) else value
+        clock().parse(f"{at} Hz" if at is not None else "1 MHz")
+        return ClockedCurrent(current().parse(text), at)
+
+    return Field(parse, default)
+
+
+def current_per_clock(default: Default | None = None) -> Field:
+    """A current for each MHz of a clock, in A/MHz."""
+    return _bounded(units.parse_current_per_clock, 0, 1, "a current per clock must be at most 1 A/MHz", default)
 
 
 def voltage() -> Field:

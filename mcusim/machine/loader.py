@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import config_directory, locate
+from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest, no_more
@@ -76,6 +77,10 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
     reader = Reader(tree, OBSOLETE)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
+    regulator = tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock))
+    clocks = Clocks.of(parts["core"].clock, parts["bus"].clock, parts["memory"])
+    table = Currents(parts["power"], regulator)
+    followed = {figure.key: figure for figure in table.restated(clocks, reader.figures)}
     machine = Machine(
         name=parts["name"],
         title=parts["title"],
@@ -85,16 +90,16 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         data_cache=parts["cache"]["data"],
         memory={region.name: region for region in regions},
         dma=parts["dma"],
-        power=parts["power"],
-        regulator=tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock)),
+        power=table.power(clocks),
+        regulator=regulator,
         peripherals=parts["peripherals"],
-        figures=reader.figures,
+        figures={**reader.figures, **followed},
         path=path,
         changes=dict(sorted((changes or {}).items())),
         _raw=tree,
         _replace=replace,
     )
-    for key, rule in broken(machine):
+    for key, rule in (*broken(machine), *table.broken()):
         reader.broken(key, rule)
     reader.check()
     return machine

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.machine import description as d
+from mcusim.machine.currents import PowerTable
 from mcusim.machine.document import Branch, Leaf, Node
 from mcusim.machine.field_types import (
     WORD,
@@ -29,6 +30,8 @@ from mcusim.machine.field_types import (
     core_name,
     count,
     current,
+    current_at,
+    current_per_clock,
     dividers,
     duration,
     energy,
@@ -101,7 +104,10 @@ _LINE_CHANGE = Default(
 )
 _SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
 _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
-_STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=lambda value: f"{1e3 * value:.12g} mA")
+_STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=str)
+_SLEEP = Default(lambda scope: scope["stalled"], "as while it waits for data", "stalled", text=str)
+_NO_BOARD = Default(lambda _: 0.0, "all of it is the microcontroller's", text=lambda _: "0 mA")
+_FLAT = Default(lambda _: 0.0, "as at any clock", text=lambda _: "0 mA/MHz")
 
 
 def _kinds(scope: Scope) -> set[str]:
@@ -111,10 +117,10 @@ def _kinds(scope: Scope) -> set[str]:
 def _of(device: str, there: Callable[[Scope], bool]) -> Default:
     """What a device draws: nothing where the machine has none, else the file has to say."""
 
-    def value(scope: Scope) -> float:
+    def value(scope: Scope) -> d.ClockedCurrent:
         if there(scope):
             raise RejectedError(f"the machine has {device}")
-        return 0.0
+        return d.ClockedCurrent(0.0)
 
     return Default(value, f"the machine has no {device.removeprefix('a ')}", text=lambda _: "0 mA")
 
@@ -132,7 +138,6 @@ REPLACEMENTS = tuple(sorted(found.name.replace("_", "-") for found in pkgutil.it
 OBSOLETE = {
     "bus.arbitration": "is no longer a key: nothing read it (core and DMA take turns at a memory); delete it",
     "memory.*.fifo": "is no longer a key: nothing read it; delete it",
-    "power.sleep": "is no longer a key: nothing read it; delete it",
 }
 
 CORE: dict[str, Field] = {
@@ -263,14 +268,26 @@ PERIPHERAL: dict[str, Field | Table | Each] = {
         key=_offset_key,
     ),
 }
+SCALE: dict[str, Field] = {
+    "run_static": current(),
+    "run_per_mhz": current_per_clock(),
+    "sleep_static": current(),
+    "sleep_per_mhz": current_per_clock(),
+}
 POWER: dict[str, Field | Table | Each] = {
     "supply": voltage(),
-    "run": current(),
-    "sdram_active": current(_of("SDRAM", lambda scope: "sdram" in _kinds(scope))),
-    "qspi_active": current(_of("QSPI flash", lambda scope: "qspi" in _kinds(scope))),
-    "dma_active": current(_of("a DMA", lambda scope: bool(scope["dma"]))),
+    "run": current_at(),
+    "sdram_active": current_at(_of("SDRAM", lambda scope: "sdram" in _kinds(scope))),
+    "qspi_active": current_at(_of("QSPI flash", lambda scope: "qspi" in _kinds(scope))),
+    "dma_active": current_at(_of("a DMA", lambda scope: bool(scope["dma"]))),
     "energy_per_byte": Each(lambda _: energy(), absent="defaults"),
-    "stalled": current(_STALLED),
+    "stalled": current_at(_STALLED),
+    "sleep": current_at(_SLEEP),
+    "board": current(_NO_BOARD),
+    "sdram_per_mhz": current_per_clock(_FLAT),
+    "qspi_per_mhz": current_per_clock(_FLAT),
+    "dma_per_mhz": current_per_clock(_FLAT),
+    "scale": Each(lambda _: Table(SCALE, lambda name, values: d.PowerScale(name=name, **values)), absent="defaults"),
 }
 
 
@@ -315,7 +332,7 @@ MACHINE = Table(
         ),
         "memory": Each(_region),
         "dma": Each(lambda _: Table(DMA, lambda name, values: d.Dma(name=name, **values)), absent="defaults"),
-        "power": Table(POWER, _filled(d.Power)),
+        "power": Table(POWER, _filled(PowerTable)),
         "peripherals": Each(lambda _: Table(PERIPHERAL, _peripheral), absent="defaults"),
     },
     lambda _name, values: values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from mcusim.machine.description import DeviceKind, Figure, Machine
+from mcusim.machine.description import DeviceKind, Figure, Machine, Power
 from mcusim.results.energy import uses, waiting
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def machine_assumptions(
         if table == "memory":
             return rest.partition(".")[0] in regions
         if table == "power":
-            return energy and _power_counts(rest, regions, kinds, dma=False)
+            return energy and _power_counts(machine.power, rest, regions, kinds, dma=False)
         return maintained or not figure.key.endswith(".maintenance")
 
     lines = [_line(figure) for figure in machine.figures.values() if counts(figure)]
@@ -82,18 +82,26 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
         if rest == "stalled":
             return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
         kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}
-        return _power_counts(rest, set(_regions(run)), kinds, any(event.kind == "transfer" for event in run.events))
+        moved = any(event.kind == "transfer" for event in run.events)
+        return _power_counts(machine.power, rest, set(_regions(run)), kinds, moved)
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
 
 
-def _power_counts(key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:
-    """Whether ``power.<key>`` is in the energy of what uses ``regions`` and memories of these ``kinds``."""
-    name, _, region = key.partition(".")
+def _power_counts(power: Power, key: str, regions: Collection[str], kinds: Collection[str], dma: bool) -> bool:
+    """Whether ``power.<key>`` is in the energy of what uses ``regions`` and memories of these ``kinds``.
+
+    What says how a current follows the clock counts when it had to.
+    """
+    name, _, part = key.partition(".")
     if name == "energy_per_byte":
-        return region in regions
-    if name in ("sdram_active", "qspi_active"):
-        return name.removesuffix("_active") in kinds
-    return name != "dma_active" or dma
+        return part in regions
+    if name in ("board", "scale"):
+        used = power.scale is not None and part.partition(".")[0] in ("", power.scale.name)
+        return used and "run" in power.followed and not part.partition(".")[2].startswith("sleep")
+    interface = name.removesuffix("_active").removesuffix("_per_mhz")
+    if name == "sleep" or (name.endswith("_per_mhz") and f"{interface}_active" not in power.followed):
+        return False
+    return dma if interface == "dma" else interface in kinds or interface not in _EXTERNAL
 
 
 def _no_energy(regions: Collection[str], machine: Machine) -> Iterator[str]:

@@ -309,8 +309,8 @@ def test_neighbours_that_touch_do_not_overlap(f746: Machine) -> None:
 
 
 def test_a_key_that_nothing_uses_is_no_key() -> None:
-    with pytest.raises(MachineError, match=r"power\.sleep.*is no longer a key"):
-        load_machine("stm32f746g-disco", {"power.sleep": "1 mA"})
+    with pytest.raises(MachineError, match=r"bus\.arbitration.*is no longer a key"):
+        load_machine("stm32f746g-disco", {"bus.arbitration": "x"})
 
 
 def test_changes_since_the_file_are_kept() -> None:

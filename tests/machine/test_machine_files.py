@@ -64,9 +64,9 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
             "memory.sdram.fifo = 4: is no longer a key: nothing read it; delete it",
         ),
         (
-            "supply = {",
-            'sleep = "1 mA"\nsupply = {',
-            'power.sleep = "1 mA": is no longer a key: nothing read it; delete it',
+            "rows = 4096\n",
+            "rows = 4096\nfifo = 1\n",
+            "memory.sdram.fifo = 1: is no longer a key: nothing read it; delete it",
         ),
         ("rows = 4096\n", "rows = { a = 1 }\n", "must be one value, not a table"),
         ("rows = 4096\n", "rows = { value = { a = 1 } }\n", "value must not be a table"),

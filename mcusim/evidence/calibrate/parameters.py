@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log10
 
 from mcusim.machine.description import Machine, Region
-from mcusim.units import parse_current, parse_duration, parse_energy
+from mcusim.units import parse_current_at, parse_duration, parse_energy
 
 __all__ = ["OVERHEAD", "Parameter", "candidates", "parameter_of"]
 
@@ -76,8 +76,8 @@ _SHARE = 0.2  # of a figure, that it may typically be off by
 class Parameter:
     """One key of one machine: where the fit starts, its bounds and how much it is typically off, all in ``unit``.
 
-    ``sees`` is a measurement that the key shows in. ``stated``: the file gives it as
-    measured or from a data sheet.
+    ``sees`` is a measurement that the key shows in. ``stated``: the file gives it as measured or from a data sheet.
+    ``at``: the clock that a current holds at, as the file writes it (`` at 216 MHz``).
     """
 
     key: str
@@ -90,6 +90,7 @@ class Parameter:
     default: bool
     stated: bool
     sees: str
+    at: str = ""
 
     @property
     def stepped(self) -> bool:
@@ -100,7 +101,7 @@ class Parameter:
         """``value`` as a machine file has it."""
         number = f"{self.rounded(value):.{self._digits}f}"
         number = number.rstrip("0").rstrip(".") if "." in number else number
-        return f"{number} {self.unit}".rstrip()
+        return f"{number} {self.unit}{self.at}".rstrip()
 
     def rounded(self, value: float) -> float:
         """To whole numbers where the simulation takes only those, else to a ten-thousandth or what is little here."""
@@ -130,7 +131,8 @@ def _found(machine: Machine, overhead: int | None) -> Iterator[Parameter]:
             if match is not None and _kind_fits(entry.pattern, machine.memory.get(name)):
                 unit, start, scale = _value(machine, key, figure.text)
                 stated = figure.basis in ("datasheet", "measured")
-                yield _parameter(entry, key, unit, start, stated, name, scale)
+                found = _parameter(entry, key, unit, start, stated, name, scale)
+                yield replace(found, at="".join(figure.text.partition(" at ")[1:]))
 
 
 def _parameter(
@@ -167,7 +169,7 @@ def _value(machine: Machine, key: str, text: str) -> tuple[str, float, float]:
     if key.startswith("power.energy"):
         return "nJ", float(parse_energy(text) * 10**9), 1.0
     if key.startswith("power."):
-        return "mA", float(parse_current(text) * 1000), 1.0
+        return "mA", float(parse_current_at(text)[0] * 1000), 1.0
     if text.strip().isdigit():
         return "", float(text), 1.0
     length, unit = parse_duration(text, ("sdclk", "qclk", "hclk")), text.strip().lstrip("0123456789._ ")

@@ -61,6 +61,15 @@ def test_the_unit_is_the_file_s(text: str, unit: str, start: float, high: float)
     assert found.text(1.23456) == f"1.2346 {unit}"
 
 
+def test_a_current_keeps_the_clock_that_it_holds_at() -> None:
+    """At another clock it is what it comes to there, and a fit makes it a figure of that clock alone."""
+    found = parameter_of("power.run", candidates(load_machine(F746)))
+    slower = parameter_of("power.run", candidates(load_machine(F746, {"core.clock": "108 MHz"})))
+    assert found is not None and slower is not None
+    assert (found.unit, found.start, found.text(90.5)) == ("mA", 96, "90.5 mA at 216 MHz")
+    assert (slower.start, slower.text(40)) == (pytest.approx(44.8541), "40 mA")
+
+
 def test_small_units_keep_their_digits() -> None:
     found = parameter_of(READ, candidates(load_machine(F746, {READ: "0.00002 ms"})))
     assert found is not None
