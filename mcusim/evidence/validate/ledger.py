@@ -16,6 +16,9 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
+from mcusim.evidence.validate.table import coverage_lines
+from mcusim.evidence.validate.validate import stored_validation
+
 __all__ = [
     "KINDS",
     "KernelError",
@@ -116,8 +119,12 @@ def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
 
 
 def ledger_json() -> dict[str, Any]:
-    """``entries`` and ``kernels``, as plain data."""
-    return {"entries": [asdict(entry) for entry in entries()], "kernels": [asdict(k) for k in kernel_errors()]}
+    """``entries``, ``kernels`` and ``coverage`` of the intervals, as plain data."""
+    return {
+        "entries": [asdict(entry) for entry in entries()],
+        "kernels": [asdict(k) for k in kernel_errors()],
+        "coverage": [asdict(one) for one in stored_validation().coverage],
+    }
 
 
 def ledger_table() -> str:
@@ -133,7 +140,8 @@ def ledger_table() -> str:
         f"Kernels of the fitted profiles: error of the cycles of emulated calls in percent, the {_FURTHEST} furthest"
         f" off of {len(kernel_errors())}; all are in JSON"
     )
-    return "\n".join([*lines, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
+    kept = coverage_lines(stored_validation().coverage)
+    return "\n".join([*lines, *kept, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
 
 
 def _lines(entry: LedgerEntry) -> Iterator[str]:
@@ -171,6 +179,7 @@ def ledger_markdown() -> str:
         for entry in entries():
             if entry.kind == kind:
                 parts += [f"### `{entry.name}`", "", *_markdown_lines(entry), ""]
+    parts += ["## Intervals", "", "```text", *coverage_lines(stored_validation().coverage)[:-1], "```", ""]
     return "\n".join(parts)
 
 
