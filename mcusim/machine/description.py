@@ -119,6 +119,7 @@ class Sram:
 class Accelerator:
     """Flash read cache (ST's ART): ``instruction_lines`` and ``data_lines`` of one flash line each, LRU.
 
+    A line of flash has ``ways`` places (0: any of them), those whose number is the same modulo the number of sets.
     With ``serves`` ``aliases`` the region's aliases are a port of their own, which has the accelerator, neither caches
     nor ``read_latency``; the region at its base has none (STM32F7: ITCM and AXI). ``unified``: data reads use the
     instruction lines.
@@ -126,6 +127,7 @@ class Accelerator:
 
     instruction_lines: int
     data_lines: int
+    ways: int  # 0: fully associative
     serves: Literal["region", "aliases"]
     unified: bool
     prefetch: bool

@@ -110,11 +110,17 @@ def _flash_line(machine: Machine) -> Broken:
 def _accelerator(machine: Machine) -> Broken:
     for region in machine.memory.values():
         accelerator = region.device.accelerator if isinstance(region.device, Flash) else None
-        table = f"memory.{region.name}.accelerator"
-        if accelerator is not None and region.alias_port and not region.aliases:
+        if accelerator is None:
+            continue
+        table, ways = f"memory.{region.name}.accelerator", accelerator.ways
+        if region.alias_port and not region.aliases:
             yield f"{table}.serves", f"memory.{region.name} has no aliases to serve"
-        if accelerator is not None and accelerator.unified and accelerator.data_lines:
+        if accelerator.unified and accelerator.data_lines:
             yield f"{table}.data_lines", "must be 0: unified lines hold code and data"
+        for key in ("instruction_lines", "data_lines") if ways else ():
+            lines = getattr(accelerator, key)
+            if lines % ways or (lines // ways) & (lines // ways - 1):
+                yield f"{table}.{key}", f"must be 0 or a power of two times ways ({ways})"
 
 
 def _sdram_capacity(machine: Machine) -> Broken:

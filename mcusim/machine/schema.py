@@ -102,6 +102,7 @@ _LINE_CHANGE = Default(
     "as vendors state it: no delay for a line that is held",
     text=lambda _: "0 cycles",
 )
+_WAYS = Default(lambda _: 0, "ST RM0090 names lines and their LRU, no sets: fully associative")
 _SERVES = Default(lambda _: "region", "all addresses of the region go through it", "instruction_lines")
 _UNIFIED = Default(lambda _: False, "data reads have lines of their own", "data_lines")
 _STALLED = Default(lambda scope: scope["run"], "as while it runs", "run", text=str)
@@ -186,6 +187,7 @@ TIMING: dict[str, Field] = {
 ACCELERATOR: dict[str, Field] = {
     "instruction_lines": count(0, 4096),
     "data_lines": count(0, 4096),
+    "ways": count(0, 4096, default=_WAYS),
     "serves": choice("region", "aliases", default=_SERVES),
     "unified": flag(_UNIFIED),
     "prefetch": flag(),

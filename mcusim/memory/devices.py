@@ -130,10 +130,11 @@ def flash_line(s: State, r: int, address: int) -> int:
         s[r + L.LATCH] = line
         s[r + L.OCCUPIED] += s[r + L.WAIT] + s[r + L.BEAT]
         return s[r + L.WAIT] + s[r + L.LATENCY_R]
-    base = s[r + L.ACCEL]
-    place = lines - 1
+    ways = s[r + L.A_WAYS]
+    base = s[r + L.ACCEL] + (line & (lines // ways - 1)) * ways
+    place = ways - 1
     hit = False
-    for i in range(lines):
+    for i in range(ways):
         if s[base + i] == line:
             place = i
             hit = True

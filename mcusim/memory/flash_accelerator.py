@@ -51,11 +51,11 @@ def used(s: State, r: int, slot: int) -> None:
 
 @native
 def hold(s: State, r: int, line: int) -> None:
-    """Copy ``line`` into the instruction lines in place of the least recently used one."""
+    """Copy ``line`` into the instruction lines in place of the least recently used one of its set."""
     at = s[r + L.I_ACCEL]
-    slot = at + L.BUCKETS
-    for i in range(1, s[r + L.I_LINES]):
-        other = at + L.BUCKETS + i * L.I_LINE
+    ways = s[r + L.I_WAYS]
+    slot = at + L.BUCKETS + (line & (s[r + L.I_LINES] // ways - 1)) * ways * L.I_LINE
+    for other in range(slot + L.I_LINE, slot + ways * L.I_LINE, L.I_LINE):
         if s[other + L.I_AGE] < s[slot + L.I_AGE]:
             slot = other
     if s[slot + L.I_TAG] >= 0:

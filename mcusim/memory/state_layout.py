@@ -116,6 +116,7 @@ region = Record("region")
 # kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH = region.fields("KIND", "LATENCY_R", "LATENCY_W", "BEAT", "WIDTH")
 LINE, WAIT, A_LINES, I_LINES, HIDES, CHANGE = region.fields("LINE", "WAIT", "A_LINES", "I_LINES", "HIDES", "CHANGE")
+A_WAYS, I_WAYS = region.fields("A_WAYS", "I_WAYS")  # of the accelerator's data and instruction lines
 FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")
 T_CL, T_RCD, T_RP, T_RC, T_RAS = region.fields("T_CL", "T_RCD", "T_RP", "T_RC", "T_RAS")
 T_WR, T_CLK, T_REFI = region.fields("T_WR", "T_CLK", "T_REFI")

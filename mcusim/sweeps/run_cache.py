@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine, Tcm
 from mcusim.results.energy import Usage
-from mcusim.results.measurement.interval import Situation
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -29,12 +28,11 @@ MOST_RUNS = 64  # of each
 class Played:
     """What a row needs of a run, whatever the power table: outputs and their ``usage``; of a verdict ``row`` alone.
 
-    ``situation`` is that of the run on the machine that it was first played on; ``deviation``: what of
-    the run is set otherwise than in the published ones.
+    ``deviation``: what of the run is set otherwise than in the published ones.
     """
 
     row: Mapping[str, Any]
-    situation: Situation | None = None
+    kernels: str = ""
     usage: Usage | None = None
     deviation: str | None = None
 

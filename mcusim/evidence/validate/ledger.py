@@ -16,8 +16,7 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
-from mcusim.evidence.validate.table import coverage_lines
-from mcusim.evidence.validate.validate import stored_validation
+from mcusim.evidence.validate.trials import trials, trials_markdown, trials_table
 
 __all__ = [
     "KINDS",
@@ -44,8 +43,9 @@ _HEAD = """<!-- written by scripts/docs from mcusim/evidence/validate/ledger.tom
 # Fidelity ledger
 
 What is modelled, what is not, which tests pin it, and how far off it is where that is known. An error is listed only
-if a test fails when it is exceeded. Whole runs are compared in [published measurements](published.md). Of the kernels
-of fitted profiles `mcusim validate --ledger` lists those with the largest errors, with `--json` all.
+if a test fails when it is exceeded; [programs tried](#programs-tried) are at the end. Whole runs are compared in
+[published measurements](published.md). Of the kernels of fitted profiles `mcusim validate --ledger` lists those with
+the largest errors, with `--json` all.
 """
 
 
@@ -119,11 +119,11 @@ def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
 
 
 def ledger_json() -> dict[str, Any]:
-    """``entries``, ``kernels`` and ``coverage`` of the intervals, as plain data."""
+    """``entries``, ``kernels`` and ``trials``, as plain data."""
     return {
         "entries": [asdict(entry) for entry in entries()],
-        "kernels": [asdict(k) for k in kernel_errors()],
-        "coverage": [asdict(one) for one in stored_validation().coverage],
+        "kernels": [asdict(kernel) for kernel in kernel_errors()],
+        "trials": [asdict(trial) for trial in trials()],
     }
 
 
@@ -140,8 +140,7 @@ def ledger_table() -> str:
         f"Kernels of the fitted profiles: error of the cycles of emulated calls in percent, the {_FURTHEST} furthest"
         f" off of {len(kernel_errors())}; all are in JSON"
     )
-    kept = coverage_lines(stored_validation().coverage)
-    return "\n".join([*lines, *kept, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
+    return "\n".join([*lines, *trials_table(_WIDTH), "", *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
 
 
 def _lines(entry: LedgerEntry) -> Iterator[str]:
@@ -179,8 +178,7 @@ def ledger_markdown() -> str:
         for entry in entries():
             if entry.kind == kind:
                 parts += [f"### `{entry.name}`", "", *_markdown_lines(entry), ""]
-    parts += ["## Intervals", "", "```text", *coverage_lines(stored_validation().coverage)[:-1], "```", ""]
-    return "\n".join(parts)
+    return "\n".join([*parts, *trials_markdown(), ""])
 
 
 def _markdown_lines(entry: LedgerEntry) -> Iterator[str]:

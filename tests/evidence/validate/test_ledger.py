@@ -19,6 +19,7 @@ from mcusim.evidence.validate.ledger import (
     ledger_markdown,
     ledger_table,
 )
+from mcusim.evidence.validate.trials import Trial, TrialRow, trials
 from mcusim.kernels import load_profile, profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine.field_types import Each, Field, Table
@@ -104,6 +105,7 @@ def test_the_table_fits_a_terminal_and_has_every_entry() -> None:
     text = ledger_table()
     assert max(map(len, text.splitlines())) <= 80
     entered, _, kernels = text.partition("Kernels of the fitted profiles")
+    assert all(f"{trial.name} on {trial.machine}" in entered and trial.summary in entered for trial in trials())
     headings = {line.strip() for line in entered.splitlines() if re.fullmatch(r"  \S+", line)}
     assert headings == {entry.name for entry in entries()}
     assert all(title in text for title in KINDS.values())
@@ -120,7 +122,15 @@ def test_the_document_is_current() -> None:
 
 def test_the_markdown_and_the_json_have_every_entry() -> None:
     assert len(ledger_json()["entries"]) == len(entries())
+    assert sum(len(trial["rows"]) for trial in ledger_json()["trials"]) == sum(len(trial.rows) for trial in trials())
     text = ledger_markdown()
+    assert all(f"| {row.name} | {row.measured:,g} | {row.simulated:,g} |" in text for t in trials() for row in t.rows)
     assert re.findall(r"^### `(.*)`$", text, re.MULTILINE) == [entry.name for entry in entries()]
     for part in ("Modelled", "Not modelled", "Error", "Tests"):
         assert text.count(f"- **{part}:** ") == len(entries())
+
+
+def test_a_trial_says_how_far_off_it_is() -> None:
+    rows = TrialRow("a", 200, 190), TrialRow("b", 100, 103)
+    assert Trial("t", "m", "u", "", "", rows).summary == "mean of signed errors -1.0 %, furthest -5.0 %"
+    assert all(trial.rows and trial.tried and trial.source for trial in trials())

@@ -217,33 +217,52 @@ def test_the_sixty_fifth_line_displaces_the_least_recently_used() -> None:
 
 
 class Reference:
-    """Instruction lines with LRU, no prefetch, written from the manual's text."""
+    """Instruction lines with LRU in each of their sets, no prefetch, written from the manual's text."""
 
-    def __init__(self, lines: int) -> None:
-        self.lines, self.held, self.current, self.misses = lines, OrderedDict[int, None](), -1, 0
+    def __init__(self, lines: int, ways: int) -> None:
+        self.ways, self.current, self.misses = ways or lines, -1, 0
+        self.sets = [OrderedDict[int, None]() for _ in range(lines // self.ways)]
 
     def fetch(self, line: int) -> None:
         if line == self.current:
             return
         self.current = line
-        if line not in self.held:
+        held = self.sets[line % len(self.sets)]
+        if line not in held:
             self.misses += 1
-            if len(self.held) == self.lines:
-                self.held.popitem(last=False)
-        self.held[line] = None
-        self.held.move_to_end(line)
+            if len(held) == self.ways:
+                held.popitem(last=False)
+        held[line] = None
+        held.move_to_end(line)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from([1, 3, 8]), st.lists(st.tuples(st.integers(0, 300), st.integers(2, 80)), max_size=150))
-def test_instruction_lines_against_an_independent_model(lines: int, blocks: list[tuple[int, int]]) -> None:
-    keys = {"memory__flash__accelerator__instruction_lines": str(lines)}
-    core, reference = f469(**keys, memory__flash__accelerator__prefetch="false"), Reference(lines)
+@given(
+    st.sampled_from([(1, 0), (3, 0), (8, 0), (8, 2), (12, 3), (16, 1)]),
+    st.lists(st.tuples(st.integers(0, 300), st.integers(2, 80)), max_size=150),
+)
+def test_instruction_lines_against_an_independent_model(
+    geometry: tuple[int, int], blocks: list[tuple[int, int]]
+) -> None:
+    lines, ways = geometry
+    keys = {"instruction_lines": str(lines), "ways": str(ways), "data_lines": "0", "prefetch": "false"}
+    core = f469(**{f"memory__flash__accelerator__{key}": value for key, value in keys.items()})
+    reference = Reference(lines, ways)
     for start, size in blocks:
         core.fetch(FLASH + 16 * start + 4, size)
         for line in range(start, (16 * start + 4 + size - 1) // 16 + 1):
             reference.fetch(line)
         assert counted(core)[2] == reference.misses
+
+
+@pytest.mark.parametrize(("load", "sets"), [(False, 32), (True, 8)])
+def test_lines_of_the_l4_lie_in_sets_of_four(load: bool, sets: int) -> None:
+    """Of 64 bits each: the fifth line of one set displaces the first, other sets stay."""
+    core = Core(load_machine("nucleo-l4r5zi"))
+    ask = core.load if load else lambda address: core.fetch(address, 4)
+    same = [FLASH + 8 * sets * i for i in range(5)]
+    assert [ask(at) for at in [FLASH + 8, *same[:4], *same[:4]]] == [WAIT] * 5 + [0] * 4
+    assert [ask(at) for at in (same[4], same[3], FLASH + 8, same[0])] == [WAIT, 0, 0, WAIT]
 
 
 def test_the_itcm_port_of_the_f7_has_the_accelerator_and_the_axi_port_has_none() -> None:
@@ -273,6 +292,8 @@ def test_keys_of_an_accelerator_that_contradict_each_other() -> None:
         load_machine(F469, {f"{table}.serves": "aliases"})
     with pytest.raises(MachineError, match=rf"{table}\.data_lines.*must be 0: unified lines hold code and data"):
         load_machine(F746, {f"{table}.data_lines": "8"})
+    with pytest.raises(MachineError, match=rf"{table}\.instruction_lines.*a power of two times ways \(5\)"):
+        load_machine(F469, {f"{table}.ways": "5", f"{table}.data_lines": "10"})
 
 
 def test_a_line_of_the_instruction_cache_streams_in() -> None:

@@ -1,0 +1,92 @@
+"""Programs that are not part of the project and were tried beside it: what was measured, what the emulated core makes.
+
+The trials are ``trials.toml`` in this folder, which says of each what was compiled, how it was run, and the source of
+the measured figures. Nothing was fitted to them. Not modelled: the trial itself; no test repeats it, since neither the
+programs nor what builds them are here, and a figure stays as it was found until somebody tries again.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from statistics import fmean
+
+__all__ = ["Trial", "TrialRow", "trials", "trials_markdown", "trials_table"]
+
+_TITLE = "Programs tried"
+_HEAD = "They are not part of the project, nothing was fitted to them, and no test repeats them."
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One figure: ``measured`` (or published) and ``simulated``, in the unit of its trial."""
+
+    name: str
+    measured: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        """Per cent of the measured figure."""
+        return 100 * (self.simulated / self.measured - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Programs of one ``source`` on one ``machine``: ``tried`` says what was compiled and how it was run."""
+
+    name: str
+    machine: str
+    unit: str
+    tried: str
+    source: str
+    rows: tuple[TrialRow, ...]
+
+    @property
+    def summary(self) -> str:
+        """Mean of the signed errors, and the largest."""
+        errors = [row.error for row in self.rows]
+        return f"mean of signed errors {fmean(errors):+.1f} %, furthest {max(errors, key=abs):+.1f} %"
+
+
+@cache
+def trials() -> tuple[Trial, ...]:
+    """All of them, in the order of the file."""
+    data = tomllib.loads(files("mcusim.evidence.validate").joinpath("trials.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Trial(**{key: table[key] for key in ("name", "machine", "unit", "tried", "source")}, rows=_rows(table["rows"]))
+        for table in data["trial"]
+    )
+
+
+def _rows(rows: list[list[object]]) -> tuple[TrialRow, ...]:
+    return tuple(TrialRow(str(name), float(str(measured)), float(str(simulated))) for name, measured, simulated in rows)
+
+
+def trials_table(width: int) -> Iterator[str]:
+    """The lines that ``mcusim validate --ledger`` prints, ``width`` columns wide."""
+    from textwrap import wrap
+
+    from mcusim.text import columns
+
+    yield from wrap(f"{_TITLE}. {_HEAD}", width)
+    for trial in trials():
+        yield from ("", *wrap(f"{trial.name} on {trial.machine}: {trial.tried}. Measured: {trial.source}", width))
+        rows = [[f"in {trial.unit}", "measured", "simulated", "error"]]
+        rows += [[r.name, f"{r.measured:,g}", f"{r.simulated:,g}", f"{r.error:+.1f} %"] for r in trial.rows]
+        yield from columns(rows, left=1)
+        yield f"  {trial.summary}"
+
+
+def trials_markdown() -> Iterator[str]:
+    """The lines of the section in the ledger's page."""
+    yield from (f"## {_TITLE}", "", _HEAD)
+    for trial in trials():
+        yield from ("", f"### {trial.name}", "", f"{trial.machine}. {trial.tried}. Measured: {trial.source}.", "")
+        yield from (f"| | measured ({trial.unit}) | simulated | error |", "|---|---|---|---|")
+        for row in trial.rows:
+            yield f"| {row.name} | {row.measured:,g} | {row.simulated:,g} | {row.error:+.1f} % |"
+        yield from ("", f"{trial.summary[0].upper()}{trial.summary[1:]}.")

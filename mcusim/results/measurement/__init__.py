@@ -1,1 +1,0 @@
-"""What measurements say of a run: published figures of it, and where one of it is expected."""
