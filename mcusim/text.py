@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
     "UnitScale",
-    "changed",
     "columns",
     "hanging",
     "kib",
@@ -106,11 +105,6 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1, indent: int = 2) -> li
         cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append((" " * indent + "  ".join(cells)).rstrip())
     return lines
-
-
-def changed(changes: Mapping[str, str]) -> list[str]:
-    """The machine keys that were set, as one line; no line when none was."""
-    return [f"changed: {', '.join(f'{key} = {value}' for key, value in changes.items())}"] if changes else []
 
 
 def wrapped(text: str, width: int = 80) -> list[str]:

@@ -9,7 +9,7 @@ cycles once, where the engine is built.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ __all__ = [
     "Bus",
     "Cache",
     "CachePolicy",
+    "ClockMove",
     "ClockedCurrent",
     "Core",
     "Device",
@@ -330,6 +331,25 @@ class Figure:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class ClockMove:
+    """What followed a changed clock: ``key``, a machine key or ``regulator``, was ``before`` and is ``after``.
+
+    ``rule`` says by what, ``basis`` and ``source`` what that rests on.
+    """
+
+    key: str
+    before: str
+    after: str
+    rule: str
+    basis: Basis
+    source: str
+
+    def to_json(self) -> dict[str, str]:
+        """Its fields as plain data."""
+        return asdict(self)
+
+
 @dataclass(frozen=True)
 class Machine(Displayed):
     name: str
@@ -346,6 +366,8 @@ class Machine(Displayed):
     peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
     regulator: tuple[RegulatorSetting, ...] = ()  # by the clock that they allow
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
+    moved: tuple[ClockMove, ...] = ()  # what followed the clocks that the user set (:mod:`mcusim.machine.clock_tree`)
+    _file: Any = field(default=None, repr=False, compare=False)  # the machine as its file has it; None: this one
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
     _replace: Any = field(default=None, repr=False, compare=False)  # the loader's own, which reads it again
 
@@ -353,7 +375,7 @@ class Machine(Displayed):
         """This machine with the dotted ``key`` changed, read and checked again like a file.
 
         ``value`` is what the file would have or its text as typed (``"30 ns"``, ``"5"``, ``"true"``). Keys that the
-        file leaves to a default follow (``bus.clock`` follows ``core.clock``). Raises MachineError.
+        file leaves to a default follow, and what hangs on a clock (``moved``). Raises MachineError.
         """
         changed: Machine = self._replace(self, key, value)
         return changed

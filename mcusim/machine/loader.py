@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import config_directory, locate
+from mcusim.machine.clock_tree import Following, movable
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
-from mcusim.machine.document import Branch, Leaf, problem, read_document, show, with_leaf
+from mcusim.machine.document import Branch, Leaf, Node, join, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
 
-__all__ = ["load_machine", "load_shipped", "replace", "replace_all", "require_value"]
+__all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
 _NO_FIGURES = ("name", "title", "core.force_clock")
@@ -43,8 +45,26 @@ def load_shipped(name: str) -> Machine:
 
 
 def _read(name_or_path: str | Path) -> Machine:
+    """A file by itself; of one that extends another, what follows the clocks that it changes is moved as for a user."""
     tree, path = read_document(name_or_path)
-    return _build(tree, str(path))
+    parent = tree.items.get("extends")
+    if not isinstance(parent, Leaf):
+        return _checked(*_read_tree(tree, str(path), {}))
+    base_path, _ = locate(str(parent.value), relative_to=path.parent)
+    shipped = base_path.parent == config_directory()
+    base = load_shipped(base_path.stem) if shipped else _read(base_path)
+    own = set(_keys(tree, tree.file))
+    machine = _followed(_as_in(base, tree, own), str(path), {}, base, own)
+    return dataclasses.replace(machine, _file=None)
+
+
+def _keys(tree: Branch, file: str, path: str = "") -> Iterator[str]:
+    """The keys that were written in ``file`` itself."""
+    for name, node in tree.items.items():
+        if isinstance(node, Branch):
+            yield from _keys(node, file, join(path, name))
+        elif node.file == file:
+            yield join(path, name)
 
 
 def replace(machine: Machine, key: str, value: object) -> Machine:
@@ -53,17 +73,50 @@ def replace(machine: Machine, key: str, value: object) -> Machine:
 
 
 def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
-    """``machine`` with several keys changed at once, checked only when all are. Raises MachineError."""
+    """``machine`` with several keys changed at once, checked only when all are, and what follows a changed clock moved
+    (:mod:`mcusim.machine.clock_tree`): ``moved`` of the result lists it. Raises MachineError."""
     tree = machine._raw
     if not isinstance(tree, Branch):
         raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
-    texts = dict(machine.changes)
+    file, texts = machine._file or machine, dict(machine.changes)
+    tree = _as_in(file, tree, texts.keys())  # what follows is found anew from what the file says
     for key, value in changes.items():
         _require_key(machine, key, value)
         texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
         leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
         tree = with_leaf(tree, tuple(key.split(".")), leaf)
-    return _build(tree, machine.path, texts)
+    return _followed(tree, machine.path, texts, file, texts.keys())
+
+
+def _as_in(file: Machine, tree: Branch, pinned: Collection[str]) -> Branch:
+    """``tree`` with what may follow a clock as ``file`` has it, but for keys that are ``pinned``."""
+    for key in movable(file):
+        leaf = _leaf(file._raw, key)
+        if leaf is not None and key not in pinned:
+            tree = with_leaf(tree, tuple(key.split(".")), leaf)
+    return tree
+
+
+def _leaf(tree: Branch, key: str) -> Leaf | None:
+    node: Node | None = tree
+    for part in key.split("."):
+        node = node.items.get(part) if isinstance(node, Branch) else None
+    return node if isinstance(node, Leaf) else None
+
+
+def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, pinned: Collection[str]) -> Machine:
+    """The machine of ``tree`` with what follows its clocks, where ``pinned`` were set in what ``file`` says."""
+    machine, reader = _read_tree(tree, path, texts)
+    following = Following(file, machine, pinned)
+    moved = following.moved()
+    for one in moved:
+        if _leaf(tree, one.key) is not None:
+            value = int(one.after) if one.after.isdigit() else one.after
+            leaf = Leaf(value, f"{tree.file} (follows the clock)", 0, one.basis, f"{one.source}: {one.rule}")
+            tree = with_leaf(tree, tuple(one.key.split(".")), leaf)
+    if moved:
+        machine, reader = _read_tree(tree, path, texts)
+    return _checked(dataclasses.replace(machine, moved=moved, _file=file), reader, following.problems)
 
 
 def require_value(machine: Machine, key: str, value: object) -> None:
@@ -73,7 +126,17 @@ def require_value(machine: Machine, key: str, value: object) -> None:
     Reader(with_leaf(machine._raw, tuple(key.split(".")), leaf)).read(MACHINE)
 
 
-def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) -> Machine:
+def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str]] = ()) -> Machine:
+    """``machine``, when it breaks no rule; an unreachable clock is one after a core beyond its limit."""
+    found = list(broken(machine))
+    for key, rule in found or problems:
+        reader.broken(key, rule)
+    reader.check()
+    return machine
+
+
+def _read_tree(tree: Branch, path: str, changes: Mapping[str, str]) -> tuple[Machine, Reader]:
+    """The machine of a tree, and the reader for what is wrong between its keys, which is not checked here."""
     reader = Reader(tree, OBSOLETE)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
@@ -95,18 +158,22 @@ def _build(tree: Branch, path: str, changes: Mapping[str, str] | None = None) ->
         peripherals=parts["peripherals"],
         figures={**reader.figures, **followed},
         path=path,
-        changes=dict(sorted((changes or {}).items())),
+        changes=dict(sorted(changes.items())),
         _raw=tree,
         _replace=replace,
     )
-    for key, rule in (*broken(machine), *table.broken()):
+    for key, rule in table.broken():
         reader.broken(key, rule)
-    reader.check()
-    return machine
+    return machine, reader
+
+
+def has_key(machine: Machine, key: str) -> bool:
+    """Whether ``key`` can be set."""
+    return key in machine.figures or key in _NO_FIGURES
 
 
 def _require_key(machine: Machine, key: str, value: object) -> None:
-    if key in machine.figures or key in _NO_FIGURES:
+    if has_key(machine, key):
         return
     if rule := no_more(key, OBSOLETE):
         raise problem(Leaf(value, machine.name, 0), key, rule)

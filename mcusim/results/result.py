@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import DoesNotFit, KernelFault
+from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
@@ -190,7 +191,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """The result as plain data for ``json.dumps``; keys of a run are null when the model does not fit.
 
     Sizes are in bytes, cycles are those of the core. ``fits`` is false with the reason in ``does_not_fit``,
-    ``fault`` or ``unusable``; ``set`` has the machine keys that were changed. ``memory.arena`` is the arena as planned,
+    ``fault`` or ``unusable``; ``set`` has the machine keys that were changed, ``clock``
+    what moved with them (:func:`mcusim.machine.clock_tree.clock_json`). ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     ``flash`` is as :meth:`mcusim.results.flash.FlashUse.to_json` has it, null when the model is not known.
     ``confidence`` begins with ``latency validated to x %``, ``calibrated`` or ``extrapolated``; null without a run.
@@ -204,7 +206,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "fits": result.fits,
         "sram_budget": result.sram_budget,
         **_planned(result),
-        "set": dict(result.machine.changes),
+        **_machine(result.machine),
         "model_sha256": _sha256(result),
         "options": _options(result.run.header.options) if result.run else None,
         **_figures(result),
@@ -229,6 +231,10 @@ def to_json(result: Result) -> dict[str, Any]:
 
 def _planned(result: Result) -> dict[str, Any]:
     return {**result.planning, "verdict": None if result.verdict is None else result.verdict.to_json()}
+
+
+def _machine(machine: Machine) -> dict[str, Any]:
+    return {"set": dict(machine.changes), "clock": clock_json(machine)}
 
 
 def _sha256(result: Result) -> str | None:

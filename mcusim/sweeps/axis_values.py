@@ -14,7 +14,7 @@ from mcusim.plan.options import ALLOCATORS, ORDERS
 from mcusim.sweeps.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
-__all__ = ["MOST_VALUES", "OPTIONS", "REGIONS", "axis_values", "distinct"]
+__all__ = ["CLOCKS", "MACHINE_OPTIONS", "MOST_VALUES", "OPTIONS", "REGIONS", "axis_values", "distinct"]
 
 MOST_VALUES = 10_000
 RANGE = ("low", "high", "step")
@@ -95,6 +95,12 @@ OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "code": _region,
     "operator_overhead": _count,
 }
+
+
+# options of `mcusim run` that are short for a machine key
+MACHINE_OPTIONS: Mapping[str, str] = {"clock": "core.clock", "force_clock": "core.force_clock"}
+# machine keys that move others; where one is an axis, rows say what they moved to
+CLOCKS = ("clock", "core.clock", "bus.clock")
 
 
 def axis_values(key: str, raw: object) -> tuple[Value, ...]:

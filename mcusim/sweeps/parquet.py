@@ -13,7 +13,7 @@ from mcusim.errors import UsageError
 from mcusim.sweeps.axis_values import REGIONS
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.points import Point
-from mcusim.sweeps.saved import FLOATS, TEXTS
+from mcusim.sweeps.saved import FLOATS, OF_CLOCKS, TEXTS
 from mcusim.sweeps.study import OUTPUTS, TAIL, Study
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
     at = OUTPUTS.index("peak_sram_bytes") + 1
     for name in (*OUTPUTS[:at], *peaks, *OUTPUTS[at:]):
         columns[name] = [row.get(name) for row in rows]
+    clocks = dict.fromkeys(name for row in rows for name in row if name.startswith(OF_CLOCKS))
+    columns |= {name: [row.get(name) for row in rows] for name in clocks}
     columns |= _derived(study, columns, len(rows))
     if any("left_out" in row for row in rows):
         columns["left_out"] = [row.get("left_out") for row in rows]

@@ -17,6 +17,7 @@ from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
 from mcusim.evidence.published.confidence import confidence, differs_from_published
 from mcusim.machine import replace_all
+from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
 from mcusim.program.opaque import Costs
@@ -24,7 +25,7 @@ from mcusim.program.program import Program
 from mcusim.request.settings import ArenaPlan, Execution, Settings, settings
 from mcusim.results.energy import delivered, usage
 from mcusim.results.result import sram_bytes
-from mcusim.sweeps.axis_values import OPTIONS
+from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
 from mcusim.sweeps.input_hashes import graph_of, kernels_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
 from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
@@ -116,12 +117,13 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     if played is None:
         names, played = _played(model, kernels, machine, chosen)
         _run_cache.keep(kind, machine, names, played)
+    clocks = clock_columns(machine) if set(CLOCKS) & inputs.keys() else {}
     if played.usage is None:
-        return dict(played.row)
+        return {**played.row, **clocks}
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
     believed = confidence(machine, played.kernels, chosen.policy, played.deviation)
-    return {**played.row, **of_run, "confidence": believed}
+    return {**played.row, **clocks, **of_run, "confidence": believed}
 
 
 def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
@@ -173,7 +175,8 @@ def _machine(work: Work, inputs: Mapping[str, Any]) -> Machine:
 
 
 def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
+    found = {key: value for key, value in inputs.items() if key not in BASE and key not in OPTIONS}
+    return {MACHINE_OPTIONS.get(key, key): value for key, value in found.items()}
 
 
 def _has_effect(option: str, policy: str) -> bool:

@@ -16,9 +16,10 @@ from mcusim.sweeps.study import BASE, CAUSES, TAIL
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["FLOATS", "TEXTS", "SavedSweep", "is_row", "read_table"]
+__all__ = ["FLOATS", "OF_CLOCKS", "TEXTS", "SavedSweep", "is_row", "read_table"]
 
-TEXTS = ("status", "error", "left_out", "confidence")
+TEXTS = ("status", "error", "left_out", "confidence", "regulator")
+OF_CLOCKS = ("regulator", "clock_", "wait_states_")  # what columns that follow a clock begin with
 FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
 _WHOLE = ("cycles", "macs", "peak_sram_bytes", *(f"cycles_{cause}" for cause in CAUSES))
 _NEEDED = ("cycles", *FLOATS, "peak_sram_bytes")  # of a run
@@ -30,7 +31,7 @@ def is_row(row: Mapping[str, Any]) -> bool:
     """Whether ``row`` is one that a point gives: known columns, numbers that are numbers, and of a run all of them."""
     if row.get("status") not in _STATUSES:
         return False
-    if not all(name in (*TEXTS, *FLOATS, *_WHOLE) or name.startswith("peak_") for name in row):
+    if not all(name in (*TEXTS, *FLOATS, *_WHOLE) or name.startswith(("peak_", *OF_CLOCKS)) for name in row):
         return False
     ran = all(row.get(name) is not None for name in _NEEDED)
     return (ran or row["status"] != "ok") and all(_is_value(name, value) for name, value in row.items())
@@ -106,7 +107,7 @@ def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
 
 
 def _check_rows(found: pyarrow.Table, inputs: tuple[str, ...], problem: Any) -> None:
-    known = [n for n in found.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith("peak_")]
+    known = [n for n in found.column_names if n in (*TEXTS, *FLOATS, *_WHOLE) or n.startswith(("peak_", *OF_CLOCKS))]
     for number, row in enumerate(found.select(known).to_pylist()):
         if not is_row(row):
             raise problem(f"row {number} is none that a point gives")

@@ -42,14 +42,15 @@ from typing import Any
 
 from mcusim.errors import InputError, StudyError
 from mcusim.machine import load_machine
+from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show
-from mcusim.machine.loader import require_value
+from mcusim.machine.loader import has_key, require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.request.kernels import FIDELITIES, default_kernels, resolve
-from mcusim.sweeps.axis_values import OPTIONS, REGIONS, axis_values, distinct
+from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
 from mcusim.units import quoted
@@ -235,15 +236,19 @@ class _StudyReader:
         if key in REGIONS:
             self._regions(where, raw, values, machines)
         if key not in OPTIONS:
-            having = [machine for machine in machines if key in machine.figures]
+            named = MACHINE_OPTIONS.get(key, key)
+            if named != key and named in self._flat(self._table("axes")):
+                raise self.problem(where, f"is short for {named}, which is an axis too")
+            having = [machine for machine in machines if has_key(machine, named)]
             if not having:
-                close = get_close_matches(key[:80], [*OPTIONS, *machines[0].figures], n=1)
+                close = get_close_matches(key[:80], [*OPTIONS, *MACHINE_OPTIONS, *machines[0].figures], n=1)
                 hint = f', did you mean "{close[0]}"' if close else ""
-                rule = f"unknown key{hint}: an axis is a key of a machine, or one of {', '.join(OPTIONS)}"
+                known = ", ".join([*MACHINE_OPTIONS, *OPTIONS])
+                rule = f"unknown key{hint}: an axis is a key of a machine, or one of {known}"
                 raise self.problem(where, rule)
             # of a range the ends: what is between them differs in the number alone
             for value in (values[0], values[-1]) if isinstance(raw, dict) else values:
-                self._try(where, raw, require_value, having[0], key, value)
+                self._try(where, raw, require_value, having[0], named, value)
         return Axis(key, values)
 
     def _regions(self, where: str, raw: Any, values: Iterable[Value], machines: list[Machine]) -> None:
@@ -294,6 +299,8 @@ class _StudyReader:
     def _derived(self, study: Study, machines: list[Machine]) -> dict[str, Expression]:
         regions = {f"peak_{region}" for machine in machines for region in machine.memory}
         known = [*study.inputs, *OUTPUTS, *sorted(regions)]
+        if set(CLOCKS) & set(study.inputs):
+            known += sorted({name for machine in machines for name in clock_columns(machine)})
         found: dict[str, Expression] = {}
         for name, text in self._table("derived").items():
             where = f"derived.{name}"

@@ -24,7 +24,8 @@ F746 = "stm32f746g-disco"
 OUTPUT = {"json", "force", "html", "page", "perfetto", "vcd", "output", "out", "operators", "assumptions"}
 # options of a run that are fields of Execution; set is a word of Python
 OTHER_NAMES = {
-    "set": "overrides", "cost": "costs", "code": "execution", "operator_overhead": "execution",
+    "set": "overrides", "clock": "overrides", "force_clock": "overrides",
+    "cost": "costs", "code": "execution", "operator_overhead": "execution",
     "max_instructions": "execution", "invocations": "execution",
 }  # fmt: skip
 INPUT = {"input": "execution"}

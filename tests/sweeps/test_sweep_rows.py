@@ -13,12 +13,13 @@ import pytest
 
 import mcusim
 from mcusim.machine import load_machine
+from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import require_value
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps import estimate
 from mcusim.sweeps import point as point_module
-from mcusim.sweeps.axis_values import OPTIONS
+from mcusim.sweeps.axis_values import CLOCKS, OPTIONS
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.point import forget
 from mcusim.sweeps.points import points
@@ -54,11 +55,12 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
         )
     except mcusim.errors.McusimError as error:
         return {"status": "error", "error": str(error)}
+    clocks = clock_columns(result.machine) if set(CLOCKS) & set(axes) else {}
     if result.run is None:
-        return {"status": "does-not-fit", "error": str(result.negative), "macs": result.macs}
+        return {"status": "does-not-fit", "error": str(result.negative), "macs": result.macs, **clocks}
     energy, run = result.energy, result.run
     assert energy is not None
-    found = {"status": "ok", "error": None, "macs": result.macs, "cycles": run.cycles}
+    found = {"status": "ok", "error": None, "macs": result.macs, "cycles": run.cycles, **clocks}
     found |= {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
     found |= {"peak_sram_bytes": sram_bytes(result), "confidence": result.confidence}
     found |= {f"peak_{region}": count for region, count in run.header.peak_bytes.items()}

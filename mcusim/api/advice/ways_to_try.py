@@ -199,7 +199,7 @@ class Ways:
         others = [load_machine(name) for name in machine_names() if name != self.machine.name]
         plain: Options = dict.fromkeys(("sram-budget", "weights", "overlay", "buffering"))
         for board in sorted(others, key=lambda board: -board.core.clock):
-            same: Options = {"machine": board.name, "set": None}
+            same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
             yield Change(f"board {board.name} as it ships", "board", same)
             if self.base.policy != policy_names()[0]:
                 first = policy_names()[0]

@@ -14,7 +14,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.groups import MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
 from mcusim.commands.shared.progress import Counter, counting
 from mcusim.errors import UsageError
@@ -62,7 +62,7 @@ def emulate(
     program: Program,
     *,
     machine: options.Machine = "stm32f746g-disco",
-    set_: options.Set = None,
+    keys: MachineKeys,
     call: Call = None,
     args: Arguments = None,
     load: Load = None,
@@ -91,7 +91,7 @@ def emulate(
     dumps = [_dump(text) for text in dump or ()]
     _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], written)
     asked: dict[str, Any] = {"call": call, "arguments": _arguments(args), "loads": load or (), "stack": stack}
-    asked |= {"dumps": [where for where, _ in dumps], "overrides": options.overrides(set_), "caches": _caches(caches)}
+    asked |= {"dumps": [where for where, _ in dumps], "overrides": keys.overrides, "caches": _caches(caches)}
     result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, written.force)
     return _report(result, output, top, assumptions, quiet)

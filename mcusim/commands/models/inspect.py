@@ -10,7 +10,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.groups import MachineKeys, Written
 
 New = Annotated[
     Path | None, typer.Option("--new", metavar="FILE", help="Write a commented machine file to change; needs --from.")
@@ -32,7 +32,7 @@ def machines(
     new: New = None,
     base: From = None,
     *,
-    set_: options.Set = None,
+    keys: MachineKeys,
     written: Written,
 ) -> int:
     """List the machines, or show one with every figure, its basis and its source.
@@ -44,13 +44,13 @@ def machines(
       mcusim machines --new my.toml --from stm32f746g-disco
     """
     if new is not None or base is not None:
-        return _new(new, base or name, options.overrides(set_), written)
+        return _new(new, base or name, keys.overrides, written)
     output = written.to(name)
     from mcusim.errors import UsageError
     from mcusim.machine import load_machine, machine_names
     from mcusim.report.text.inspect import machine_json, machine_table, machines_table
 
-    overrides = options.overrides(set_)
+    overrides = keys.overrides
     if name is not None:
         machine = load_machine(name, overrides)
         output.emit(lambda: machine_table(machine), lambda: machine_json(machine))

@@ -9,7 +9,7 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import CountedBytes, Written
+from mcusim.commands.shared.groups import CountedBytes, MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_outputs, write_bytes
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
@@ -57,7 +57,7 @@ def memory(
     allocator: Allocator = None,
     machine: Machine = None,
     kernels: Kernels = None,
-    set_: options.Set = None,
+    keys: MachineKeys,
     align: Align = 16,
     seconds: options.Seconds = 60.0,
     out: Out = None,
@@ -82,7 +82,7 @@ def memory(
     files = [path for path in (out, html) if path is not None]
     check_outputs(files, written.json, [model, machine], written.force)
     asked: dict[str, Any] = {"order": order, "allocator": allocator, "align": align, "seconds": seconds}
-    asked |= {"machine": machine, "overrides": options.overrides(set_), "kernels": kernels, **vars(accounting)}
+    asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels, **vars(accounting)}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find
 

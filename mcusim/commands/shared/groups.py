@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output
+from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.request.kernels import Kernels
     from mcusim.request.settings import ArenaPlan, Execution, Settings
 
-__all__ = ["CountedBytes", "Interpreter", "Planning", "Values", "Written"]
+__all__ = ["CountedBytes", "Interpreter", "MachineKeys", "Planning", "Values", "Written"]
+
+
+@dataclass(frozen=True)
+class MachineKeys:
+    """The machine keys to change."""
+
+    set_: options.Set = None
+    clock: options.Clock = None
+    force_clock: options.ForceClock = False
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        """As keys and texts. Raises UsageError."""
+        found = options.overrides(self.set_)
+        short = {"core.clock": self.clock, "core.force_clock": "true" if self.force_clock else None}
+        for key, value in short.items():
+            if value is None:
+                continue
+            if key in found:
+                option = "--clock" if key == "core.clock" else "--force-clock"
+                raise UsageError(f"{option} is --set {key}, which is given too: {found[key][:80]!r}")
+            found[key] = value.strip()
+        return found
 
 
 @dataclass(frozen=True)
 class Planning:
     """How a model is planned, under any policy."""
 
-    set_: options.Set = None
+    keys: MachineKeys = field(default_factory=MachineKeys)
     sram_budget: options.SramBudget = None
     weights: options.Weights = None
     overlay: options.Overlay = None
@@ -47,7 +71,7 @@ class Planning:
     @property
     def overrides(self) -> dict[str, str]:
         """The machine keys to change. Raises UsageError."""
-        return options.overrides(self.set_)
+        return self.keys.overrides
 
     @property
     def overlays(self) -> list[str] | None:

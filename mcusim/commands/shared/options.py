@@ -18,10 +18,12 @@ __all__ = [
     "Allocator",
     "AllowUnknown",
     "Buffering",
+    "Clock",
     "Code",
     "Cost",
     "Fidelity",
     "Force",
+    "ForceClock",
     "InPlace",
     "Input",
     "Instructions",
@@ -85,6 +87,17 @@ Machine = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help='Change a machine key: core.clock="200 MHz". Repeatable.'),
+]
+Clock = Annotated[
+    str | None,
+    typer.Option(
+        "--clock",
+        metavar="CLOCK",
+        help='The core clock: "108 MHz"; wait states, memory clocks and the regulator follow. As --set core.clock.',
+    ),
+]
+ForceClock = Annotated[
+    bool, typer.Option("--force-clock", help="Allow a core clock that the part is not specified for, as a what-if.")
 ]
 SramBudget = Annotated[
     str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM ({sram_budget}): "256 KiB".')

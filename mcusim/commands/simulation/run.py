@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Interpreter, Planning, Values, Written
+from mcusim.commands.shared.groups import Interpreter, MachineKeys, Planning, Values, Written
 from mcusim.commands.shared.limits import Most, given_options
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
@@ -82,7 +82,7 @@ class Target:
     """The machine and the kernels of a saved program, by default its own."""
 
     machine: Other = None
-    set_: options.Set = None
+    keys: MachineKeys = field(default_factory=MachineKeys)
     kernels: OtherKernels = None
 
 
@@ -242,7 +242,7 @@ def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: 
     from mcusim.program import read_program
     from mcusim.program.opaque import refuse_opaque
 
-    overrides, program = options.overrides(target.set_), read_program(trace)
+    overrides, program = target.keys.overrides, read_program(trace)
     machine = program_machine(program, target.machine, overrides)
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
@@ -272,7 +272,7 @@ def plan(
     from mcusim.program import write_program
 
     how = planned.planning
-    given = {name: value for name, value in vars(how).items() if name not in ("set_", "overlay", "cost")}
+    given = {name: value for name, value in vars(how).items() if name not in ("keys", "overlay", "cost")}
     program = plan_program(
         model, planned.machine, planned.policy, planned.kernels,
         overrides=how.overrides, overlay=how.overlays, costs=how.costs, **given,

@@ -7,8 +7,9 @@ from mcusim.plan.verdict import ARENA
 from mcusim.report.html.memory_figures.hover import Tooltips, operator_label
 from mcusim.report.html.memory_figures.order import Scale, order_figure
 from mcusim.report.html.page import bullets, page, plain, shortened, table
+from mcusim.report.text.changes import change_texts
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import changed, quantity
+from mcusim.text import quantity
 
 __all__ = ["memory_html"]
 
@@ -146,7 +147,7 @@ def _machine(plan: MemoryPlan) -> str:
         return ""
     machine = plain(shortened(plan.machine.name, 80))
     memory = f"{pool.size:,} B of SRAM ({plain(shortened(pool.name, 80))}) of {machine}"
-    memory += "".join(f" ({plain(shortened(line, 400))})" for line in changed(plan.machine.changes))
+    memory += "".join(f" ({plain(shortened(line, 400))})" for line in change_texts(plan.machine))
     verdict = plan.verdict
     counted = "" if verdict is None else f" With kernels {plain(str(plan.kernels))}, {plain(str(verdict))}."
     if verdict is not None and verdict.what != ARENA:

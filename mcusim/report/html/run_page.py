@@ -13,9 +13,10 @@ from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
+from mcusim.report.text.changes import change_texts
 from mcusim.results.difference import WORDS
 from mcusim.results.result import Result
-from mcusim.text import changed, percent, quantity, size, suited
+from mcusim.text import percent, quantity, size, suited
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -50,7 +51,7 @@ PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda resul
 def summary(result: Result) -> str:
     """The result in a sentence, and how it was obtained."""
     how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
-    notes = f'<p class="dim">{plain("; ".join([how, *changed(result.machine.changes)]))}</p>'
+    notes = f'<p class="dim">{plain("; ".join([how, *change_texts(result.machine, sources=True)]))}</p>'
     if result.run is None:
         why = str(result.negative or result.unusable or "not run")
         return f'<p class="summary">There is no run: {plain(shortened(why, 600))}</p>{notes}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mcusim.machine.clock_tree import clock_json
 from mcusim.memory.state_layout import TICK
 from mcusim.report.text.emulation import hint, rates
 from mcusim.results.emulation import EmulationResult, place
@@ -16,22 +17,23 @@ __all__ = ["emulation_json"]
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
 
-    ``program machine clock_hz set`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind, status,
-    exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the command's,
-    exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line, registers{},
-    branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
+    ``program machine clock_hz set clock{}`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind,
+    status, exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the
+    command's, exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line,
+    registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
     come by falling cycles too. ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
-    ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is r0
-    of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came in
-    another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
+    r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came
+    in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     return {
         "program": result.image.path,
         "machine": result.machine.name,
         "clock_hz": result.machine.core.clock,
         "set": dict(result.machine.changes),
+        "clock": clock_json(result.machine),
         "start": _start(result),
         "stop": _stop(result),
         **_figures(result),

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from mcusim.report.text.changes import change_lines
 from mcusim.results.measured import output_text
 from mcusim.results.result import Result
-from mcusim.text import changed, columns, hanging, percent, suited, wrapped
+from mcusim.text import columns, hanging, percent, suited, wrapped
 
 __all__ = ["OperatorDifference", "both_table", "differences", "summary"]
 
@@ -53,7 +54,7 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     """The text that ``mcusim run --fidelity both`` prints."""
     settings = f"policy {replay.policy}: replay of {replay.kernels} and emulation of {emulate.kernels}"
     lines = [f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
-    lines += [*(f"  {line}" for line in changed(emulate.machine.changes)), ""]
+    lines += [*change_lines(emulate.machine), ""]
     negative = replay.negative or emulate.negative
     if negative is not None or replay.run is None or emulate.run is None:
         return "\n".join([*lines, *wrapped(str(negative))])

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mcusim.report.compare_pairs import differences_lines
+from mcusim.report.text.changes import change_lines, change_texts
 from mcusim.report.text.flash import flash_notes
 from mcusim.results.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import UnitScale, changed, hanging, kib, percent, rounded, size, suited, wrapped
+from mcusim.text import UnitScale, hanging, kib, percent, rounded, size, suited, wrapped
 
 __all__ = ["Ratio", "compare_table", "ratio"]
 
@@ -32,17 +33,17 @@ def compare_table(results: Sequence[Result]) -> str:
     units = _Units.of(results)
     lines = _layout(units.headings, [_cells(result, _group(result) in exported, units) for result in results])
     table, body = lines[:2], iter(lines[2:])
-    alike = all(result.machine.changes == results[0].machine.changes for result in results)
+    alike = all(change_texts(result.machine) == change_texts(results[0].machine) for result in results)
     for _, group in groupby(results, key=_group):
         members = list(group)
-        table += ["", _title(members[0]), *([] if alike else changed(members[0].machine.changes))]
+        table += ["", _title(members[0]), *([] if alike else change_lines(members[0].machine, ""))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
     why = differences_lines(results)
     table += ["", *why] if why else []
     flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])
     table += ["", *flash] if flash else []
-    return "\n".join([*table, *_footer(results, changed(results[0].machine.changes) if alike and results else [])])
+    return "\n".join([*table, *_footer(results, change_lines(results[0].machine, "") if alike and results else [])])
 
 
 def ratio(results: Sequence[Result]) -> Ratio | None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from mcusim.cpu.cores import core_named
 from mcusim.machine.description import Machine
+from mcusim.report.text.changes import change_lines
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
-from mcusim.text import changed, columns, quantity, size, wrapped
+from mcusim.text import columns, quantity, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.results.emulation import Dump
@@ -147,7 +148,7 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     """
     state = f", caches {'on' if result.caches else 'off'} at first" if _has_caches(result) else ""
     text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{state}"]
-    text += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
+    text += [*change_lines(result.machine), ""]
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
     text += _functions(functions(result.profile, result.image), result, top)

@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from mcusim.machine.clock_tree import clock_json, regulator_scale
 from mcusim.machine.description import Cache, Machine
 from mcusim.model.graph import Graph
 from mcusim.model.inspection import inspect
 from mcusim.plan.liveness.lifetimes import usage_bytes
+from mcusim.report.text.changes import change_lines
 from mcusim.text import columns, size, wrapped
+from mcusim.units import hertz
 
 __all__ = [
     "export_json",
@@ -75,11 +78,12 @@ _EXTERNAL = ("sdram", "qspi")
 
 
 def machine_json(machine: Machine) -> dict[str, Any]:
-    """``name title core memory[] dma[] figures[]``; bytes and Hz; a figure as it is written."""
+    """``name title core clock{} memory[] dma[] figures[]``; bytes and Hz; a figure as it is written."""
     return {
         "name": machine.name,
         "title": machine.title,
         "core": asdict(machine.core),
+        "clock": clock_json(machine),
         "memory": [
             {
                 "name": region.name,
@@ -121,13 +125,14 @@ def machine_table(machine: Machine) -> str:
     lines = [f"{machine.name}: {machine.title}", ""]
     lines += columns(
         [
-            ["core", f"{machine.core.isa}, {machine.core.clock / 1e6:g} MHz"],
+            ["core", f"{machine.core.isa}, {_clock(machine)}"],
             ["instruction cache", _cache(machine.instruction_cache)],
             ["data cache", _cache(machine.data_cache)],
             *([f"dma {d.name}", f"{d.streams} streams, {d.beat} B a beat"] for d in machine.dma.values()),
         ],
         left=2,
     )
+    lines += change_lines(machine)
     rows = [["region", "device", "base", "size", "attribute", "DMA"]]
     for region in machine.memory.values():
         dma = "yes" if region.dma else "no"
@@ -135,6 +140,12 @@ def machine_table(machine: Machine) -> str:
     lines += ["", "Memory", *columns(rows, left=2), "", "Figures"]
     figures = [[f.key, f.text, f.basis, f.source] for f in machine.figures.values()]
     return "\n".join([*lines, *columns(figures, left=4)])
+
+
+def _clock(machine: Machine) -> str:
+    limit, setting = machine.core.max_clock, regulator_scale(machine, machine.core.clock)
+    most = f" of at most {hertz(limit)}" if limit is not None else ""
+    return f"{hertz(machine.core.clock)}{most}" + (f", regulator {setting}" if setting else "")
 
 
 def _cache(cache: Cache | None) -> str:

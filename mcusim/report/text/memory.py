@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.plan.allocators import OFFLINE
+from mcusim.report.text.changes import change_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import changed, columns, suited, wrapped
+from mcusim.text import columns, suited, wrapped
 
 __all__ = ["memory_table"]
 
@@ -169,7 +170,7 @@ def _verdict(plan: MemoryPlan) -> list[str]:
     if plan.machine is None or plan.verdict is None:
         return []
     lines = [f"on {plan.machine.name}, kernels {plan.kernels}, {plan.allocator} allocator"]
-    return [*lines, *(f"  {line}" for line in changed(plan.machine.changes)), *wrapped(str(plan.verdict)), ""]
+    return [*lines, *change_lines(plan.machine), *wrapped(str(plan.verdict)), ""]
 
 
 def _stored(plan: MemoryPlan, written: bool) -> list[str]:

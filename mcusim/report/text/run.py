@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.text.advice import advice_lines
+from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
 from mcusim.results.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import changed, columns, hanging, percent, size, suited, wrapped
+from mcusim.text import columns, hanging, percent, size, suited, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -30,7 +31,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)
     lines = [f"{result.model} on {result.machine.name}", *wrapped(settings)]
-    lines += [*(f"  {line}" for line in changed(result.machine.changes)), ""]
+    lines += [*change_lines(result.machine), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
         reason = wrapped(str(result.verdict or result.negative or result.unusable))

@@ -11,7 +11,7 @@ import typer
 
 from mcusim.commands.app import app
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Planning, Values, Written
+from mcusim.commands.shared.groups import MachineKeys, Planning, Values, Written
 from mcusim.errors import UsageError
 
 
@@ -73,7 +73,7 @@ def test_an_option_in_two_groups_is_an_error_at_once() -> None:
 
 
 def test_a_group_reads_its_texts() -> None:
-    planning = Planning(set_=["core.clock = 200 MHz"], overlay="input, bias,input")
+    planning = Planning(MachineKeys(["core.clock = 200 MHz"]), overlay="input, bias,input")
     assert planning.overrides == {"core.clock": "200 MHz"} and planning.overlays == ["input", "bias"]
     assert planning.settings("tinyops", None, "replay").options.overlay == {"input", "bias"}
     with pytest.raises(UsageError, match="--overlay has no names in it"):
@@ -87,4 +87,4 @@ def test_no_command_takes_more_than_fifteen_parameters_by_hand() -> None:
         assert one.callback is not None
         counts[one.name] = len(signature(getattr(one.callback, "__wrapped__", one.callback)).parameters)
     assert {name: count for name, count in counts.items() if count > 15} == {}
-    assert counts["run"] == 10 and len(signature(app.registered_commands[0].callback or command).parameters) == 34
+    assert counts["run"] == 10 and len(signature(app.registered_commands[0].callback or command).parameters) == 36
