@@ -18,12 +18,11 @@ from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine f
 
 if TYPE_CHECKING:
     from mcusim.api.advice.ways_out import ways_out
-    from mcusim.api.diff import diff
     from mcusim.api.emulate import emulate
     from mcusim.api.functions import inspect, plan_memory, plan_program
     from mcusim.api.reorder import reorder
     from mcusim.api.verify import verify
-    from mcusim.evidence.annotate import compare, replay, simulate
+    from mcusim.evidence.annotate import compare, diff, replay, simulate
     from mcusim.evidence.calibrate.calibrate import calibrate
     from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
@@ -59,7 +58,7 @@ _HOME = {
     "Execution": "mcusim.api",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.evidence.annotate",
-    "diff": "mcusim.api.diff",
+    "diff": "mcusim.evidence.annotate",
     "emulate": "mcusim.api",
     "figure": "mcusim.show",
     "inspect": "mcusim.api.functions",

@@ -19,7 +19,7 @@ from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
 from mcusim.results import Result, to_json
-from mcusim.results.measured import error_percent
+from mcusim.results.measurement.measured import error_percent
 from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "product_cases"]

@@ -2,7 +2,7 @@
 
 The calls of :mod:`mcusim.api` know nothing of publications; ``mcusim.simulate`` and ``mcusim.compare`` are those here.
 Not modelled: what :mod:`mcusim.evidence.published.same_experiment` and
-:mod:`mcusim.evidence.published.confidence` say they do not.
+:mod:`mcusim.evidence.interval.error_model` say they do not.
 """
 
 from __future__ import annotations
@@ -16,23 +16,31 @@ from typing import ParamSpec
 from mcusim import api
 from mcusim.api.both import Both
 from mcusim.api.compare import Comparison, compare_cases, product_cases
-from mcusim.evidence.published.confidence import confidence, differs_from_published
+from mcusim.api.diff import diff as api_diff
+from mcusim.evidence.interval.intervals import interval, ratios
+from mcusim.evidence.interval.situation import situation
+from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.evidence.published.same_experiment import published_for, published_for_program
 from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
+from mcusim.report.compare_pairs import paired
 from mcusim.request.settings import ArenaPlan, RunRequest, base_settings, require_overrides
 from mcusim.results import Result
-from mcusim.results.measured import Measured
+from mcusim.results.energy import Energy
+from mcusim.results.measurement.interval import Interval, Ratios
+from mcusim.results.measurement.measured import Measured
+from mcusim.results.saved.run_difference import RunDifference
+from mcusim.results.saved.saved_run import SavedRun
 
-__all__ = ["annotate", "annotate_both", "annotate_rows", "compare", "replay", "simulate"]
+__all__ = ["annotate", "annotate_both", "annotate_rows", "compare", "diff", "replay", "simulate"]
 
 P = ParamSpec("P")
 
 
 def annotate(result: Result) -> Result:
-    """``result`` with the published figures of that very experiment, and with what its latency and energy are worth.
+    """``result`` with the published figures of that very experiment, and where a measurement of it is expected.
 
     A result that was put together by hand, without a ``request``, is returned as it is.
     """
@@ -40,12 +48,26 @@ def annotate(result: Result) -> Result:
     if request is None:
         return result
     found = replace(result, measured=_measured(result, request))
-    return found if found.run is None else replace(found, confidence=_confidence_of(found, request))
+    return found if found.run is None else replace(found, interval=_interval_of(found, request))
 
 
 def annotate_rows(comparison: Comparison) -> Comparison:
-    """Every row of it, annotated."""
-    return replace(comparison, rows=tuple(annotate(row) for row in comparison.rows))
+    """Every row of it, annotated, with its ratio over the row that it is explained by."""
+    rows = [annotate(row) for row in comparison.rows]
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(row.model, []).append(place)
+    for found in places.values():
+        for base, one in paired([rows[place] for place in found]):
+            rows[found[one]] = replace(rows[found[one]], ratios=_ratios(rows[found[base]], rows[found[one]]))
+    return replace(comparison, rows=tuple(rows))
+
+
+def _ratios(base: Result, one: Result) -> Ratios | None:
+    """Of ``one`` over ``base``; None where there is nothing to divide by."""
+    if base.interval is None or one.interval is None or base.energy is None or one.energy is None:
+        return None
+    return ratios((one.interval.situation, one.energy), (base.interval.situation, base.energy))
 
 
 def annotate_both(both: Both) -> Both:
@@ -60,11 +82,12 @@ def _measured(result: Result, request: RunRequest) -> Measured | None:
     return published_for_program(request.program, result.machine, request.settings)
 
 
-def _confidence_of(result: Result, request: RunRequest) -> str:
-    assert result.run is not None
+def _interval_of(result: Result, request: RunRequest) -> Interval | None:
+    assert result.run is not None and result.energy is not None
     chosen = request.settings
     deviation = differs_from_published(result.run.header, result.machine, chosen.execution)
-    return confidence(result.machine, chosen.kernels.label(result.kernels), chosen.policy, deviation)
+    kernels = chosen.kernels.label(result.kernels)
+    return interval(situation(result.run, request.program, result.machine, kernels, deviation), result.energy)
 
 
 def _annotated(call: Callable[P, Result]) -> Callable[P, Result]:
@@ -77,6 +100,29 @@ def _annotated(call: Callable[P, Result]) -> Callable[P, Result]:
 
 simulate = _annotated(api.simulate)
 replay = _annotated(api.replay)
+
+
+def diff(
+    first: str | Path | Result, second: str | Path | Result, *, fail_if: str | Iterable[str] | None = None
+) -> RunDifference:
+    """:func:`mcusim.api.diff.diff`, with the intervals of the ratios of latency and energy.
+
+    Not modelled: ratios of files that mcusim wrote before it had intervals, which are without.
+    """
+    found = api_diff(first, second, fail_if=fail_if)
+    sides = [(run.situation, _energy_of(run)) for run in (found.second, found.first)]
+    if any(situation is None or energy is None for situation, energy in sides):
+        return found
+    (one, its), (other, others) = sides
+    assert one is not None and its is not None and other is not None and others is not None
+    return replace(found, ratios=ratios((one, its), (other, others)))
+
+
+def _energy_of(run: SavedRun) -> Energy | None:
+    latency, joules, current = (run.figures.get(name) for name in ("latency", "energy", "current"))
+    if latency is None or joules is None:
+        return None
+    return Energy(latency, joules, current or 0.0)
 
 
 def compare(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcusim.report.html.page import shortened
+from mcusim.report.text.interval import ratio_text
 from mcusim.results.difference import Difference, energy_sentence, explain, sentence
 from mcusim.results.result import Result
 from mcusim.text import hanging, size
 
-__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "pairs"]
+__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,21 @@ def labels(results: Sequence[Result]) -> list[str]:
 
 def pairs(results: Sequence[Result]) -> list[Pair]:
     """Of runs of one model: on each machine every run by the fastest one, and that by the fastest of all."""
+    several = len({_machine(result) for result in results}) > 1
+    return [_pair(results, base, one, several) for base, one in paired(results)]
+
+
+def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
+    """Places of the runs that :func:`pairs` are of, the faster one first; no run is the slower one twice."""
     machines: dict[tuple[str, str], list[int]] = {}  # places, as a result may occur twice
     for place, result in enumerate(results):
         if result.run is not None:
             machines.setdefault(_machine(result), []).append(place)
     seconds = [result.run.cycles / result.run.clock if result.run else 0.0 for result in results]
     best = [min(found, key=lambda place: seconds[place]) for found in machines.values()]
-    several = len({_machine(result) for result in results}) > 1
     chosen = [(base, one) for base, found in zip(best, machines.values(), strict=True) for one in found if one != base]
     first = min(best, key=lambda place: seconds[place], default=0)
-    chosen += [(first, one) for one in best if one != first]
-    return [_pair(results, base, one, several) for base, one in chosen]
+    return chosen + [(first, one) for one in best if one != first]
 
 
 def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
@@ -81,14 +86,21 @@ def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
     for model, members in groups.items():
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
         for pair in pairs(members):
-            lines += hanging(f"{name}{pair.sentence(most)}")
+            lines += hanging(f"{name}{pair.sentence(most)}{_ratio(pair)}")
     return lines
+
+
+def _ratio(pair: Pair) -> str:
+    """That of the latencies with its interval, in a sentence of its own; '' when it is not known."""
+    found = pair.second.ratios
+    return "" if found is None else f". {ratio_text(f'{pair.label}/{pair.base}', found.latency)}."
 
 
 def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
     """Each pair as plain data: ``row`` takes ``ms`` longer than ``than_row``, numbers of rows from 0; ``parts`` are
     milliseconds too and sum to it, largest first, by ``cause``, ``region`` ('' for none) and ``what``, as
-    :class:`~mcusim.results.difference.Difference` has them."""
+    :class:`~mcusim.results.difference.Difference` has them. ``latency_ratio`` and ``energy_ratio`` have the interval of
+    the row's figure over the other's (:class:`mcusim.results.measurement.interval.RatioInterval`)."""
     places: dict[str, list[int]] = {}
     for place, result in enumerate(results):
         places.setdefault(result.model, []).append(place)
@@ -99,6 +111,7 @@ def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:
             "than_row": found[pair.rows[0]],
             "ms": float(1000 * sum(part.seconds for part in pair.parts)),
             "parts": [_part(part) for part in pair.parts],
+            **(pair.second.ratios.to_json() if pair.second.ratios else {}),
         }
         for model, found in places.items()
         for pair in pairs([results[place] for place in found])

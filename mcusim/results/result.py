@@ -16,7 +16,8 @@ from mcusim.results.advice import Advice
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
 from mcusim.results.energy import Energy
 from mcusim.results.flash import FlashUse
-from mcusim.results.measured import KernelOutput, Measured, error_percent, output_json
+from mcusim.results.measurement.interval import Interval, Ratios
+from mcusim.results.measurement.measured import KernelOutput, Measured, error_percent, output_json
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
 from mcusim.shown import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 
@@ -40,8 +41,10 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     ``unusable`` says why the row could not be planned at all (a model that is not available, a policy that needs a
     memory the machine does not have). ``macs`` is None when the model could not be loaded. ``sram_budget`` is the limit
     asked for, in bytes; None when there was none. ``measured`` are the published figures of this very experiment and
-    ``confidence`` says what the published results of this machine, these kernels and this policy make of a run; both
-    are added by :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
+    ``interval`` is where a measurement of it is expected; both are added by
+    :func:`mcusim.evidence.annotate.annotate`, which finds in ``request`` what was asked for.
+    ``ratios`` are those of a row of a comparison over the row that it is explained by
+    (:mod:`mcusim.report.compare_pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
     ``advice`` has limits and ways out (:mod:`mcusim.api.advice`).
     """
@@ -62,7 +65,8 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     measured: Measured | None = None
     fault: KernelFault | None = None
     outputs: tuple[KernelOutput, ...] = ()
-    confidence: str | None = None
+    interval: Interval | None = None
+    ratios: Ratios | None = field(default=None, repr=False)
     invocations: tuple[Invocation, ...] = ()
     flash: FlashUse | None = None
     advice: Advice = field(default=Advice(), repr=False)
@@ -195,7 +199,7 @@ def to_json(result: Result) -> dict[str, Any]:
     what moved with them (:func:`mcusim.machine.clock_tree.clock_json`). ``memory.arena`` is the arena as planned,
     ``memory.arena_exported`` the one with explicit PADs, which ``measured.error_percent.arena_bytes`` is about.
     ``flash`` is as :meth:`mcusim.results.flash.FlashUse.to_json` has it, null when the model is not known.
-    ``confidence`` begins with ``latency validated to x %``, ``calibrated`` or ``extrapolated``; null without a run.
+    ``interval`` is as :meth:`mcusim.results.measurement.interval.Interval.to_json` has it; null without a run.
     """
     row: dict[str, Any] = {
         "model": result.model,
@@ -210,7 +214,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "model_sha256": _sha256(result),
         "options": _options(result.run.header.options) if result.run else None,
         **_figures(result),
-        "confidence": result.confidence,
+        "interval": None if result.interval is None else result.interval.to_json(),
         "assumptions": list(result.assumptions),
         "warnings": list(result.warnings),
     }

@@ -31,7 +31,7 @@ __all__ = [
 
 @cache
 def mcusim_sha256() -> str:
-    """Of mcusim's code with the kernels that ship, and of the validated rows that ``confidence`` depends on."""
+    """Of mcusim's code with the kernels that ship, and of the validated rows that intervals depend on."""
     return hashlib.sha256(f"{code_sha256()}{stored_rows()}".encode()).hexdigest()
 
 

@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequence[Row]) -> pyarrow.Table:
     """The table of ``rows``: inputs, outputs (``peak_<region>`` of all regions in use), derived columns, ``left_out``
-    where a row leaves operators out, then ``confidence version key``. Missing values are null. ``study``'s text is in
+    where a row leaves operators out, then ``version key``. Missing values are null. ``study``'s text is in
     the metadata.
 
     Raises StudyError when a derived column cannot be computed.
@@ -46,7 +46,6 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
     columns |= _derived(study, columns, len(rows))
     if any("left_out" in row for row in rows):
         columns["left_out"] = [row.get("left_out") for row in rows]
-    columns |= {"confidence": [row.get("confidence") for row in rows]}
     columns |= {"version": [__version__] * len(rows), "key": list(keys)}
     assert tuple(columns)[-len(TAIL) :] == TAIL
     arrays = {name: _array(name, values, name in study.derived) for name, values in columns.items()}

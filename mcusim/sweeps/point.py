@@ -15,7 +15,9 @@ from typing import Any
 from mcusim.api.play import simulate_program
 from mcusim.engine.execute import code_address
 from mcusim.errors import DoesNotFit, InputError, KernelFault, McusimError, UsageError
-from mcusim.evidence.published.confidence import confidence, differs_from_published
+from mcusim.evidence.interval.intervals import interval
+from mcusim.evidence.interval.situation import on_machine, situation
+from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.machine import replace_all
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
@@ -29,7 +31,7 @@ from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
 from mcusim.sweeps.input_hashes import graph_of, kernels_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
 from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
-from mcusim.sweeps.study import BASE, CAUSES
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL
 
 __all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
 
@@ -122,8 +124,10 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
         return {**played.row, **clocks}
     energy = delivered(machine, played.usage)
     of_run = {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
-    believed = confidence(machine, played.kernels, chosen.policy, played.deviation)
-    return {**played.row, **clocks, **of_run, "confidence": believed}
+    assert played.situation is not None
+    expected = interval(on_machine(played.situation, machine, played.deviation), energy)
+    within = dict(zip(INTERVAL, (*expected.latency_ms, *expected.energy_mj), strict=True))
+    return {**played.row, **clocks, **of_run, **within}
 
 
 def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:
@@ -143,7 +147,8 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row |= {"left_out": ", ".join(result.left_out)} if result.left_out else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
     deviation = differs_from_published(run.header, machine, chosen.execution)
-    played = Played(row, chosen.kernels.label(result.kernels), usage(run, machine), deviation)
+    own = situation(run, program, machine, chosen.kernels.label(result.kernels))
+    played = Played(row, own, usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
         return all_keys(machine), played
     return keys_run_read(run, machine, code_address(machine, chosen.execution.code)), played

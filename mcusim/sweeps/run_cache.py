@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import Machine, Tcm
 from mcusim.results.energy import Usage
+from mcusim.results.measurement.interval import Situation
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -28,11 +29,12 @@ MOST_RUNS = 64  # of each
 class Played:
     """What a row needs of a run, whatever the power table: outputs and their ``usage``; of a verdict ``row`` alone.
 
-    ``deviation``: what of the run is set otherwise than in the published ones.
+    ``situation`` is that of the run on the machine that it was first played on; ``deviation``: what of
+    the run is set otherwise than in the published ones.
     """
 
     row: Mapping[str, Any]
-    kernels: str = ""
+    situation: Situation | None = None
     usage: Usage | None = None
     deviation: str | None = None
 

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded
 from mcusim.sweeps.points import MOST_POINTS
-from mcusim.sweeps.study import BASE, CAUSES, TAIL
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, TAIL
 
 if TYPE_CHECKING:
     import pyarrow
 
 __all__ = ["FLOATS", "OF_CLOCKS", "TEXTS", "SavedSweep", "is_row", "read_table"]
 
-TEXTS = ("status", "error", "left_out", "confidence", "regulator")
+TEXTS = ("status", "error", "left_out", "regulator")
 OF_CLOCKS = ("regulator", "clock_", "wait_states_")  # what columns that follow a clock begin with
-FLOATS = ("latency_ms", "energy_mj", "supply_current_ma")
+FIGURES = ("latency_ms", "energy_mj", "supply_current_ma")
+FLOATS = (*FIGURES, *INTERVAL)
 _WHOLE = ("cycles", "macs", "peak_sram_bytes", *(f"cycles_{cause}" for cause in CAUSES))
-_NEEDED = ("cycles", *FLOATS, "peak_sram_bytes")  # of a run
+_NEEDED = ("cycles", *FIGURES, "peak_sram_bytes")  # of a run
 _STATUSES = ("ok", "does-not-fit", "fault", "error")
 _LARGEST_FILE, _MOST_BYTES, _MOST_COLUMNS = 1 << 28, 1 << 30, 1000
 

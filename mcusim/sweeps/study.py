@@ -16,6 +16,7 @@ from mcusim.sweeps.expressions import Expression, Value
 __all__ = [
     "BASE",
     "CAUSES",
+    "INTERVAL",
     "METHODS",
     "OUTPUTS",
     "TAIL",
@@ -30,6 +31,7 @@ __all__ = [
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
 METHODS = ("grid", "list", "latin-hypercube")
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
+INTERVAL = ("latency_low_ms", "latency_high_ms", "energy_low_mj", "energy_high_mj")
 OUTPUTS = (
     "status",
     "error",
@@ -37,11 +39,12 @@ OUTPUTS = (
     "latency_ms",
     "energy_mj",
     "supply_current_ma",
+    *INTERVAL,
     "macs",
     "peak_sram_bytes",
     *(f"cycles_{cause}" for cause in CAUSES),
 )
-TAIL = ("confidence", "version", "key")
+TAIL = ("version", "key")
 
 
 @dataclass(frozen=True, slots=True)

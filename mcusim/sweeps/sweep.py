@@ -58,8 +58,8 @@ def sweep(
     ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
     peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, with an axis ``clock`` what followed it
     (``regulator``, ``clock_bus`` and ``clock_<region>`` in Hz, ``wait_states_<region>``), the derived columns,
-    ``left_out`` (operators that the figures of a row are without, where there are such rows), ``confidence``,
-    ``version`` (of mcusim) and ``key`` (of all that the row depends on). A point that fails is a row with its error.
+    ``left_out`` (operators that the figures of a row are without, where there are such rows), ``version`` (of mcusim)
+    and ``key`` (of all that the row depends on). A point that fails is a row with its error.
 
     Raises StudyError for a study that cannot be used, UsageError for other arguments or an ``output`` that exists
     (unless ``force``) or cannot be written.

@@ -119,7 +119,7 @@ def test_a_program_is_planned_replayed_and_verified(tmp_path: Path) -> None:
     assert "".join(f"{line}\n" for line in program_lines(program)) == path.read_text()
     results = [mcusim.replay(given) for given in (program, path, str(path))]
     assert {result.run.cycles for result in results if result.run} == {results[0].run.cycles}  # type: ignore[union-attr]
-    assert results[0].run.clock == 200_000_000 and results[0].confidence  # type: ignore[union-attr]
+    assert results[0].run.clock == 200_000_000 and results[0].interval  # type: ignore[union-attr]
     faster = mcusim.replay(program, overrides={"core.clock": "216 MHz"})
     assert faster.run.clock == 216_000_000 and mcusim.replay(path, F746).machine.core.clock == 216_000_000  # type: ignore[union-attr]
 

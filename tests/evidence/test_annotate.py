@@ -17,18 +17,18 @@ MODEL, F469 = "proxyless-w0.25-r160-pad", "stm32f469i-disco"
 
 def test_the_public_call_is_the_simulation_and_its_annotation() -> None:
     plain, public = api.simulate(MODEL, F469), mcusim.simulate(MODEL, F469)
-    assert plain.measured is None and plain.confidence is None
-    assert public.measured is not None and str(public.confidence).startswith("calibrated: ")
+    assert plain.measured is None and plain.interval is None
+    assert public.measured is not None and public.interval is not None
     assert annotate(plain) == public == annotate(public)
     assert to_json(annotate(plain)) == to_json(public)
     assert mcusim.simulate.__doc__ == api.simulate.__doc__ and mcusim.simulate.__name__ == "simulate"
 
 
-def test_a_row_that_does_not_run_is_measured_and_has_no_confidence() -> None:
+def test_a_row_that_does_not_run_is_measured_and_has_no_interval() -> None:
     small = api.simulate(MODEL, F469, sram_budget="256 KiB", policy="internal", weights=None)
     assert annotate(small).measured is not None
     fails = annotate(api.simulate(MODEL, "nucleo-f746zg", sram_budget="64 KiB"))
-    assert not fails.fits and fails.measured is None and fails.confidence is None
+    assert not fails.fits and fails.measured is None and fails.interval is None
 
 
 def test_a_result_put_together_by_hand_stays_as_it_is() -> None:

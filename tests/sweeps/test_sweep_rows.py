@@ -23,7 +23,7 @@ from mcusim.sweeps.axis_values import CLOCKS, OPTIONS
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.point import forget
 from mcusim.sweeps.points import points
-from mcusim.sweeps.study import BASE, CAUSES
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
 
@@ -62,7 +62,9 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
     assert energy is not None
     found = {"status": "ok", "error": None, "macs": result.macs, "cycles": run.cycles, **clocks}
     found |= {name: getattr(energy, name) for name in ("latency_ms", "energy_mj", "supply_current_ma")}
-    found |= {"peak_sram_bytes": sram_bytes(result), "confidence": result.confidence}
+    found |= {"peak_sram_bytes": sram_bytes(result)}
+    assert result.interval is not None
+    found |= dict(zip(INTERVAL, (*result.interval.latency_ms, *result.interval.energy_mj), strict=True))
     found |= {f"peak_{region}": count for region, count in run.header.peak_bytes.items()}
     return found | {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
 
@@ -75,8 +77,6 @@ def compare(document: dict[str, Any]) -> list[str]:
     axes = [axis.key for axis in study.axes]
     for row in table:
         wanted = alone(row, axes)
-        if wanted.get("confidence", "").startswith("extrapolated: this is not"):  # what is set to what it is
-            wanted["confidence"] = row["confidence"]
         inputs = {*BASE, *axes, "version", "key"}
         assert {key: value for key, value in row.items() if value is not None and key not in inputs} == {
             key: value for key, value in wanted.items() if value is not None
@@ -148,10 +148,12 @@ def test_rows_are_those_of_run(name: str) -> None:
 def test_what_a_run_does_otherwise_than_the_published_ones_is_said() -> None:
     """With the machine as it ships."""
     study = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["tinyops"]}
+    [row] = sweeps.sweep_table(study_of((study, {}), "", None, ""), jobs=1).to_pylist()
+    usual = row["latency_high_ms"] / row["latency_low_ms"]
     for axis, values in (("overlay", ["bias"]), ("buffering", ["single"]), ("code", ["itcm"]), ("weights", ["qspi"])):
         [row] = sweeps.sweep_table(study_of(({**study, "axes": {axis: values}}, {}), "", None, ""), jobs=1).to_pylist()
-        assert row["confidence"] == alone(row, [axis])["confidence"]
-        assert row["confidence"].startswith("extrapolated: no published result with ")
+        assert [row[name] for name in INTERVAL] == [alone(row, [axis])[name] for name in INTERVAL]
+        assert row["latency_high_ms"] / row["latency_low_ms"] > usual
 
 
 UNITS: dict[str, list[str]] = {
@@ -250,8 +252,10 @@ def test_a_key_that_is_set_to_what_it_is_stays_there() -> None:
     ("key", "value"), [("memory.flash.wait_states", 5), ("core.clock", "216000 kHz"), ("memory.sram1.dma", True)]
 )
 def test_the_machine_that_was_measured_however_it_is_written(key: str, value: object) -> None:
-    as_it_ships = mcusim.simulate("ds-cnn", "stm32f746g-disco").confidence
-    assert rows_of({key: [value]}).confidence[0] == as_it_ships
+    as_it_ships = mcusim.simulate("ds-cnn", "stm32f746g-disco").interval
+    assert as_it_ships is not None
+    found = rows_of({key: [value]})
+    assert (found.latency_low_ms[0], found.latency_high_ms[0]) == as_it_ships.latency_ms
 
 
 def test_regions_by_name_are_texts() -> None:

@@ -185,7 +185,7 @@ def test_a_profile_that_was_edited_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_a_row_rests_on_the_published_results_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its confidence depends on them."""
+    """Its intervals depend on them."""
     study = study_of(({**BASE, "policies": ["internal"]}, {}), "", None, "")
     monkeypatch.setattr(contents, "stored_rows", tuple)
     contents.mcusim_sha256.cache_clear()

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from mcusim.model.zoo.names import PADS
-from mcusim.results.measured import Measured
+from mcusim.results.measurement.measured import Measured
 
 __all__ = ["measured", "memory_rows", "rows"]
 

@@ -13,7 +13,7 @@ from mcusim.plan import OVERLAYS, PlanOptions, plan
 from mcusim.program.program import Header, Program
 from mcusim.request.kernels import DEFAULT_KERNELS
 from mcusim.request.settings import Settings
-from mcusim.results.measured import Measured
+from mcusim.results.measurement.measured import Measured
 from mcusim.units import parse_size
 
 __all__ = ["SRAM_BUDGETS", "published_for", "published_for_program"]

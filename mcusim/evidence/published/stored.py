@@ -1,6 +1,6 @@
 """The published rows compared with figures: from runs, or as they ship with mcusim.
 
-Not modelled: how reliable each is (:mod:`mcusim.evidence.published.confidence`).
+Not modelled: how far off each may be (:mod:`mcusim.evidence.interval`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def selected(source: str | None, board: str | None) -> list[Published]:
 def with_outcomes(
     rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]
 ) -> tuple[ValidationRow, ...]:
-    """``rows`` with what their runs gave, without a confidence."""
+    """``rows`` with what their runs gave, without an interval."""
     return tuple(_row(one, outcomes.get(one.run) or StoredOutcome(reason=one.run.cannot)) for one in rows)
 
 

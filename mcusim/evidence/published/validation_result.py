@@ -11,10 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, median
 
-from mcusim.results.measured import error_percent
+from mcusim.results.measurement.measured import error_percent
 from mcusim.shown import Displayed
 
-__all__ = ["ALL_BOARDS", "QUANTITIES", "Statistics", "Validation", "ValidationRow", "rank_correlation", "statistics"]
+__all__ = [
+    "ALL_BOARDS",
+    "QUANTITIES",
+    "Coverage",
+    "Statistics",
+    "Validation",
+    "ValidationRow",
+    "rank_correlation",
+    "statistics",
+]
 
 ALL_BOARDS = "all boards"
 QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "access", "copy", "macs", "file_size")
@@ -29,8 +38,9 @@ class ValidationRow:
     ``source`` to ``use`` and ``measured`` are the publication's, ``build`` what it says of its kernels; ``use`` is
     ``calibrate``, ``validate`` or ``context`` (shown, not counted). ``simulated`` is in ``unit`` too, None with a
     ``reason`` when there is no run. ``kernels``, ``fidelity``, ``machine`` and ``policy`` are those of the run,
-    ``run`` is the command that repeats it, ``why`` what makes it the nearest. ``confidence``: what the published
-    results of that machine with those kernels under that policy say of such a figure.
+    ``run`` is the command that repeats it, ``why`` what makes it the nearest. ``interval`` is where rows of other
+    sources say that the measurement is expected, low and high in ``unit``; None for quantities without one and for rows
+    that are not ``validate``.
     """
 
     source: str
@@ -52,12 +62,22 @@ class ValidationRow:
     run: str = ""
     why: str = ""
     reason: str | None = None
-    confidence: str | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def error(self) -> float | None:
         """Percent of the measurement; None without a simulated figure."""
         return None if self.simulated is None else error_percent(self.simulated, self.measured)
+
+    @property
+    def covered(self) -> bool | None:
+        """Whether the measurement is inside the interval; None without one."""
+        return None if self.interval is None else self.interval[0] <= self.measured <= self.interval[1]
+
+    @property
+    def flags_known(self) -> bool:
+        """Whether the publication says with which compiler's flags it was built, or is not known not to say so."""
+        return "flags unknown" not in self.build
 
     @property
     def network(self) -> str:
@@ -89,12 +109,33 @@ class Statistics:
     rank: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Rows of ``quantity``, each predicted from those that are not of its source, or not of its board, or from all
+    other rows (``left_out``): ``covered`` of ``count`` are inside their interval.
+
+    ``half_width`` is the median of half the interval over the simulated figure, in percent. ``narrower``: to what
+    share of their width all intervals could shrink and still cover as many rows as ``level`` asks for; None where
+    they cover fewer than that.
+    """
+
+    quantity: str
+    left_out: str
+    level: float
+    count: int
+    covered: int
+    half_width: float
+    narrower: float | None
+
+
 @dataclass(frozen=True)
 class Validation(Displayed):
-    """``rows`` in the order of the data set; ``figures`` has all that each run gave, by :attr:`ValidationRow.run`."""
+    """``rows`` in the order of the data set; ``figures`` has all that each run gave, by :attr:`ValidationRow.run`;
+    ``coverage`` says whether the intervals keep their word."""
 
     rows: tuple[ValidationRow, ...]
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    coverage: tuple[Coverage, ...] = ()
 
     @cached_property
     def summary(self) -> tuple[Statistics, ...]:

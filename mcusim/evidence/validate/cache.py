@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -20,6 +20,7 @@ from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 
+from mcusim.evidence.interval.situation import SHARE
 from mcusim.evidence.published.runs import PublishedRun
 from mcusim.evidence.published.stored import FIGURES, StoredOutcome
 from mcusim.machine import load_machine
@@ -64,7 +65,7 @@ class OutcomeCache:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):  # not ours, or cut short
             return None
         names = {name for name, _ in FIGURES.values()}
-        sound = isinstance(figures, dict) and all(k in names and _is_number(v) for k, v in figures.items())
+        sound = isinstance(figures, dict) and all(_is_figure(k, v, names) for k, v in figures.items())
         return StoredOutcome(figures) if known and sound and figures else None
 
     def put(self, run: PublishedRun, model_sha256: str, outcome: StoredOutcome) -> None:
@@ -86,6 +87,10 @@ class OutcomeCache:
 
     def _path(self, run: PublishedRun) -> Path:
         return self._folder / f"{hashlib.sha256(run.command.encode()).hexdigest()[:32]}.json"
+
+
+def _is_figure(name: str, value: object, names: Collection[str]) -> bool:
+    return (name in names or name.startswith(SHARE)) and _is_number(value)
 
 
 def _is_number(value: object) -> bool:

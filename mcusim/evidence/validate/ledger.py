@@ -16,7 +16,9 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
+from mcusim.evidence.validate.table import coverage_lines
 from mcusim.evidence.validate.trials import trials, trials_markdown, trials_table
+from mcusim.evidence.validate.validate import stored_validation
 
 __all__ = [
     "KINDS",
@@ -119,11 +121,12 @@ def kernel_errors(profile: str | None = None) -> tuple[KernelError, ...]:
 
 
 def ledger_json() -> dict[str, Any]:
-    """``entries``, ``kernels`` and ``trials``, as plain data."""
+    """``entries``, ``kernels``, ``trials`` and ``coverage`` of the intervals, as plain data."""
     return {
         "entries": [asdict(entry) for entry in entries()],
         "kernels": [asdict(kernel) for kernel in kernel_errors()],
         "trials": [asdict(trial) for trial in trials()],
+        "coverage": [asdict(one) for one in stored_validation().coverage],
     }
 
 
@@ -140,7 +143,8 @@ def ledger_table() -> str:
         f"Kernels of the fitted profiles: error of the cycles of emulated calls in percent, the {_FURTHEST} furthest"
         f" off of {len(kernel_errors())}; all are in JSON"
     )
-    return "\n".join([*lines, *trials_table(_WIDTH), "", *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
+    kept = [*coverage_lines(stored_validation().coverage), *trials_table(_WIDTH), ""]
+    return "\n".join([*lines, *kept, *wrap(text, _WIDTH), "", *_kernel_lines()]).rstrip()
 
 
 def _lines(entry: LedgerEntry) -> Iterator[str]:
@@ -178,6 +182,7 @@ def ledger_markdown() -> str:
         for entry in entries():
             if entry.kind == kind:
                 parts += [f"### `{entry.name}`", "", *_markdown_lines(entry), ""]
+    parts += ["## Intervals", "", "```text", *coverage_lines(stored_validation().coverage)[:-1], "```", ""]
     return "\n".join([*parts, *trials_markdown(), ""])
 
 

@@ -81,9 +81,16 @@ def _hover(row: ValidationRow, unit: str, measured: float, simulated: float) -> 
         plain(f"{row.board or 'no board'}, {row.engine or 'no engine'}, {row.placement}"),
         plain(f"{row.source}, {row.table}: {row.use}"),
         plain(f"measured {rounded(measured)} {unit}, simulated {rounded(simulated)} {unit}, {percent(row.error)}"),
-        plain(f"{ran(row)}; {row.confidence or 'no confidence'}"),
+        plain(f"{ran(row)}; {_expected(row)}"),
     ]
     return "<br>".join(lines)
+
+
+def _expected(row: ValidationRow) -> str:
+    """The interval that rows of other sources give."""
+    if row.interval is None:
+        return "no interval"
+    return f"{rounded(row.interval[0])} to {rounded(row.interval[1])} {row.unit}{'' if row.covered else ', outside'}"
 
 
 def _layout(low: float, high: float, unit: str) -> dict[str, Any]:
@@ -174,7 +181,7 @@ def _summary(found: Sequence[Statistics]) -> str:
 
 
 def _rows(rows: Sequence[ValidationRow]) -> str:
-    head = ["source", "board", "model", "placement", "run", "use", "confidence", "quantity"]
+    head = ["source", "board", "model", "placement", "run", "use", "interval", "quantity"]
     cells = []
     for row in rows:
         if row.simulated is None:
@@ -182,7 +189,7 @@ def _rows(rows: Sequence[ValidationRow]) -> str:
         unit, measured, simulated = in_base_unit(row)
         texts = (
             f"{row.source}, {row.table}", row.board, row.network, row.placement, ran(row), row.use,
-            row.confidence or "-",
+            _expected(row),
         )  # fmt: skip
         numbers = [f"{_name(row.quantity)}, {unit}", rounded(measured), rounded(simulated), percent(row.error)]
         cells.append([*map(plain, texts), *numbers])

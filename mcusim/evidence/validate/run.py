@@ -8,6 +8,7 @@ from mcusim.api.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
 from mcusim.api.simulate import simulate_row
 from mcusim.errors import McusimError
+from mcusim.evidence.interval.situation import SHARE, mix_of
 from mcusim.evidence.published.runs import PublishedRun
 from mcusim.evidence.published.stored import StoredOutcome
 from mcusim.kernels.test_programs import FOLDER
@@ -21,6 +22,7 @@ from mcusim.results import Result
 
 __all__ = ["perform"]
 
+SHARE_DIGITS, LEAST_SHARE = 4, 0.0005
 DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's
 
 
@@ -28,6 +30,7 @@ def perform(run: PublishedRun, model: str) -> StoredOutcome:
     """Do ``run``, whose model is the file or zoo network ``model``; what cannot be run is an outcome.
 
     Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
+    ``share of TYPE`` of the cycles,
     ``cycles_per_access`` (of the bus, which runs at the core's clock) or ``copy_ms`` of a memory micro-benchmark.
     ``arena_bytes`` is that of the network with explicit PADs (:mod:`mcusim.plan.pytorch_arena`), as in ``mcusim
     compare``. Not modelled: what an allocator does besides moving tensors.
@@ -82,4 +85,12 @@ def _figures(run: PublishedRun, model: str, graph: Graph, result: Result) -> dic
         "arena_bytes": float(result.arena(exported=True) or 0),
         "macs": float(result.macs or 0),
         "file_bytes": float(graph.file_bytes),
+        **_shares(result),
     }
+
+
+def _shares(result: Result) -> dict[str, float]:
+    """Of the cycles, by type of operator: what tells how near another run is to this one."""
+    assert result.run is not None and result.request is not None
+    mix = mix_of(result.run, result.request.program)
+    return {f"{SHARE}{name}": float(f"{share:.{SHARE_DIGITS}f}") for name, share in mix.items() if share >= LEAST_SHARE}

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
+from mcusim.evidence.published.validation_result import Coverage, Statistics, Validation, ValidationRow
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging, percent, rounded
 
-__all__ = ["in_base_unit", "ran", "validation_json", "validation_table"]
+__all__ = ["coverage_lines", "in_base_unit", "ran", "validation_json", "validation_table"]
 
 
 def validation_json(validation: Validation) -> dict[str, Any]:
@@ -19,11 +19,12 @@ def validation_json(validation: Validation) -> dict[str, Any]:
     ``summary`` as :class:`~mcusim.evidence.published.validation_result.Statistics`; ``runs``, all figures of each run
     by the command that repeats it.
 
-    Errors are in percent of the measurement. ``simulated``, ``error`` and ``confidence`` are null where ``reason`` says
-    why there is no run.
+    Errors are in percent of the measurement. ``simulated`` and ``error`` are null where ``reason`` says why there is
+    no run. ``coverage`` as :class:`~mcusim.evidence.published.validation_result.Coverage`.
     """
     return {
-        "rows": [{**asdict(row), "error": row.error} for row in validation.rows],
+        "rows": [{**asdict(row), "error": row.error, "covered": row.covered} for row in validation.rows],
+        "coverage": [asdict(one) for one in validation.coverage],
         "summary": [asdict(one) for one in validation.summary],
         "runs": {run: dict(figures) for run, figures in validation.figures.items()},
     }
@@ -86,7 +87,7 @@ def validation_table(validation: Validation) -> str:
             lines += _block(block, rows, validation.figures, notes)
     for text, number in notes.items():
         lines += hanging(f"[{number}] {text}", "", "    ")
-    lines += ["", *_summary(validation.summary), *_missing(validation)]
+    lines += ["", *_summary(validation.summary), *coverage_lines(validation.coverage), *_missing(validation)]
     return "\n".join([*lines, *_footer(validation)]).strip("\n")
 
 
@@ -189,6 +190,24 @@ def _summary(found: Sequence[Statistics]) -> list[str]:
         same = 2 if row[:2] == before[:2] else 1 if row[0] == before[0] else 0
         shown.append([""] * same + row[same:])
     return ["Errors by quantity, use and board", *columns(shown, left=3), ""]
+
+
+_LEFT_OUT = {"source": "of other sources", "board": "of other boards", "row": "but itself"}
+
+
+def coverage_lines(found: Sequence[Coverage]) -> list[str]:
+    """Whether the intervals keep their word, quantity by quantity; nothing where no row has one."""
+    if not found:
+        return []
+    rows = [["quantity", "from all rows", "inside", "rows", "", "half width", "enough"]]
+    for one in found:
+        share = f"{100 * one.covered / one.count:.0f}%"
+        enough = "-" if one.narrower is None else f"{100 * one.narrower:.0f}%"
+        numbers = [str(one.covered), str(one.count), share, f"{one.half_width:.0f}%", enough]
+        rows.append([one.quantity, _LEFT_OUT[one.left_out], *numbers])
+    title = f"Validate rows inside their {found[0].level:.0%} interval, each predicted from others"
+    note = "half width: median, of the simulated figure; enough: the share of the width that would do"
+    return [title, *columns(rows, left=2), *hanging(note, "  ", "  "), ""]
 
 
 def _missing(validation: Validation) -> list[str]:

@@ -11,7 +11,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from mcusim.evidence.published.confidence import confidence_of_row
+from mcusim.evidence.interval.coverage import coverage, row_intervals
+from mcusim.evidence.interval.published_errors import PublishedError, published_errors, stored_errors
 from mcusim.evidence.published.runs import Published, PublishedRun
 from mcusim.evidence.published.stored import StoredOutcome, selected, stored_outcomes, with_outcomes
 from mcusim.evidence.published.validation_result import Validation
@@ -85,10 +86,19 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
-    found = (replace(row, confidence=confidence_of_row(row)) for row in with_outcomes(rows, outcomes))
+    found = with_outcomes(rows, outcomes)
     runs = dict.fromkeys(one.run for one in rows)  # in an order that does not depend on which of them ended first
     figures = {run.command: outcomes[run].figures for run in runs if run in outcomes and outcomes[run].figures}
-    return Validation(tuple(found), figures)
+    errors = published_errors(found, figures)
+    more = _others(errors)
+    ends = row_intervals(errors, more)
+    return Validation(tuple(replace(row, interval=ends.get(row)) for row in found), figures, coverage(errors, more))
+
+
+def _others(errors: Sequence[PublishedError]) -> list[PublishedError]:
+    """From the figures that ship, those of rows that were not asked for or not run."""
+    known = {replace(one.row, simulated=None) for one in errors}
+    return [one for one in stored_errors() if replace(one.row, simulated=None) not in known]
 
 
 def _order(rows: Sequence[Published]) -> list[PublishedRun]:

@@ -16,7 +16,9 @@ from mcusim.report.html.run_figures.compare import (
     totals_figure,
 )
 from mcusim.report.html.run_page import rests_on
+from mcusim.report.text.interval import ends, percentage, ratio_text
 from mcusim.results.difference import in_words, rounded_parts
+from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import kib, percent, suited
 
@@ -66,8 +68,11 @@ def _section(model: str, members: Sequence[Result]) -> list[_Part]:
 
 
 def _said(pair: Pair) -> str:
-    energy = pair.energy()
-    return f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
+    energy, ratios = pair.energy(), pair.second.ratios
+    said = f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
+    if ratios is None:
+        return said
+    return f"{said} {ratio_text(f'Latency of {pair.label} over {pair.base}', ratios.latency)}."
 
 
 def _numbers(named: Mapping[str, Result]) -> str:
@@ -79,6 +84,11 @@ def _numbers(named: Mapping[str, Result]) -> str:
         scale = suited(title, [*(result.value(name) for result in named.values()), *measured])
         head.append(scale.unit)
         columns.append([scale.shown(result.value(name)) for result in named.values()])
+        if name != "supply_current_ma" and any(result.interval for result in named.values()):
+            head.append(f"{percentage(LEVEL)} interval")
+            columns.append(
+                [ends(getattr(one.interval, name), scale) if one.interval else "-" for one in named.values()]
+            )
         if any(value is not None for value in measured):
             head += ["measured", "error"]
             columns += [[scale.shown(value) for value in measured]]
@@ -134,7 +144,9 @@ def _believed(results: Sequence[Result]) -> list[str]:
         if text:
             name = f"{result.policy} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
             found.setdefault(text, name)
-    return [f"<details><summary>Confidence of {plain(name)}</summary>{text}</details>" for text, name in found.items()]
+    return [
+        f"<details><summary>How far off {plain(name)} may be</summary>{text}</details>" for text, name in found.items()
+    ]
 
 
 def _count(n: int, noun: str) -> str:

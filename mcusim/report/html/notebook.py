@@ -13,6 +13,7 @@ from mcusim.report.html.run_figures.over_time import Panel, lanes_panel, row_nam
 from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import cycle_bar, numbers, summary
 from mcusim.report.html.style import region_colours
+from mcusim.report.text.interval import interval_sentences
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -35,13 +36,13 @@ _STYLE = """
 
 
 def result_html(result: Result) -> str:
-    """What a notebook shows for a result: its sentence, where the cycles went, tables, confidence. Equal results give
+    """What a notebook shows for a result: its sentence, where the cycles went, tables, interval. Equal results give
     equal text; nothing is loaded and no script runs. Not modelled: plots and assumptions."""
     title = f"{shortened(result.model or 'a model without a name', 80)} on {shortened(result.machine.name, 80)}"
     parts = [f"<style>{_STYLE}</style><h3>{plain(title)}</h3>", summary(result)]
     if result.run is not None:
         parts += [cycle_bar(result.run), f'<div class="tables">{numbers(result, result.run)}</div>']
-    parts += [f"<p>Confidence: {plain(result.confidence)}</p>"] if result.confidence else []
+    parts += [f"<p>{plain(line)}</p>" for line in interval_sentences(result.interval)]
     return f'<div class="mcusim">{"".join(parts)}</div>'
 
 

@@ -14,7 +14,9 @@ from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.report.text.changes import change_texts
+from mcusim.report.text.interval import ends, interval_sentences, percentage
 from mcusim.results.difference import WORDS
+from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
 from mcusim.text import percent, quantity, size, suited
 
@@ -94,6 +96,8 @@ def _facts(result: Result) -> str:
     ):
         scale = suited(unit, [result.value(name)])
         rows.append([title, scale.text(result.value(name))])
+        if result.interval is not None and name != "supply_current_ma":
+            rows.append([f"{title}, {percentage(LEVEL)} interval", ends(getattr(result.interval, name), scale)])
         if result.measured is not None and name in result.measured.figures:
             measured = scale.text(result.measured.figures[name])
             rows.append([f"{title}, measured", f"{measured}, error {percent(result.error_percent(name))}"])
@@ -163,8 +167,9 @@ def _reading(result: Result) -> str:
 
 
 def rests_on(result: Result) -> str:
-    """Confidence, warnings, and the assumptions folded away."""
-    html = f"<h2>Confidence</h2><p>{plain(result.confidence)}</p>" if result.confidence else ""
+    """Interval, warnings, and the assumptions folded away."""
+    sentences = "".join(f"<p>{plain(text)}</p>" for text in interval_sentences(result.interval))
+    html = f"<h2>How far off it may be</h2>{sentences}" if sentences else ""
     warnings = [f"Warning: {plain(shortened(text, 400))}" for text in result.warnings]
     html += bullets(warnings) if warnings else ""
     if result.assumptions:

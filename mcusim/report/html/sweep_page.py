@@ -11,6 +11,8 @@ from mcusim.report.html.sweep_figures.effects import MOST_MAPS, heat_maps, torna
 from mcusim.report.html.sweep_figures.parallel import parallel
 from mcusim.report.html.sweep_figures.pareto import pareto
 from mcusim.report.html.sweep_figures.table import OUTPUTS, Point, StudyLike, Sweep
+from mcusim.report.text.interval import percentage
+from mcusim.results.measurement.interval import LEVEL
 
 if TYPE_CHECKING:
     import pandas
@@ -90,8 +92,18 @@ def _tables(sweep: Sweep) -> str:
 
 
 def _row(sweep: Sweep, point: Point) -> list[str]:
-    outputs = [sweep.shown(name, point[name]) if point.get(name) is not None else "-" for name in OUTPUTS]
+    outputs = [_output(sweep, name, point) for name in OUTPUTS]
     return [*(sweep.label(name, point[name]) for name in sweep.varying), *outputs]
+
+
+def _output(sweep: Sweep, name: str, point: Point) -> str:
+    """The figure, with its interval where it has one."""
+    if point.get(name) is None:
+        return "-"
+    figure, unit = name.rsplit("_", 1)
+    ends = [point.get(f"{figure}_{end}_{unit}") for end in ("low", "high")]
+    known = [sweep.shown(name, end) for end in ends if end is not None]
+    return sweep.shown(name, point[name]) + (f" ({' to '.join(known)})" if len(known) == 2 else "")
 
 
 def _failed(sweep: Sweep) -> str:
@@ -131,6 +143,8 @@ def _notes(sweep: Sweep) -> str:
     ]
     without = dict.fromkeys(str(point["left_out"]) for point in sweep.ran if point.get("left_out"))
     lines += [f"Totals are {plain(shortened(left_out_text((names,)), 300))}" for names in list(without)[:8]]
-    confidence = dict.fromkeys(str(point["confidence"]) for point in sweep.ran if point.get("confidence"))
-    lines += [f"Confidence: {plain(shortened(text, 300))}" for text in list(confidence)[:8]]
+    if any(point.get("latency_low_ms") is not None for point in sweep.ran):
+        lines.append(
+            f"In brackets: where {percentage(LEVEL)} of measurements are expected, from the errors of published ones."
+        )
     return f"<h2>How to read it</h2><ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"

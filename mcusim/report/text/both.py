@@ -8,9 +8,10 @@ from statistics import median
 from typing import Any
 
 from mcusim.report.text.changes import change_lines
-from mcusim.results.measured import output_text
+from mcusim.report.text.interval import interval_lines
+from mcusim.results.measurement.measured import output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, hanging, percent, suited, wrapped
+from mcusim.text import columns, percent, suited, wrapped
 
 __all__ = ["OperatorDifference", "both_table", "differences", "summary"]
 
@@ -67,7 +68,7 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     lines += ["", f"Operators differ by {total['median']:.1f} % in the median, {total['worst']:.1f} % at most."]
     lines += ["", "Output", *(f"  {output_text(output)}" for output in emulate.outputs), ""]
     for result in (replay, emulate):
-        lines += hanging(f"Confidence, {result.fidelity}: {result.confidence}" if result.confidence else "")
+        lines += interval_lines(result.interval, f", {result.fidelity}")
     return "\n".join(lines).rstrip("\n")
 
 

@@ -9,7 +9,8 @@ from itertools import groupby
 from mcusim.report.compare_pairs import differences_lines
 from mcusim.report.text.changes import change_lines, change_texts
 from mcusim.report.text.flash import flash_notes
-from mcusim.results.measured import error_percent, reference
+from mcusim.report.text.interval import interval_summary
+from mcusim.results.measurement.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import UnitScale, hanging, kib, percent, rounded, size, suited, wrapped
 
@@ -39,6 +40,7 @@ def compare_table(results: Sequence[Result]) -> str:
         table += ["", _title(members[0]), *([] if alike else change_lines(members[0].machine, ""))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
+        table += interval_summary((result.policy, result.interval) for result in members)
     why = differences_lines(results)
     table += ["", *why] if why else []
     flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])
@@ -181,18 +183,18 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
         lines.append("  that the published networks had these PADs is inferred, not published")
     if any("random weights" in text for result in results for text in result.assumptions):
         lines.append("random weights: zoo networks have the published architecture and seeded random weights")
-    lines += _confidence(results)
+    lines += _basis(results)
     return ["", *lines] if lines else []
 
 
-def _confidence(results: Sequence[Result]) -> list[str]:
-    """The confidence of each machine's rows, by kernels and policy; ``run`` says why."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
+def _basis(results: Sequence[Result]) -> list[str]:
+    """What the intervals rest on, and what makes some of them wider."""
+    found: dict[str, None] = {}
     for result in results:
-        if result.fits and result.confidence:
-            short = result.confidence.partition(":")[0]
-            found.setdefault((result.machine.name, result.kernels), {})[f"{result.policy} {short}"] = None
-    lines = []
-    for (machine, kernels), texts in found.items():
-        lines += hanging(f"confidence, {machine} with {kernels}: {'; '.join(texts)}")
-    return lines
+        if result.interval is not None:
+            found |= dict.fromkeys(result.interval.not_measured)
+    known = next((result.interval for result in results if result.interval is not None), None)
+    if known is None:
+        return []
+    lines = hanging(f"intervals: from {known.rows} published latencies that no figure was fitted to")
+    return lines + (hanging(f"wider, for no such row has: {'; '.join(found)}") if found else [])

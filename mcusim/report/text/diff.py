@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcusim.report.text.interval import ratio_text
 from mcusim.results.difference import energy_words, sentence
 from mcusim.results.saved.run_difference import FigurePair, OperatorPair, RunDifference
 from mcusim.text import columns, hanging, percent, rounded, size, wrapped
@@ -27,10 +28,13 @@ def diff_table(found: RunDifference, slowest: int = 10) -> str:
 
 
 def said(found: RunDifference) -> list[str]:
-    """Why the second run takes longer, and what more energy it takes, in a sentence each."""
+    """Why the second run takes longer, what more energy it takes, and what of that can be claimed, a sentence each."""
     words = sentence(found.parts, "the first", "the second run")
     joules = energy_words(found.first.energy_by_part, found.second.energy_by_part)
-    return [words[:1].upper() + words[1:], *([f"Energy: {joules}"] if joules else [])]
+    ratios = found.ratios
+    claims = [] if ratios is None else [ratio_text("Latency, second/first", ratios.latency)]
+    claims += [] if ratios is None else [ratio_text("Energy, second/first", ratios.energy)]
+    return [words[:1].upper() + words[1:], *([f"Energy: {joules}"] if joules else []), *claims]
 
 
 def _settings(found: RunDifference) -> list[str]:

@@ -9,9 +9,10 @@ from mcusim.program.order import stored_index
 from mcusim.report.text.advice import advice_lines
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
-from mcusim.results.measured import Measured, output_text
+from mcusim.report.text.interval import interval_lines
+from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, hanging, percent, size, suited, wrapped
+from mcusim.text import columns, percent, size, suited, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
@@ -158,4 +159,4 @@ def _rests_on(result: Result, listed: bool) -> list[str]:
         lines.append(f"Rests on {count} assumptions; --assumptions lists them, --json too.")
     else:
         lines += [f"Rests on {count} assumptions:", *(f"  {text}" for text in result.assumptions)]
-    return lines + hanging(f"Confidence: {result.confidence}" if result.confidence else "")
+    return lines + interval_lines(result.interval)

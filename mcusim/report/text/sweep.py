@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcusim.program.opaque import left_out_text
-from mcusim.text import columns, kib, suited, wrapped
+from mcusim.report.text.interval import percentage
+from mcusim.results.measurement.interval import LEVEL
+from mcusim.text import UnitScale, columns, kib, suited, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
 
@@ -46,11 +48,24 @@ def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
     found = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
     latency = suited("ms", [best["latency_ms"] for _, best in found])
     energy = suited("mJ", [best["energy_mj"] for _, best in found])
-    table = [["", *(_tail(key) for key in varied), latency.unit, energy.unit, "SRAM KiB"]]
+    head = [latency.unit, percentage(LEVEL), energy.unit, percentage(LEVEL), "SRAM KiB"]
+    table = [["", *(_tail(key) for key in varied), *head]]
     for title, best in found:
-        figures = [latency.shown(best["latency_ms"]), energy.shown(best["energy_mj"]), kib(best["peak_sram_bytes"])]
+        figures = [
+            *_expected(best, "latency", latency),
+            *_expected(best, "energy", energy),
+            kib(best["peak_sram_bytes"]),
+        ]
         table.append([title, *(_short(best[key]) for key in varied), *figures])
     return columns(table, left=1 + len(varied), indent=4)
+
+
+def _expected(row: Mapping[str, Any], figure: str, scale: UnitScale) -> list[str]:
+    """The figure and its interval; a dash where a table has none."""
+    unit = {"latency": "ms", "energy": "mj"}[figure]
+    low, high = (row.get(f"{figure}_{end}_{unit}") for end in ("low", "high"))
+    known = "-" if low is None or high is None else f"{scale.shown(low)} to {scale.shown(high)}"
+    return [scale.shown(row[f"{figure}_{unit}"]), known]
 
 
 def _tail(key: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcusim.errors import InputError
 from mcusim.results.difference import Difference, explain_cycles, in_words
+from mcusim.results.measurement.interval import Ratios
 from mcusim.results.saved.fail_if import ChangeLimit
 from mcusim.results.saved.saved_run import SavedOperator, SavedRun
 from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
@@ -98,7 +99,8 @@ class RunDifference(Displayed, SavedAsJson, SavedAsPage):
     """``first`` and ``second`` run; ``operators`` in the order of the second, those of the first alone where they were.
 
     ``parts`` sum to the difference of both latencies as the operators' cycles give them. ``exceeded`` are the limits
-    that the second run is beyond, in words.
+    that the second run is beyond, in words. ``ratios`` are those of the second over the first
+    (:func:`mcusim.evidence.annotate.diff` adds them).
     """
 
     first: SavedRun
@@ -106,6 +108,7 @@ class RunDifference(Displayed, SavedAsJson, SavedAsPage):
     operators: tuple[OperatorPair, ...]
     parts: tuple[Difference, ...]
     exceeded: tuple[str, ...] = ()
+    ratios: Ratios | None = None
 
     @property
     def negative(self) -> str | None:
@@ -140,7 +143,8 @@ class RunDifference(Displayed, SavedAsJson, SavedAsPage):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: ``first`` and ``second`` (``name``, ``settings``), ``settings`` that differ, ``figures`` and
-        ``operators`` with both values, ``change`` and ``percent``, ``parts`` in ms, ``exceeded``, ``negative``."""
+        ``operators`` with both values, ``change`` and ``percent``, ``parts`` in ms, the
+        ratios with their intervals, ``exceeded``, ``negative``."""
         return {
             "first": {"name": self.first.name, "settings": dict(self.first.settings)},
             "second": {"name": self.second.name, "settings": dict(self.second.settings)},
@@ -148,6 +152,7 @@ class RunDifference(Displayed, SavedAsJson, SavedAsPage):
             "figures": {pair.name: {"unit": pair.unit, **_values(pair)} for pair in self.figures},
             "parts": [_part(part) for part in self.parts],
             "operators": [_operator(pair) for pair in self.operators],
+            **(self.ratios.to_json() if self.ratios else {"latency_ratio": None, "energy_ratio": None}),
             "exceeded": list(self.exceeded),
             "negative": self.negative,
         }

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
+from mcusim.results.measurement.interval import Situation
 from mcusim.shown import Displayed
 from mcusim.units import quoted
 
@@ -44,7 +45,8 @@ class SavedOperator(Displayed):
 @dataclass(frozen=True, slots=True)
 class SavedRun(Displayed):
     """``name`` is that of the file. ``settings`` are what the run depends on, as texts. ``figures`` by name, in ms, mJ,
-    mA, cycles and bytes; None where the file has none. ``negative`` says why there was no run, else it is None."""
+    mA, cycles and bytes; None where the file has none. ``negative`` says why there was no run, else it is None.
+    ``situation`` is what it may have in common with measured runs; None in files of older versions."""
 
     name: str
     settings: Mapping[str, str]
@@ -53,6 +55,7 @@ class SavedRun(Displayed):
     operators: tuple[SavedOperator, ...]
     energy_by_part: Mapping[str, float]
     negative: str | None
+    situation: Situation | None = None
 
     @property
     def cycles(self) -> int:
@@ -102,6 +105,7 @@ def saved_run(data: object, name: str) -> SavedRun:
         operators=operators,
         energy_by_part=_energy(whole) if ran else {},
         negative=None if ran else _reason(whole),
+        situation=_situation(whole) if ran else None,
     )
 
 
@@ -241,6 +245,29 @@ def _figures(whole: _Object) -> dict[str, float | None]:
         "sram": whole.number("peak_sram_bytes"),
         "flash": None if flash is None else flash.number("total_bytes"),
     }
+
+
+def _situation(whole: _Object) -> Situation | None:
+    interval = whole.inside("interval")
+    found = None if interval is None else interval.inside("situation")
+    if found is None:
+        return None
+    mix = found.inside("mix")
+    shares = () if mix is None else tuple((_printable(name), mix.number(name) or 0.0) for name in mix.values)
+    clock = found.number("clock")
+    if not clock or len(shares) > _OPERATORS or any(share > 1 for _, share in shares):
+        raise found.wrong("clock" if not clock else "mix", "more than 0" if not clock else "shares from 0 to 1")
+    return Situation(
+        machine=found.text("machine"),
+        core=found.text("core"),
+        code=found.text("code"),
+        fidelity=found.text("fidelity"),
+        policy=found.text("policy"),
+        mix=shares,
+        model=found.text("model"),
+        setting=found.text("setting"),
+        clock=clock,
+    )
 
 
 def _settings(whole: _Object) -> Iterator[tuple[str, str]]:

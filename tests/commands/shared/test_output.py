@@ -154,7 +154,7 @@ def test_a_byte_order_mark_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 ROW = {"status": "ok", "error": None, "cycles": 9, "latency_ms": 1.5, "energy_mj": 0.5, "supply_current_ma": 90.0,
-       "peak_sram_bytes": 7, "peak_sram1": 7, "macs": 3, "confidence": "calibrated"}  # fmt: skip
+       "peak_sram_bytes": 7, "peak_sram1": 7, "macs": 3, "latency_low_ms": 1.25}  # fmt: skip
 
 
 def read_back(path: Path, row: Any) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def read_back(path: Path, row: Any) -> dict[str, Any]:
     [
         {"status": "good"}, {"status": None}, {"error": 3}, {"cycles": -1}, {"cycles": "9"}, {"cycles": True},
         {"cycles": 1 << 70}, {"cycles": 1.5}, {"latency_ms": None}, {"latency_ms": -1.0}, {"latency_ms": "fast"},
-        {"energy_mj": {}}, {"peak_sram_bytes": []}, {"peak_sram1": "x"}, {"confidence": 1}, {"surprise": 1},
+        {"energy_mj": {}}, {"peak_sram_bytes": []}, {"peak_sram1": "x"}, {"latency_low_ms": "x"}, {"surprise": 1},
     ],
     ids=str,
 )  # fmt: skip

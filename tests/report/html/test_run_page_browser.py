@@ -43,7 +43,7 @@ def hostile() -> Result:
     header = replace(run.header, buffers=buffers)
     return replace(
         result, run=replace(run, operators=operators, events=events, header=header), model=HOSTILE[0],
-        warnings=tuple(HOSTILE), confidence=HOSTILE[1],
+        warnings=tuple(HOSTILE),
     )  # fmt: skip
 
 

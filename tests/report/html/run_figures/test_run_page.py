@@ -20,6 +20,7 @@ from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import rates, traffic_figure
 from mcusim.report.html.run_page import numbers, run_page
 from mcusim.report.html.style import TRANSFER_COLOURS
+from mcusim.report.text.interval import interval_sentences
 from mcusim.results import Result
 from mcusim.results.difference import WORDS
 from mcusim.results.energy import dma_busy_cycles, operator_energy
@@ -180,7 +181,7 @@ def test_the_page_says_what_the_table_says_and_loads_nothing(result: Result) -> 
         quantity(result.value("latency_ms"), "ms") in page.text
         and quantity(result.value("energy_mj"), "mJ") in page.text
     )
-    assert result.confidence is not None and result.confidence in page.text
+    assert all(text in page.text for text in interval_sentences(result.interval))
     assert all(text in page.text for text in result.assumptions)
 
 

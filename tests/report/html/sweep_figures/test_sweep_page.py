@@ -37,7 +37,7 @@ def row(model: str, machine: str, a: object, b: object, latency: float | None, *
         "model": model, "machine": machine, "policy": "tinyops", "kernels": "k", "fidelity": "replay", "a": a, "b": b,
         "status": "ok" if ran else "does-not-fit", "error": None if ran else "too large", "latency_ms": latency,
         "energy_mj": 2.0 * latency if latency is not None else None,
-        "peak_sram_bytes": 1024 * 100 / latency if latency is not None else None, "confidence": "calibrated",
+        "peak_sram_bytes": 1024 * 100 / latency if latency is not None else None
     }  # fmt: skip
     return values | more
 

@@ -1,0 +1,67 @@
+"""Whether the intervals keep their word: published rows predicted from rows of other sources, or of other boards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from statistics import median
+
+from mcusim.evidence.interval.intervals import kept
+from mcusim.evidence.interval.published_errors import QUANTITIES, PublishedError, error_model
+from mcusim.evidence.published.validation_result import Coverage, ValidationRow
+from mcusim.results.measurement.interval import LEVEL
+
+__all__ = ["LEFT_OUT", "coverage", "predicted", "row_intervals"]
+
+LEFT_OUT = ("source", "board", "row")
+Ends = tuple[float, float]
+
+
+def coverage(errors: Sequence[PublishedError], more: Sequence[PublishedError] = ()) -> tuple[Coverage, ...]:
+    """Of ``errors`` by quantity and what is left out, predicted from them and ``more``; none for a quantity without
+    rows."""
+    return tuple(
+        _coverage(quantity, left_out, own, more)
+        for quantity in QUANTITIES
+        if (own := [one for one in errors if one.row.quantity == quantity])
+        for left_out in LEFT_OUT
+    )
+
+
+def _coverage(
+    quantity: str, left_out: str, errors: Sequence[PublishedError], more: Sequence[PublishedError]
+) -> Coverage:
+    found = predicted(errors, left_out, more)
+    half = [50 * (exp(high) - exp(low)) for low, high in found.values()]
+    off = [abs(2 * one.error - low - high) / (high - low) for one, (low, high) in found.items()]
+    covered = sum(one <= 1 for one in off)
+    needed = -(-int(1000 * LEVEL) * len(off) // 1000)  # rows, rounded up
+    narrower = sorted(off)[needed - 1] if covered >= needed else None
+    return Coverage(quantity, left_out, LEVEL, len(off), covered, median(half), narrower)
+
+
+def predicted(
+    errors: Sequence[PublishedError], left_out: str, more: Sequence[PublishedError] = ()
+) -> dict[PublishedError, Ends]:
+    """Ends of the interval of each of ``errors``, of one quantity, from those of them and ``more`` that differ in
+    ``left_out``."""
+    found = {}
+    for one in errors:
+        others = [other for other in (*errors, *more) if _apart(one.row, other.row, left_out) and other is not one]
+        found[one] = error_model(others, one.row.quantity).range(one.unmeasured, LEVEL)
+    return found
+
+
+def _apart(one: ValidationRow, other: ValidationRow, left_out: str) -> bool:
+    return left_out == "row" or bool(getattr(one, left_out) != getattr(other, left_out))
+
+
+def row_intervals(errors: Sequence[PublishedError], more: Sequence[PublishedError] = ()) -> dict[ValidationRow, Ends]:
+    """Of each row of ``errors`` the interval that rows of other sources give, in its unit."""
+    found = {}
+    for quantity in QUANTITIES:
+        ends = predicted([one for one in errors if one.row.quantity == quantity], "source", more)
+        for one, (low, high) in ends.items():
+            simulated = one.row.simulated or 0.0
+            found[one.row] = (kept(simulated * exp(low)), kept(simulated * exp(high)))
+    return found

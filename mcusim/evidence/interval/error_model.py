@@ -1,0 +1,167 @@
+"""The errors of published rows as draws of a hierarchical normal model, and what it predicts of a run's error.
+
+The error of a row is e = ln(measured / simulated). Rows that have something in common share a part of it::
+
+    e        = effects + own
+    cov(i,j) = t^2 x sum over effects: weight x likeness of i and j  +  s^2 x own part of i and j
+
+Effects are what two rows can have in common (:data:`WEIGHTS`): all rows share the first; ``machine``, ``core``,
+``code``, ``fidelity``, ``policy`` and ``setting`` are alike or not; ``clock`` fades as exp(-(log2 of the ratio)^2 / 2);
+``mix`` is the sum of the smaller of the two shares of each type of operator; ``source`` is shared by rows of one
+publication alone, so that a run that nobody measured never has it. Three quarters of a row's own part are its network's
+on its machine (:data:`OF_MODEL`). A source that does not know its compiler's flags has a further effect of
+:data:`FLAGS`. The scales t and s are not known: they are averaged over a grid, weighed by the rows' likelihood and a
+half-normal prior of :data:`PRIOR`, so few rows and rows that disagree make the prediction wide. What is
+predicted is a measurement, not a mean: between sources and boards as well as within.
+
+Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
+Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
+3rd edition, chapter 5. The weights are assumptions, chosen before the coverage was looked at; leave-one-out coverage
+(:mod:`mcusim.evidence.interval.coverage`) is what checks them. Not modelled: errors that are not symmetric in the
+logarithm, and scales that differ between sources.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcusim.results.measurement.interval import Situation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["FLAGS", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
+
+WEIGHTS = {
+    "all": 1.0,
+    "machine": 1.0,
+    "core": 0.5,
+    "code": 1.0,
+    "fidelity": 0.25,
+    "policy": 0.5,
+    "setting": 0.5,
+    "clock": 0.5,
+    "mix": 1.0,
+    "source": 1.0,
+}
+OF_MODEL = 0.75
+FLAGS = 0.2  # of ln(measured / simulated): a build of unknown flags
+PRIOR = 0.1  # of both scales
+_SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
+_LIGHT = 1e-3  # of a point's weight in the grid, which is left out
+
+
+def likeness(a: Situation, b: Situation) -> float:
+    """Sum over effects of weight times likeness, 0 to 1, of two situations."""
+    alike = sum(
+        WEIGHTS[name] for name in ("machine", "core", "code", "fidelity", "policy", "setting") if _same(a, b, name)
+    )
+    alike += WEIGHTS["all"] + WEIGHTS["clock"] * math.exp(-((math.log2(a.clock / b.clock)) ** 2) / 2)
+    shares = dict(b.mix)
+    alike += WEIGHTS["mix"] * sum(min(share, shares.get(name, 0.0)) for name, share in a.mix)
+    return alike + WEIGHTS["source"] * (a is b or (a.source is not None and a.source == b.source))
+
+
+def _same(a: Situation, b: Situation, name: str) -> bool:
+    return bool(getattr(a, name) == getattr(b, name))
+
+
+def _own(a: Situation, b: Situation) -> float:
+    """The part of s^2 that two rows share."""
+    return 1.0 if a is b else OF_MODEL * (a.model == b.model and a.machine == b.machine)
+
+
+def _flags(a: Situation, b: Situation) -> float:
+    """Covariance by unknown flags, which rows of one source share."""
+    if a.flags_known or b.flags_known or not (a is b or a.source == b.source):
+        return 0.0
+    return FLAGS**2
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Points of (t, s) with their weights, and at each what the rows say."""
+
+    t2: Array
+    s2: Array
+    weights: Array
+    inverse: Array  # of each covariance
+    solved: Array  # inverse times the errors
+
+
+class ErrorModel:
+    """Fitted to ``errors``, ln(measured / simulated), of rows in ``situations``; none at all gives the prior alone."""
+
+    def __init__(self, situations: Sequence[Situation], errors: Sequence[float]) -> None:
+        self.situations = tuple(situations)
+        self.errors = tuple(errors)
+        self._grid = self._fitted()
+
+    def _fitted(self) -> _Grid:
+        import numpy as np
+
+        t, s = (grid.ravel() for grid in np.meshgrid(_SCALES, _SCALES, indexing="ij"))
+        covariance = self._covariance(self.situations, self.situations, t**2, s**2)
+        errors, count = np.array(self.errors), len(self.errors)
+        inverse = np.linalg.inv(covariance) if count else np.zeros((len(t), 0, 0))
+        solved = inverse @ errors
+        fit = -0.5 * (solved @ errors) - 0.5 * (np.linalg.slogdet(covariance)[1] if count else np.zeros(len(t)))
+        log = fit - (t**2 + s**2) / (2 * PRIOR**2) + np.log(t) + np.log(s)  # the grid is even in the logarithm
+        weights = np.exp(log - log.max())
+        weights /= weights.sum()
+        kept = weights > _LIGHT
+        weights = weights[kept] / weights[kept].sum()
+        return _Grid(t[kept] ** 2, s[kept] ** 2, weights, inverse[kept], solved[kept])
+
+    @staticmethod
+    def _covariance(first: Sequence[Situation], second: Sequence[Situation], t2: Array, s2: Array) -> Array:
+        import numpy as np
+
+        def matrix(of: Callable[[Situation, Situation], float]) -> Array:
+            return np.array([[of(a, b) for b in second] for a in first]).reshape(len(first), len(second))
+
+        shared, own, flags = matrix(likeness), matrix(_own), matrix(_flags)
+        return t2[:, None, None] * shared + s2[:, None, None] * own + flags
+
+    def range(self, of: Situation, level: float) -> tuple[float, float]:
+        """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``."""
+        mean, covariance = self._predicted((of,))
+        return self._quantiles(mean[:, 0], covariance[:, 0, 0], level)
+
+    def difference(self, first: Situation, second: Situation, level: float) -> tuple[float, float]:
+        """The same of the first's error less the second's."""
+        mean, covariance = self._predicted((first, second))
+        variance = covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1]
+        return self._quantiles(mean[:, 0] - mean[:, 1], variance, level)
+
+    def _predicted(self, of: Sequence[Situation]) -> tuple[Array, Array]:
+        """At each point of the grid the mean of the errors, and their covariance, given the rows."""
+        grid = self._grid
+        prior = self._covariance(of, of, grid.t2, grid.s2)
+        shared = self._covariance(of, self.situations, grid.t2, grid.s2)
+        mean = (shared @ grid.solved[:, :, None])[:, :, 0]
+        return mean, prior - shared @ grid.inverse @ shared.transpose(0, 2, 1)
+
+    def _quantiles(self, mean: Array, variance: Array, level: float) -> tuple[float, float]:
+        import numpy as np
+
+        deviation = np.sqrt(np.maximum(variance, 1e-12))
+        below = (1 - level) / 2
+        low, high = (self._quantile(mean, deviation, p) for p in (below, 1 - below))
+        return low, high
+
+    def _quantile(self, mean: Array, deviation: Array, p: float) -> float:
+        """Of the mixture over the grid, by bisection."""
+        low, high = float((mean - 12 * deviation).min()), float((mean + 12 * deviation).max())
+        points = list(zip(self._grid.weights.tolist(), mean.tolist(), deviation.tolist(), strict=True))
+        for _ in range(36):
+            middle = (low + high) / 2
+            share = sum(w * 0.5 * (1 + math.erf((middle - m) / (d * math.sqrt(2)))) for w, m, d in points)
+            low, high = (middle, high) if share < p else (low, middle)
+        return (low + high) / 2

@@ -1,0 +1,94 @@
+"""Intervals of a run's latency and energy and of the ratio of two runs, from the published rows that ship."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from math import exp, log2
+
+from mcusim.evidence.interval.published_errors import stored_errors, stored_model
+from mcusim.results.energy import Energy
+from mcusim.results.measurement.interval import AS_PUBLISHED, LEVEL, Interval, RatioInterval, Ratios, Situation
+
+__all__ = ["interval", "kept", "not_measured", "ratio_interval", "ratios"]
+
+_USER = "the user"  # the source of both of two runs
+DIGITS = 4  # of the ends of an interval
+_FIGURE = {"latency": "latency_ms", "energy": "energy_mj"}
+_NEAR = 0.7  # a mix of operators that a published run has in common to this extent counts as measured
+_LARGE = 0.1  # share of the cycles in operators that no published run has, from which they are named
+
+
+def interval(of: Situation, energy: Energy) -> Interval:
+    """Where measurements of that run's latency and energy are expected.
+
+    Not modelled: what :mod:`mcusim.evidence.interval.error_model` does not model.
+    """
+    rows = [one.situation for one in stored_errors() if one.row.quantity == "latency"]
+    latency, joules = (_scaled(getattr(energy, figure), _range(quantity, of)) for quantity, figure in _FIGURE.items())
+    like = sum((one.machine, one.code, one.policy) == (of.machine, of.code, of.policy) for one in rows)
+    return Interval(LEVEL, latency, joules, len(rows), like, not_measured(of), of)
+
+
+def ratios(first: tuple[Situation, Energy], second: tuple[Situation, Energy]) -> Ratios | None:
+    """Of the first run's latency and energy over the second's; None when that takes no time or energy."""
+    found = []
+    for quantity, figure in _FIGURE.items():
+        one, other = getattr(first[1], figure), getattr(second[1], figure)
+        if not (one > 0 and other > 0):
+            return None
+        found.append(ratio_interval(first[0], second[0], one / other, quantity))
+    return Ratios(*found)
+
+
+def ratio_interval(first: Situation, second: Situation, simulated: float, quantity: str) -> RatioInterval:
+    """That of the first run's figure over the second's, which is ``simulated``; ``quantity`` is a key of
+    :data:`mcusim.evidence.interval.published_errors.QUANTITIES`. Both are taken to be measured by the same people."""
+    if first == second and simulated == 1.0:
+        return RatioInterval(LEVEL, 1.0, 1.0, 1.0)  # one run
+    one, other = (replace(side, source=_USER) for side in (first, second))
+    low, high = stored_model(quantity).difference(one, other, LEVEL)
+    return RatioInterval(LEVEL, kept(simulated), kept(simulated * exp(low)), kept(simulated * exp(high)))
+
+
+@lru_cache(maxsize=512)
+def _range(quantity: str, of: Situation) -> tuple[float, float]:
+    return stored_model(quantity).range(of, LEVEL)
+
+
+def _scaled(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+    return kept(value * exp(ends[0])), kept(value * exp(ends[1]))
+
+
+def kept(value: float) -> float:
+    """As many digits as are the same on every machine."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def not_measured(of: Situation) -> tuple[str, ...]:
+    """What of a run no published row has, in words."""
+    rows = [one.situation for one in stored_errors() if one.row.quantity == "latency"]
+    found = []
+    for name, words in (("machine", "machine {}"), ("code", "kernels {}"), ("policy", "policy {}")):
+        if all(getattr(one, name) != getattr(of, name) for one in rows):
+            found.append(words.format(str(getattr(of, name))[-80:]))
+    known = {(one.machine, one.code, one.policy) for one in rows}
+    if not found and (of.machine, of.code, of.policy) not in known:
+        found.append("this machine, these kernels and this policy together")
+    found += [of.setting] if of.setting != AS_PUBLISHED else []
+    found += [f"{of.clock:.3g} times its clock"] if abs(log2(of.clock)) > 1e-9 else []
+    return (*found, *_unmet_operators(of, rows))
+
+
+def _unmet_operators(of: Situation, rows: list[Situation]) -> list[str]:
+    """Operators that make the mix unlike that of any row."""
+    shares = [dict(one.mix) for one in rows]
+    if any(sum(min(share, one.get(name, 0.0)) for name, share in of.mix) >= _NEAR for one in shares):
+        return []
+    far = [
+        (name, share)
+        for name, share in of.mix
+        if share >= _LARGE and all(one.get(name, 0.0) < share / 2 for one in shares)
+    ]
+    named = ", ".join(f"{share:.0%} of the time in {name}" for name, share in far)
+    return [f"its mix of operators{f' ({named})' if named else ''}"]

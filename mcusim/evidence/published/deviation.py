@@ -1,0 +1,41 @@
+"""What of a run is set otherwise than in the runs that stand for published rows.
+
+Not modelled: the model and the SRAM budget.
+"""
+
+from __future__ import annotations
+
+from mcusim.machine.description import Machine
+from mcusim.plan.options import OVERLAYS
+from mcusim.plan.pools import largest_region
+from mcusim.program.opaque import left_out
+from mcusim.program.program import Header
+from mcusim.request.settings import Execution
+
+__all__ = ["differs_from_published"]
+
+
+def differs_from_published(header: Header, machine: Machine, execution: Execution) -> str | None:
+    """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
+    recorded = header.options
+    without = left_out(header)
+    if without or "costs" in recorded:
+        return "operators left out" if without else "operators that cost what was said"
+    region = largest_region(machine, "flash" if header.policy == "internal" else "sdram")
+    usual = region.name if region is not None else None
+    overlay = recorded.get("overlay", list(OVERLAYS))
+    if recorded.get("weights", usual) != usual:
+        return f"weights in {recorded['weights']}"
+    if header.policy == "tinyops" and set(overlay) != set(OVERLAYS):
+        return f"overlays of {', '.join(overlay) or 'nothing'} alone"
+    if recorded.get("buffering", "double") != "double":
+        return f"{recorded['buffering']} buffering"
+    planned = {"allocator": "the {} allocator", "order": "the {} order", "in_place": "results in place"}
+    for name, words in planned.items():
+        if name in recorded:
+            return words.format(recorded[name])
+    if execution.code not in (None, "flash"):
+        return f"code in {execution.code}"
+    if execution.overhead is not None:
+        return f"an interpreter's overhead of {execution.overhead:,} cycles an operator"
+    return None

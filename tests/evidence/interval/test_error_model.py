@@ -1,0 +1,130 @@
+"""The model behind the intervals: known cases, what makes it wider, and its own promise on drawn errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mcusim.evidence.interval.error_model import OF_MODEL, WEIGHTS, ErrorModel, likeness
+from mcusim.results.measurement.interval import LEVEL, Situation
+
+BASE = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
+
+
+def width(ends: tuple[float, float]) -> float:
+    return ends[1] - ends[0]
+
+
+def rows(count: int, **changes: Any) -> list[Situation]:
+    """Rows of one publication, each of a model of its own."""
+    return [replace(BASE, model=f"model {n}", source="one", **changes) for n in range(count)]
+
+
+def test_many_rows_of_one_kind_give_their_own_quantiles() -> None:
+    """With many rows of the very same kind, the source known, the scales are known: 5 % and 95 % of a normal."""
+    errors = np.random.default_rng(1).normal(0.03, 0.06, 60)
+    found = ErrorModel(rows(60), errors.tolist()).range(replace(BASE, source="one"), LEVEL)
+    mean, apart = float(errors.mean()), 1.645 * float(errors.std())
+    assert found == pytest.approx((mean - apart, mean + apart), abs=0.008)
+
+
+def test_without_rows_the_prior_is_symmetric_and_wide() -> None:
+    low, high = ErrorModel([], []).range(BASE, LEVEL)
+    assert low == pytest.approx(-high, abs=1e-6) and high > 0.15
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"machine": "other"}, {"machine": "other", "core": "cortex-m7"}, {"code": "other"}, {"policy": "internal"},
+        {"fidelity": "emulate"}, {"setting": "weights in qspi"}, {"clock": 0.5}, {"mix": (("CONV_2D uint8", 1.0),)},
+        {"mix": (("runtime", 0.9), ("CONV_2D", 0.1))}, {"flags_known": False},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_was_not_measured_makes_it_wider(changes: dict[str, Any]) -> None:
+    errors = [0.05, -0.02, 0.08, 0.01, -0.04, 0.06]
+    model = ErrorModel(rows(6), errors)
+    assert width(model.range(replace(BASE, **changes), LEVEL)) > 1.005 * width(model.range(BASE, LEVEL))
+
+
+def test_farther_is_wider_step_by_step() -> None:
+    """Another policy, then other kernels too, then another board, another core, another clock and operators."""
+    model = ErrorModel(rows(6), [0.05, -0.02, 0.08, 0.01, -0.04, 0.06])
+    steps: list[dict[str, Any]] = [
+        {}, {"policy": "x"}, {"code": "x"}, {"machine": "x"}, {"core": "x"}, {"clock": 0.25}, {"mix": (("A", 1.0),)},
+    ]  # fmt: skip
+    situation, widths = BASE, []
+    for step in steps:
+        situation = replace(situation, **step)
+        widths.append(width(model.range(situation, LEVEL)))
+    assert widths == sorted(widths) and widths[-1] > 1.3 * widths[0]
+
+
+def test_what_another_source_would_measure_is_less_certain() -> None:
+    """Two sources that disagree: each knows its own next row well, a third source's less."""
+    two = [replace(one, source="one" if n % 2 else "two") for n, one in enumerate(rows(12))]
+    model = ErrorModel(two, [0.1 + 0.01 * (n % 3) if n % 2 else -0.1 - 0.01 * (n % 3) for n in range(12)])
+    known = model.range(replace(BASE, source="one"), LEVEL)
+    assert width(model.range(BASE, LEVEL)) > 2 * width(known) and known[0] > 0.05
+
+
+def test_a_ratio_is_narrower_and_that_of_a_run_to_itself_is_one() -> None:
+    model = ErrorModel(rows(6), [0.05, -0.02, 0.08, 0.01, -0.04, 0.06])
+    one, other = replace(BASE, source="me"), replace(BASE, source="me", policy="internal")
+    apart = model.difference(one, other, LEVEL)
+    assert width(apart) < 0.8 * width(model.range(other, LEVEL))
+    assert model.difference(other, one, LEVEL) == pytest.approx((-apart[1], -apart[0]), abs=1e-6)
+    assert width(model.difference(one, one, LEVEL)) < 1e-4
+    far = replace(other, machine="x", core="y", code="z", model="another")
+    assert width(model.difference(one, far, LEVEL)) > width(apart)
+
+
+def test_likeness_is_the_sum_of_what_is_alike() -> None:
+    everything = sum(WEIGHTS.values())
+    assert likeness(BASE, BASE) == pytest.approx(everything)
+    assert likeness(BASE, replace(BASE)) == pytest.approx(everything - WEIGHTS["source"])  # nobody's source is alike
+    half = replace(BASE, mix=(("CONV_2D", 0.3), ("PAD", 0.7)))
+    assert likeness(BASE, half) == pytest.approx(everything - WEIGHTS["source"] - 0.7 * WEIGHTS["mix"])
+    slow = replace(BASE, clock=0.5)
+    gone = WEIGHTS["source"] + WEIGHTS["clock"] * (1 - exp(-0.5))
+    assert likeness(BASE, slow) == pytest.approx(everything - gone)
+    assert 0 < OF_MODEL < 1
+
+
+def test_it_keeps_its_word_on_errors_drawn_from_what_it_assumes() -> None:
+    """200 worlds of three boards and three sources: of runs nobody measured nine of ten are inside, no more than
+    the binomial spread apart. Drawn with scales that the model does not know."""
+    draw, inside, worlds = np.random.default_rng(18), 0, 200
+    for _ in range(worlds):
+        t, s = (float(draw.uniform(0.02, 0.12)) for _ in range(2))
+        effects: dict[tuple[str, str], float] = {}
+
+        def error(one: Situation, t: float = t, s: float = s, effects: dict[tuple[str, str], float] = effects) -> float:
+            total = float(draw.normal(0, s))
+            for name in ("machine", "core", "code", "policy", "source"):
+                key = name, str(getattr(one, name))
+                scale = t * WEIGHTS[name] ** 0.5
+                total += effects.setdefault(key, float(draw.normal(0, scale)))
+            return total
+
+        known = [
+            replace(BASE, machine=f"board {n % 3}", source=f"source {n % 2 + n % 3}", policy=f"{n % 2}", model=f"{n}")
+            for n in range(12)
+        ]
+        model = ErrorModel(known, [error(one) for one in known])
+        run = replace(BASE, machine=f"board {draw.integers(4)}", policy="0", source=None, model="new")
+        low, high = model.range(run, LEVEL)
+        inside += low <= error(replace(run, source="nobody")) <= high
+    assert 0.84 <= inside / worlds <= 0.97
+
+
+def test_errors_are_logarithms() -> None:
+    """Twice and half are equally far."""
+    model = ErrorModel(rows(2), [log(2), -log(2)])
+    low, high = model.range(BASE, LEVEL)
+    assert low == pytest.approx(-high, abs=1e-3)

@@ -1,0 +1,139 @@
+"""The intervals of runs: what they are made from, what they say, and that they keep their word on published rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import mcusim
+from mcusim.evidence.interval import published_errors as module
+from mcusim.evidence.interval.coverage import coverage
+from mcusim.evidence.interval.published_errors import QUANTITIES, published_errors, stored_errors
+from mcusim.evidence.published.stored import stored_outcomes, stored_rows
+from mcusim.evidence.validate.validate import stored_validation
+from mcusim.machine import load_machine
+from mcusim.request.settings import Execution
+from mcusim.results import Result
+from mcusim.results.measurement.interval import Interval
+
+F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
+
+
+def found(*arguments: Any, **options: Any) -> Interval:
+    result = mcusim.simulate(*arguments, **options)
+    assert result.interval is not None
+    return result.interval
+
+
+def width(one: Interval) -> float:
+    return one.latency_ms[1] / one.latency_ms[0]
+
+
+def test_only_rows_that_nothing_was_fitted_to_count() -> None:
+    """Residuals of a fit are no evidence: with other calibrate rows the intervals are the same."""
+    figures = {run.command: outcome.figures for run, outcome in stored_outcomes().items()}
+    fitted = [row for row in stored_rows() if row.use == "calibrate" and row.quantity in QUANTITIES]
+    assert fitted and all(one.row.use == "validate" for one in stored_errors())
+    worse = [replace(row, measured=9 * row.measured) if row in fitted else row for row in stored_rows()]
+    before, after = (published_errors(rows, figures) for rows in (stored_rows(), worse))
+    assert [(one.situation, one.error) for one in before] == [(one.situation, one.error) for one in after]
+    assert {one.row.source for one in before} & {"Liberis & Lane 2019"} == set()  # context
+
+
+def test_it_is_about_this_run_and_says_what_it_rests_on() -> None:
+    usual = found("ds-cnn", F746, "tinyops")
+    assert usual.latency_ms[0] < mcusim.simulate("ds-cnn", F746, "tinyops").value("latency_ms") < usual.latency_ms[1]  # type: ignore[operator]
+    latencies = [one for one in stored_errors() if one.row.quantity == "latency"]
+    assert usual.rows == len(latencies)
+    assert usual.like == sum((one.row.machine, one.row.policy) == (F746, "tinyops") for one in latencies) >= 4
+    assert usual.level == 0.9 and usual.not_measured == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (("nucleo-h743zi", "internal"), {}, "machine nucleo-h743zi"),
+        ((F746, "external"), {}, "policy external"),
+        ((F746, "internal"), {"kernels": "reference", "fidelity": "emulate"}, "kernels reference"),
+        ((F746, "tinyops"), {"weights": "qspi"}, "weights in qspi"),
+        ((F746, "tinyops"), {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
+        ((F746, "tinyops"), {"buffering": "single"}, "single buffering"),
+        ((F746, "tinyops"), {"execution": Execution(code="sram1")}, "code in sram1"),
+        ((F746, "tinyops"), {"execution": Execution(overhead=50_000)}, "an interpreter's overhead of 50,000 cycles"),
+        ((F746, "tinyops"), {"overrides": {"cache.data.size": "8 KiB"}}, f"{F746} with changed keys"),
+        ((F746, "tinyops"), {"overrides": {"core.clock": "108 MHz"}}, "0.5 times its clock"),
+    ],
+)  # fmt: skip
+def test_what_was_not_measured_is_named_and_widens(
+    arguments: tuple[str, str], options: dict[str, Any], words: str
+) -> None:
+    other = found("figure-1", *arguments, **options)
+    assert words in "; ".join(other.not_measured), other.not_measured
+    assert width(other) > width(found("figure-1", F746, "tinyops"))
+
+
+def test_a_board_of_ones_own_is_none_that_was_measured() -> None:
+    mine = replace(load_machine(F746), name="my-board")
+    assert "machine my-board" in found("ds-cnn", mine, "tinyops").not_measured
+
+
+def test_rows_of_a_comparison_have_the_ratio_to_the_fastest() -> None:
+    rows = {row.policy: row for row in mcusim.compare("ds-cnn", F469).rows}
+    internal, external, tinyops = (rows[name] for name in ("internal", "external", "tinyops"))
+    assert internal.ratios is None and external.ratios is not None and tinyops.ratios is not None
+    assert external.ratios.latency.differs and external.ratios.latency.low > 1
+    simulated = tinyops.value("latency_ms") / internal.value("latency_ms")  # type: ignore[operator]
+    assert tinyops.ratios.latency.simulated == pytest.approx(simulated, rel=1e-3)
+    assert not tinyops.ratios.latency.differs
+    text = " ".join(str(mcusim.compare("ds-cnn", F469)).split())
+    assert "no difference can be claimed" in text and "external/internal" in text
+
+
+def test_a_difference_of_two_saved_runs_says_what_can_be_claimed(tmp_path: Any) -> None:
+    slow, fast = (mcusim.simulate("ds-cnn", F469, policy) for policy in ("external", "internal"))
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for result, path in zip((fast, slow), paths, strict=True):
+        result.save_json(path)
+    apart = mcusim.diff(*paths).ratios
+    assert apart is not None and apart.latency.differs and apart == mcusim.diff(fast, slow).ratios
+    same = mcusim.diff(paths[0], paths[0]).ratios
+    assert same is not None and same.latency.low == pytest.approx(1.0, abs=1e-3)
+
+
+def test_published_rows_of_other_sources_and_boards_are_inside() -> None:
+    """The promise of the ledger, from the figures that ship."""
+    by_kind = {(one.quantity, one.left_out): one for one in stored_validation().coverage}
+    for kind in ("source", "board"):
+        for quantity in QUANTITIES:
+            one = by_kind[quantity, kind]
+            assert one.covered >= 0.85 * one.count, one
+    assert len(by_kind) == 6
+
+
+def test_latency_of_measured_combinations_is_known_to_a_fifth() -> None:
+    model = module.stored_model("latency")
+    measured = [one for one in stored_errors() if one.row.quantity == "latency" and one.situation.flags_known]
+    half = sorted(
+        50 * (2.718281828 ** (high) - 2.718281828 ** (low))
+        for low, high in (model.range(one.unmeasured, 0.9) for one in measured)
+    )
+    assert half[len(half) // 2] <= 20
+
+
+def test_coverage_counts_what_is_outside() -> None:
+    """A row that is ten times off is not covered, and makes intervals of others wider."""
+    errors = stored_errors()
+    before = {(one.quantity, one.left_out): one for one in coverage(errors)}
+    first = next(one for one in errors if one.row.quantity == "latency")
+    broken = [module.PublishedError(one.row, one.situation, 2.3) if one is first else one for one in errors]
+    after = {(one.quantity, one.left_out): one for one in coverage(broken)}
+    assert after["latency", "row"].covered < after["latency", "row"].count
+    assert after["latency", "row"].half_width > before["latency", "row"].half_width
+    assert after["energy", "row"] == before["energy", "row"]
+
+
+def test_no_run_no_interval() -> None:
+    result: Result = mcusim.simulate("mobilenet-v1-w1.0-r224", F746)
+    assert not result.fits and result.interval is None
