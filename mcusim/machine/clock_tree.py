@@ -30,6 +30,7 @@ __all__ = [
     "fastest",
     "forced",
     "movable",
+    "moved_currents",
     "regulator_scale",
     "regulator_setting",
     "setting_at",
@@ -204,6 +205,15 @@ class Following:
         above = f"beyond the table, by its own step of {hertz(clocks[0])}"
         rule = f"up to {hertz(clocks[states])}" if states < len(clocks) and self.bus <= clocks[states] else above
         return self._entry(key, str(own), str(states), rule, table)
+
+
+def moved_currents(file: Machine, machine: Machine) -> Iterator[ClockMove]:
+    """The currents of ``machine`` that follow another clock than in ``file`` (:mod:`mcusim.machine.currents`)."""
+    for name in sorted(machine.power.followed):
+        before, after = (one.figures[f"power.{name}"] for one in (file, machine))
+        if before.text != after.text:
+            rule = f"by {after.source.rpartition(' by ')[2]}"
+            yield ClockMove(after.key, before.text, after.text, rule, after.basis, after.source)
 
 
 def _tree(machine: Machine) -> object:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcusim.errors import MachineError
 from mcusim.machine.catalog import config_directory, locate
-from mcusim.machine.clock_tree import Following, movable
+from mcusim.machine.clock_tree import Following, movable, moved_currents
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
 from mcusim.machine.document import Branch, Leaf, Node, join, problem, read_document, show, with_leaf
@@ -116,7 +116,8 @@ def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, 
             tree = with_leaf(tree, tuple(one.key.split(".")), leaf)
     if moved:
         machine, reader = _read_tree(tree, path, texts)
-    return _checked(dataclasses.replace(machine, moved=moved, _file=file), reader, following.problems)
+    all_moved = (*moved, *moved_currents(file, machine))
+    return _checked(dataclasses.replace(machine, moved=all_moved, _file=file), reader, following.problems)
 
 
 def require_value(machine: Machine, key: str, value: object) -> None:

@@ -39,7 +39,8 @@ def memory_clock(machine: Machine, region: str) -> int:
 
 
 def moved(machine: Machine) -> dict[str, tuple[str, str]]:
-    return {one.key: (one.before, one.after) for one in machine.moved}
+    """But for currents."""
+    return {one.key: (one.before, one.after) for one in machine.moved if not one.key.startswith("power.")}
 
 
 STEPS = [
@@ -196,6 +197,17 @@ def test_every_move_says_by_what_and_what_that_rests_on() -> None:
     assert (figure.text, figure.basis) == ("3", "datasheet") and figure.source.endswith(": up to 120 MHz")
 
 
+def test_currents_that_follow_are_listed_with_the_rest() -> None:
+    found = {one.key: one for one in at(F746, 108 * MHZ).moved}
+    run = found["power.run"]
+    assert (run.before, run.rule) == ("96 mA at 216 MHz", "by power.scale.scale3") and float(run.after.split()[0]) < 60
+    assert found["power.sdram_active"].rule == "by power.sdram_per_mhz"
+    held = {"power.run": "50 mA", "memory.sdram.clock": "108 MHz"}
+    assert not {"power.run", "power.sdram_active"} & {one.key for one in at(F746, 108 * MHZ, **held).moved}
+    alone = load_machine(F746, {"memory.sdram.clock": "54 MHz"})
+    assert [one.key for one in alone.moved] == ["power.sdram_active"]
+
+
 def test_beyond_the_part_is_refused_by_naming_the_limit() -> None:
     with pytest.raises(MachineError) as refused:
         at(F746, 300 * MHZ)
@@ -229,7 +241,7 @@ def test_a_file_of_plain_figures_moves_nothing(tmp_path: Path) -> None:
     assert regulator_scale(machine, 1) is None and "core.max_clock" not in machine.figures
     path.write_text("extends = 'stm32f746g-disco'\nmemory.sdram.clock = '100 MHz'\nmemory.flash.wait_states = 7\n")
     extended = load_machine(path)
-    assert extended.moved == () and (memory_clock(extended, "sdram"), flash(extended)) == (100 * MHZ, 7)
+    assert moved(extended) == {} and (memory_clock(extended, "sdram"), flash(extended)) == (100 * MHZ, 7)
     slower = load_machine(path, {"core.clock": "200 MHz"})  # 100 MHz is no divider's; 7 are more than 6 of the table
     assert (memory_clock(slower, "sdram"), flash(slower)) == (100 * MHZ, 6)
 

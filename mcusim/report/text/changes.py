@@ -14,7 +14,11 @@ def change_texts(machine: Machine, sources: bool = False) -> list[str]:
     """The keys that the user set, what followed a changed clock with the rule and its basis, and whether the core is
     faster than its part is specified for: a text each, for what there is. ``sources``: those of the rules too."""
     keys = ", ".join(f"{key} = {value}" for key, value in machine.changes.items())
-    moves = ", ".join(_move(one, sources) for one in machine.moved)
+    currents = [one for one in machine.moved if one.key.startswith("power.")]
+    listed = [_move(one, sources) for one in machine.moved if sources or one not in currents]
+    if currents and not sources:
+        listed.append(f"{len(currents)} current{'s' * (len(currents) > 1)} of [power] (in --json)")
+    moves = ", ".join(listed)
     limit = machine.core.max_clock
     found = [f"changed: {keys}"] if keys else []
     found += [f"moved with the clock: {moves}"] if moves else []

@@ -11,6 +11,7 @@ import pytest
 from mcusim.commands.app import main
 
 F746 = "stm32f746g-disco"
+CURRENTS = [f"power.{name}" for name in ("dma_active", "run", "sdram_active", "sleep", "stalled")]
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
@@ -28,12 +29,12 @@ def test_a_run_says_what_moved_by_what_and_on_what_basis(capsys: pytest.CaptureF
     out = " ".join(said(capsys, "run", "ds-cnn", "--clock", "108 MHz").split())
     assert "changed: core.clock = 108 MHz moved with the clock: regulator scale1-over-drive -> scale3 (" in out
     assert "memory.flash.wait_states 5 -> 3 (up to 120 MHz; datasheet)" in out
-    assert "memory.sdram.clock 108 MHz -> 54 MHz (bus.clock / 2; datasheet)" in out
+    assert "memory.sdram.clock 108 MHz -> 54 MHz (bus.clock / 2; datasheet), 5 currents of [power] (in --json)" in out
     assert "moved with" not in said(capsys, "run", "ds-cnn", "--clock", "216 MHz")
     page = tmp_path / "run.html"
     found = as_json(tmp_path / "a.json", "run", "ds-cnn", "--clock", "108 MHz", "--html", str(page))["clock"]
     head = {"hz": 108_000_000, "max_hz": 216_000_000, "forced": False, "regulator": "scale3"}
-    assert {key: found[key] for key in head} == head and len(found["moved"]) == 4
+    assert {key: found[key] for key in head} == head and [one["key"] for one in found["moved"]][4:] == CURRENTS
     states = found["moved"][2]
     assert (states["before"], states["after"], states["basis"]) == ("5", "3", "datasheet")
     assert states["source"].startswith("ST RM0385") and f"datasheet, {states['source']}" in page.read_text()
