@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
@@ -53,17 +53,21 @@ class MemoryNeeds:
         )
 
 
-def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = None) -> MemoryNeeds:
+def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = None, longer: int = 0) -> MemoryNeeds:
     """Plan the arena of ``graph`` (its operators in order already, 16-byte alignment) and add up what else it needs.
 
     Runtime is what an interpreter keeps: ``node_bytes`` of each operator, ``per_channel_bytes`` for each output channel
-    of the types in ``arrays``. Not modelled: the interpreter's own objects, its temporary allocations while it starts,
+    of the types in ``arrays``. Tensors live ``longer`` by so many operators than they are used, unless the file's own
+    plan says where they are. Not modelled: the interpreter's own objects, its temporary allocations while it starts,
     and the stack. Raises UsageError and ModelError for an allocator that the graph has no plan for.
     """
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     chosen = options or PlanOptions()
     allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=chosen.in_place)
+    if allocator != "offline":
+        last = len(graph.operators) - 1
+        lives = tuple(replace(life, last=min(life.last + longer, last)) for life in lives)
     alone = arena_of(graph, lives, (), allocator, chosen.seconds)
     together = arena_of(graph, lives, scratch, allocator, chosen.seconds) if any(scratch) else alone
     channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)

@@ -63,12 +63,16 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
 
 
 def require_effect(
-    policies: Collection[str], sram_budget: object = None, overlay: object = None, buffering: object = None
+    policies: Collection[str],
+    sram_budget: object = None,
+    overlay: object = None,
+    buffering: object = None,
+    variant: object = None,
 ) -> None:
     """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
     for policy in policies:
         find_policy(policy)
-    for name, given in zip(POLICY_OPTIONS, (sram_budget, overlay, buffering), strict=True):
+    for name, given in zip(POLICY_OPTIONS, (sram_budget, overlay, buffering, variant), strict=True):
         if given is not None and not set(policies) & set(takers(name)):
             option, chosen = name.replace("_", "-"), " or ".join(dict.fromkeys(policies))
             raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers(name))}")

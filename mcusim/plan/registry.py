@@ -19,7 +19,7 @@ from mcusim.program.program import Program
 __all__ = ["POLICY_OPTIONS", "Planner", "Policy", "all_policies", "find_policy", "policy_names", "register", "takers"]
 
 Planner = Callable[[Graph, Machine, Costs, PlanOptions], Program]
-POLICY_OPTIONS = ("sram_budget", "overlay", "buffering")
+POLICY_OPTIONS = ("sram_budget", "overlay", "buffering", "variant")
 """Fields of PlanOptions that a policy may take or not; every policy takes the others."""
 
 _REGISTERED: dict[str, Policy] = {}

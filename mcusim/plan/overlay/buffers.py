@@ -3,6 +3,7 @@
 Buffers, as in the TinyOps paper and firmware: two for ping-pong input tiles; two "second" buffers for the second input
 of two-input operators and, for one-input operators, the filters; one array each for biases, multipliers and shifts;
 and the kernels' scratch (im2col). With single buffering there is one of each pair, and by the same rules it is larger.
+The firmware of 2023 divides the SRAM otherwise: :mod:`mcusim.plan.overlay.one_filter_buffer`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
 from mcusim.plan.placement import MemoryNeeds
 from mcusim.plan.pools import Pool
 
-__all__ = ["CopyPlan", "OverlaySizes", "TiledOperator", "choose_sizes", "copies", "tiled_operators", "transfers"]
+__all__ = [
+    "CopyPlan",
+    "OverlaySizes",
+    "TiledOperator",
+    "choose_sizes",
+    "copies",
+    "sizes_at",
+    "smallest_that_fits",
+    "tiled_operators",
+    "transfers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,9 @@ class TiledOperator:
 class OverlaySizes:
     """Bytes of each SRAM buffer before padding, and the global partition factor (1: nothing is partitioned).
 
-    ``buffers_per_kind`` is how many buffers there are for tiles, and as many for second inputs and filters."""
+    ``buffers_per_kind`` is how many buffers there are for tiles, and as many for second inputs and filters. With
+    ``one_filter_buffer`` ``second`` is the first of the second buffers, which alone has filters, and ``scratch`` the
+    other, in which the kernels have their scratch too."""
 
     factor: int
     tile: int
@@ -56,13 +69,19 @@ class OverlaySizes:
     quant: int
     scratch: int
     buffers_per_kind: int = 2
+    one_filter_buffer: bool = False
 
     def buffers(self) -> dict[str, int]:
         """Size by buffer name, in the order of their addresses; buffers of size 0 are left out."""
         kinds = {"tile": self.tile, "second": self.second}
         pairs = {f"{kind}{turn}": size for kind, size in kinds.items() for turn in range(self.buffers_per_kind)}
-        arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, "scratch": self.scratch}
+        arrays = {"bias": self.bias, "multiplier": self.quant, "shift": self.quant, self.scratch_buffer: self.scratch}
         return {name: size for name, size in (pairs | arrays).items() if size}
+
+    @property
+    def scratch_buffer(self) -> str:
+        """The name of the buffer in which the kernels have their scratch."""
+        return "second1" if self.one_filter_buffer else "scratch"
 
     def total(self, padded: Callable[[int], int]) -> int:
         return sum(padded(size) for size in self.buffers().values())
@@ -103,17 +122,51 @@ def choose_sizes(
 
     Raises DoesNotFit with the smallest total of any factor.
     """
-    pairs = list(zip(need.geometries, found, strict=True))
-    highest = max([g.in_h for g, c in pairs if c.row], default=2)
+
+    def demand(factor: int, with_filters: bool) -> OverlaySizes:
+        return replace(sizes_at(need, found, factor, with_filters), buffers_per_kind=buffers_per_kind)
+
+    sizes = smallest_that_fits(need, found, pool, padded, demand)
+    return _with_rest(sizes, found, pool.size - sizes.total(padded), padded)
+
+
+def smallest_that_fits(
+    need: MemoryNeeds,
+    found: Sequence[CopyPlan],
+    pool: Pool,
+    padded: Callable[[int], int],
+    demand: Callable[[int, bool], OverlaySizes],
+) -> OverlaySizes:
+    """``demand(factor, generous)`` of the smallest factor that fits ``pool``; not generous where none does that way.
+
+    Raises DoesNotFit with the smallest total of any factor.
+    """
+    highest = max([g.in_h for g, c in zip(need.geometries, found, strict=True) if c.row], default=2)
     totals = []
-    for with_filters in (True, False):
+    for generous in (True, False):
         for factor in range(2, max(highest, 2) + 1):
-            sizes = replace(_at(need, pairs, factor, with_filters), buffers_per_kind=buffers_per_kind)
+            sizes = demand(factor, generous)
             totals.append(sizes.total(padded))
             if totals[-1] <= pool.size:
-                return _with_rest(sizes, found, pool.size - totals[-1], padded)
+                return sizes
     what = "the smallest set of overlay buffers (at any partition factor)"
     raise DoesNotFit(pool.name, min(totals), pool.size, what, {"overlay": min(totals)})
+
+
+def sizes_at(need: MemoryNeeds, found: Sequence[CopyPlan], factor: int, with_filters: bool) -> OverlaySizes:
+    """Buffer sizes that global ``factor`` asks for; the second ones have filters no larger than a tile if asked."""
+    pairs = list(zip(need.geometries, found, strict=True))
+    tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
+    inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
+    filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
+    return OverlaySizes(
+        factor=factor if tile else 1,
+        tile=tile,
+        second=max([*inputs, *filters], default=0),
+        bias=max((c.bias for _, c in pairs), default=0),
+        quant=max((c.quant for _, c in pairs), default=0),
+        scratch=max(need.scratch, default=0),
+    )
 
 
 def tiled_operators(
@@ -150,21 +203,6 @@ def _by_rows(graph: Graph, op: Operator, g: Geometry) -> bool:
 def _tiles(g: Geometry, c: CopyPlan, largest: int) -> tuple[Tile, ...]:
     factor = smallest_factor(g, c.row, largest)
     return partition(g, factor or g.in_h)
-
-
-def _at(need: MemoryNeeds, pairs: Sequence[tuple[Geometry, CopyPlan]], factor: int, with_filters: bool) -> OverlaySizes:
-    """Buffer sizes that global ``factor`` asks for."""
-    tile = max((tallest(partition(g, factor)) * c.row for g, c in pairs if c.row), default=0)
-    inputs = (tallest(_tiles(g, c, tile)) * c.second_row for g, c in pairs if c.second_row)
-    filters = (c.filter for _, c in pairs if with_filters and c.filter <= tile)
-    return OverlaySizes(
-        factor=factor if tile else 1,
-        tile=tile,
-        second=max([*inputs, *filters], default=0),
-        bias=max((c.bias for _, c in pairs), default=0),
-        quant=max((c.quant for _, c in pairs), default=0),
-        scratch=max(need.scratch, default=0),
-    )
 
 
 def _with_rest(s: OverlaySizes, found: Sequence[CopyPlan], rest: int, padded: Callable[[int], int]) -> OverlaySizes:

@@ -58,10 +58,12 @@ def cached_parts(machine: Machine, span: Span) -> Iterator[Span]:
 
 @dataclass
 class Emitter:
-    """Appends tasks to ``schedule``. Sizes and addresses in bytes."""
+    """Appends tasks to ``schedule``. Sizes and addresses in bytes. ``shared_scratch``: the overlay buffer in which
+    kernels have their scratch; None when the scratch has a place of its own."""
 
     machine: Machine
     dma: Dma
+    shared_scratch: str | None = None
     schedule: TaskSchedule = field(default_factory=TaskSchedule)
     requests: int = 0
 
@@ -95,6 +97,13 @@ class Emitter:
         """Write back what the data cache may contain of ``span``; nothing on a machine without one."""
         return [self._maintain(operator, tile, "clean", part, ()) for part in cached_parts(self.machine, span)]
 
+    def discard(self, operator: int, tile: int, target: HeldOperand) -> list[int]:
+        """Drop what kernels left in the data cache of ``target``, so that no dirty line is written over what the DMA
+        puts there; nothing for a buffer without scratch."""
+        if target.buffer != self.shared_scratch:
+            return []
+        return [self._maintain(operator, tile, "invalidate", p, ()) for p in cached_parts(self.machine, target.span)]
+
     def invalidate(self, operator: int, tile: int, held: HeldOperand) -> None:
         """Drop stale lines of a buffer once its transfers are done."""
         for part in cached_parts(self.machine, held.span):
@@ -106,6 +115,8 @@ class Emitter:
         accesses = [TaskAccess(h.buffer, h.span, False) for h in copied]
         places = {h.span for h in copied}
         accesses += [_own(o) for o in call.operands if o.span not in places and _changes(o)]
+        if self.shared_scratch is not None:
+            accesses += [TaskAccess(self.shared_scratch, o.span, True) for o in call.operands if o.role == "scratch"]
 
         def build(task: int, edges: tuple[int, ...]) -> Compute:
             what = (call.operator, call.tile, call.tiles, call.geometry, call.rows, call.operands)

@@ -116,6 +116,7 @@ class TaskPipeline:
             after = [*first, *([self._producer[tensor]] if tensor in self._producer else [])]
             if not self.graph.tensors[tensor].constant:
                 after += self.emitter.clean(tiled.operator.index, number, source)
+            after += self.emitter.discard(tiled.operator.index, number, target)
             held[role] = self.emitter.request(tiled.operator.index, number, kind, source, target, after)
         return held
 

@@ -11,7 +11,9 @@ from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
 from mcusim.plan.overlay.buffers import OverlaySizes, choose_sizes, copies, tiled_operators, transfers
+from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
+from mcusim.plan.overlay.one_filter_buffer import choose_one_filter_buffer
 from mcusim.plan.overlay.pipeline import TaskPipeline
 from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, place
 from mcusim.plan.policies.external import sdram
@@ -34,14 +36,17 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
     line.
 
+    ``options.variant`` ``2022`` is the paper's; ``2023`` has one buffer for filters instead of two, which takes all the
+    SRAM that is left, copies an operator's first tile early (:mod:`mcusim.plan.overlay.early_tiles`), and lets tensors
+    live one operator longer.
+
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.overlay.tiling` and :mod:`mcusim.plan.overlay.buffers`).
     Raises DoesNotFit when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no
-    DMA, or the program would have too many tasks. Not modelled: that the firmware starts an operator's first tile
-    before its producer has finished when enough rows are there, and that it copies a filter, always into the same
-    buffer, only when the operator before has ended. Both together change the latencies of the paper's tables by -2 to
-    +4 %.
+    DMA, or the program would have too many tasks. Not modelled: the software queues of the firmware, which lose a
+    request when they are full.
     """
-    need, layout = memory_needs(graph, kernels, options), Layout(machine)
+    later = options.variant == "2023"
+    need, layout = memory_needs(graph, kernels, options, longer=int(later)), Layout(machine)
     home = sdram(machine, "tinyops")
     weights = options.weights or home
     dma = controller(machine)
@@ -49,15 +54,20 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     _check_reach(machine, home, weights)
     found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)
-    chosen = choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
+    if later:
+        chosen = choose_one_filter_buffer(need, found, pool, padded)
+    else:
+        chosen = choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
     buffers = _allocate(chosen, layout, pool, padded)
-    _place_scratch(need, buffers, placed)
+    _place_scratch(need, chosen, buffers, placed)
     work = tiled_operators(graph, need, found, chosen)
-    pipeline = TaskPipeline(graph, Emitter(machine, dma), placed, buffers, work, chosen.buffers_per_kind)
+    emitter = Emitter(machine, dma, chosen.scratch_buffer if later else None)
+    kind = EarlyTilePipeline if later else TaskPipeline
+    pipeline = kind(graph, emitter, placed, buffers, work, chosen.buffers_per_kind)
     pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
-    overlay = sum(padded(size) for name, size in chosen.buffers().items() if name != "scratch")
+    overlay = chosen.total(padded) - (max(need.scratch) if later else padded(chosen.scratch))
     recorded = _chosen(options, weights, chosen)
     header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
     return Program(header, tuple(pipeline.run().tasks))
@@ -85,11 +95,11 @@ def _allocate(chosen: OverlaySizes, layout: Layout, pool: Pool, padded: Callable
     return spans
 
 
-def _place_scratch(need: MemoryNeeds, buffers: dict[str, Span], placed: Placement) -> None:
+def _place_scratch(need: MemoryNeeds, chosen: OverlaySizes, buffers: dict[str, Span], placed: Placement) -> None:
     """All kernels share one scratch buffer."""
     for step, size in enumerate(need.scratch):
         if size:
-            placed.scratch[step] = span_at(placed.machine, buffers["scratch"].address, size)
+            placed.scratch[step] = span_at(placed.machine, buffers[chosen.scratch_buffer].address, size)
 
 
 def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
@@ -97,10 +107,11 @@ def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
 
 
 def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[str, object]:
-    # a program that names no buffering has two buffers of each kind, as the firmware
-    buffering = {} if options.buffering == "double" else {"buffering": options.buffering}
+    # a program that names no buffering has two buffers of each kind; one that names no variant has the paper's
+    named = {"buffering": options.buffering, "variant": options.variant}
+    usual = {"buffering": "double", "variant": "2022"}
     return {
-        **buffering,
+        **{name: value for name, value in named.items() if value != usual[name]},
         "weights": weights,
         "sram_budget": options.sram_budget,
         "overlay": [name for name in OVERLAYS if name in options.overlay],
