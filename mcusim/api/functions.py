@@ -70,6 +70,7 @@ def plan_program(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    variant: int | str | None = None,
     order: str | None = None,
     allocator: str | None = None,
     in_place: bool = False,
@@ -89,7 +90,8 @@ def plan_program(
     require_overrides(overrides)
     arena = ArenaPlan(order, allocator, in_place)
     named = resolve(kernels, "plan")
-    chosen = settings(policy, named, sram_budget, weights, overlay, "replay", None, buffering, arena, costs)
+    copied = (sram_budget, weights, overlay)
+    chosen = settings(policy, named, *copied, "replay", None, buffering, arena, costs, variant)
     graph = _graph(model, allow_unknown)
     require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
     return planned_program(graph, changed(machine, overrides), chosen, overrides)

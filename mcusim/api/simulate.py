@@ -45,6 +45,7 @@ def simulate(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    variant: int | str | None = None,
     order: str | None = None,
     allocator: str | None = None,
     in_place: bool = False,
@@ -56,23 +57,22 @@ def simulate(
     """Plan ``model`` on ``machine`` and simulate the program.
 
     ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
-    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``) with the checks of the file. ``sram_budget`` is in
-    bytes or text with a unit (``"256 KiB"``); ``weights`` names the region the weights are read from; ``overlay`` is
-    what ``tinyops`` copies by DMA, some of ``input``, ``filter``, ``bias``, ``quant`` (a list, or a text with commas
-    between them); further ones are those of :class:`~mcusim.plan.options.PlanOptions`. With ``allow_unknown`` totals
-    leave out operators that mcusim does not know, but for those in ``costs``, ``{"CUSTOM(name)": "12 cycles/B"}``.
+    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``). ``sram_budget`` is in bytes or text (``"9 KiB"``);
+    ``weights`` names the region they are read from; ``overlay`` is what ``tinyops`` copies by DMA, some of ``input``,
+    ``filter``, ``bias``, ``quant``, ``variant`` its year; further ones: :class:`~mcusim.plan.options.PlanOptions`.
+    ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
 
     ``fidelity`` ``replay`` uses the kernels' cost model, ``emulate`` runs the compiled kernel set on the inputs of
     ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
     ``cmsis``. A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set).
-    Raises :class:`~mcusim.errors.InputError` for what cannot be used. ``mcusim.simulate`` adds published figures.
-    Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
+    Raises :class:`~mcusim.errors.InputError` for what cannot be used. Not modelled: what its parts do not model;
+    ``Result.assumptions`` has what it depends on. ``mcusim.simulate`` adds published figures.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    named = (policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
-    chosen = settings(*named, ArenaPlan(order, allocator, in_place), costs)
+    copied, arena = (sram_budget, weights, overlay), ArenaPlan(order, allocator, in_place)
+    chosen = settings(policy, kernels, *copied, fidelity, execution, buffering, arena, costs, variant)
     return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 

@@ -46,6 +46,7 @@ class VerifyRequest:
     weights: str | None = None
     overlay: Iterable[str] | None = None
     buffering: str | None = None
+    variant: int | str | None = None
     order: str | None = None
     allocator: str | None = None
     in_place: bool = False
@@ -76,7 +77,7 @@ class VerifyRequest:
     @property
     def of_planning(self) -> str | None:
         """The first option given that a program has no use for."""
-        names = ("policy", "sram_budget", "weights", "overlay", "buffering", "order", "allocator")
+        names = ("policy", "sram_budget", "weights", "overlay", "buffering", "variant", "order", "allocator")
         named = {name: getattr(self, name) for name in names} | {"in_place": self.in_place or None}
         return self._first({**named, "allow_unknown": self.allow_unknown or None, "cost": self.costs or None})
 
@@ -207,7 +208,7 @@ def _planned(asked: VerifyRequest) -> VerifyCase:
     arena = ArenaPlan(asked.order, asked.allocator, asked.in_place)
     chosen = settings(
         asked.policy or _POLICY, kernels, asked.sram_budget, asked.weights, asked.overlay, "emulate", None,
-        asked.buffering, arena, asked.costs,
+        asked.buffering, arena, asked.costs, asked.variant,
     )  # fmt: skip
     target = changed(asked.machine or _MACHINE, asked.overrides)
     assert not isinstance(asked.what, Program)
@@ -229,6 +230,7 @@ def verify(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    variant: int | str | None = None,
     order: str | None = None,
     allocator: str | None = None,
     in_place: bool = False,

@@ -136,6 +136,7 @@ def compare(
     weights: str | None = None,
     overlay: Iterable[str] | None = None,
     buffering: str | None = None,
+    variant: int | str | None = None,
     order: str | None = None,
     allocator: str | None = None,
     in_place: bool = False,
@@ -154,10 +155,11 @@ def compare(
     """
     require_overrides(overrides)
     arena = ArenaPlan(order, allocator, in_place)
-    base = base_settings(kernels, sram_budget, weights, overlay, fidelity, "internal", None, buffering, arena, costs)
+    named = (kernels, sram_budget, weights, overlay, fidelity, "internal", None, buffering)
+    base = base_settings(*named, arena, costs, variant)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:
         cases = product_cases(models, machines, policies, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlay, buffering)
+    require_effect([case.settings.policy for case in cases], sram_budget, overlay, buffering, variant)
     return annotate_rows(compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown))

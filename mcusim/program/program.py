@@ -154,6 +154,11 @@ class Header(Displayed):
     warnings: tuple[str, ...] = ()
     random_weights: bool = False
 
+    @property
+    def planner(self) -> str:
+        """The policy, with its variant where that is not the default."""
+        return f"{self.policy} {self.options['variant']}" if "variant" in self.options else self.policy
+
 
 @dataclass(frozen=True)
 class Program(Displayed):

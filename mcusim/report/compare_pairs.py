@@ -48,7 +48,7 @@ def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:
 def labels(results: Sequence[Result]) -> list[str]:
     """A name for each result: its policy, and what of machine, kernels, fidelity, budget and changes is not alike."""
     aspects = [
-        [result.policy for result in results],
+        [result.planner for result in results],
         [result.machine.name for result in results],
         [result.kernels for result in results],
         [result.fidelity for result in results],

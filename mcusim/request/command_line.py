@@ -43,6 +43,7 @@ def settings_options(
         "weights": options.weights,
         "overlay": None if options.overlay == set(OVERLAYS) else ",".join(sorted(options.overlay)),
         "buffering": None if options.buffering == "double" else options.buffering,
+        "variant": None if options.variant == "2022" else options.variant,
         "order": None if options.order == "default" else options.order,
         "allocator": options.allocator,
         "in-place": options.in_place,

@@ -142,12 +142,13 @@ def settings(
     buffering: str | None = None,
     arena: ArenaPlan | None = None,
     costs: Mapping[str, str] | None = None,
+    variant: int | str | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
     option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
     named = (kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
-    found = base_settings(*named, costs)
-    require_effect([policy], sram_budget, overlay, buffering)
+    found = base_settings(*named, costs, variant)
+    require_effect([policy], sram_budget, overlay, buffering, variant)
     return found
 
 
@@ -162,6 +163,7 @@ def base_settings(
     buffering: str | None = None,
     arena: ArenaPlan | None = None,
     costs: Mapping[str, str] | None = None,
+    variant: int | str | None = None,
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
@@ -180,11 +182,21 @@ def base_settings(
         require_type("buffering", buffering, NameArg)
     planned = (arena or ArenaPlan()).checked()
     options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double", *planned)
-    options = replace(options, costs=_costs(costs))
+    options = replace(options, costs=_costs(costs), variant=_variant(variant))
     asked = _execution(execution or Execution(), fidelity)
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity)
     return Settings(policy, kernels, options, fidelity, asked)
+
+
+def _variant(given: object) -> str:
+    if given is None:
+        return "2022"
+    wanted = "a year, 2022 or 2023"
+    if isinstance(given, bool):
+        raise UsageError(f"variant = {given}: must be {wanted}, not bool")
+    require_type("variant", given, ((str, int), wanted))
+    return str(given)
 
 
 def _costs(given: object) -> Costs:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
+from mcusim.plan import takers
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
@@ -133,6 +134,20 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         return {name: None if asked is None else getattr(asked, name) for name in ("order", "allocator", "in_place")}
 
     @property
+    def variant(self) -> str | None:
+        """Which of its variants the policy followed or was asked to; None for a policy that has none."""
+        if self.policy not in takers("variant"):
+            return None
+        if self.run is not None:
+            return str(self.run.header.options.get("variant", "2022"))
+        return None if self.request is None else self.request.settings.options.variant
+
+    @property
+    def planner(self) -> str:
+        """The policy, with its variant where that is not the default."""
+        return self.policy if self.variant in (None, "2022") else f"{self.policy} {self.variant}"
+
+    @property
     def fits(self) -> bool:
         """Whether the model ran."""
         return self.run is not None
@@ -176,7 +191,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         return None if simulated is None or measured is None else error_percent(simulated, measured)
 
     def _line(self) -> str:
-        what = f"{self.model} on {self.machine.name}, {self.policy}"
+        what = f"{self.model} on {self.machine.name}, {self.planner}"
         if self.run is None or self.energy is None:
             return f"{what}: {self.negative or self.unusable or 'not run'}"
         figures = f"{self.energy.latency_ms:.4g} ms, {self.energy.energy_mj:.4g} mJ"
@@ -234,7 +249,8 @@ def to_json(result: Result) -> dict[str, Any]:
 
 
 def _planned(result: Result) -> dict[str, Any]:
-    return {**result.planning, "verdict": None if result.verdict is None else result.verdict.to_json()}
+    verdict = None if result.verdict is None else result.verdict.to_json()
+    return {"variant": result.variant, **result.planning, "verdict": verdict}
 
 
 def _machine(machine: Machine) -> dict[str, Any]:

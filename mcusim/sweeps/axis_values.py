@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import BUFFERING, OVERLAYS
-from mcusim.plan.options import ALLOCATORS, ORDERS
+from mcusim.plan.options import ALLOCATORS, ORDERS, VARIANTS
 from mcusim.sweeps.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
@@ -56,6 +56,12 @@ def _buffering(value: Any) -> Value:
     return str(value)
 
 
+def _variant(value: Any) -> Value:
+    if isinstance(value, bool) or str(value) not in VARIANTS:
+        raise UsageError(f"must be one of {', '.join(VARIANTS)}")
+    return str(value)
+
+
 def _order(value: Any) -> Value:
     if value not in ORDERS:
         raise UsageError(f"must be one of {', '.join(ORDERS)}")
@@ -89,6 +95,7 @@ OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "weights": _region,
     "overlay": _overlay,
     "buffering": _buffering,
+    "variant": _variant,
     "order": _order,
     "allocator": _allocator,
     "in_place": _flag,

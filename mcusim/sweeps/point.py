@@ -203,4 +203,5 @@ def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
         given.get("buffering"),
         ArenaPlan(given.get("order"), given.get("allocator"), given.get("in_place", False)),
         costs=dict(work.costs),
+        variant=given.get("variant"),
     )

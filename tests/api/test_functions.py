@@ -77,7 +77,17 @@ def test_they_are_typed_and_documented(name: str) -> None:
     assert "Raises" in text and missing <= {
         # described where the docstring points to: those of simulate, verify's range "policy to costs"
         "plan_program": set(given.parameters) - {"model", "machine", "policy", "kernels"},
-        "verify": {"overrides", "sram_budget", "weights", "overlay", "buffering", "order", "allocator", "in_place"}
+        "verify": {
+            "overrides",
+            "sram_budget",
+            "weights",
+            "overlay",
+            "buffering",
+            "variant",
+            "order",
+            "allocator",
+            "in_place",
+        }
         | {"allow_unknown"},
         "replay": {"program", "fidelity", "execution"},
         "simulate": {"policy", "allow_unknown", "buffering", "order", "allocator", "in_place"},

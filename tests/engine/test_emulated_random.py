@@ -120,7 +120,9 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
                "dma.dma2.max_units": str(rng.choice((16, 65535)))}  # fmt: skip
     budget, overlay = int(rng.choice((9_000, 20_000))), [name for name in OVERLAYS if rng.random() < 0.7]
     buffering = str(rng.choice(("double", "single")))
-    options = PlanOptions(budget, None, frozenset(overlay), buffering) if policy == "tinyops" else PlanOptions()
+    variant = "2023" if buffering == "double" and rng.random() < 0.5 else "2022"
+    chosen = PlanOptions(budget, None, frozenset(overlay), buffering, variant=variant)
+    options = chosen if policy == "tinyops" else PlanOptions()
     machine, kernels = load_machine(board, changes), load_set("cmsis")
     program = plan(graph, machine, policy, kernels, options)
     check_program(program, machine)

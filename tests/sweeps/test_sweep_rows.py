@@ -29,7 +29,7 @@ from mcusim.sweeps.sweep import prepared
 
 sweeps = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
-TAKEN = {"sram_budget": ("internal", "tinyops"), "overlay": ("tinyops",), "buffering": ("tinyops",)}
+TAKEN = {"sram_budget": ("internal", "tinyops")} | dict.fromkeys(("overlay", "buffering", "variant"), ("tinyops",))
 
 
 def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
@@ -93,6 +93,10 @@ STUDIES: dict[str, dict[str, Any]] = {
             "buffering": ["double", "single"],
             "sram_budget": ["none", "12 KiB", "1 KiB"],
         },
+    },
+    "variants": {
+        "policies": ["tinyops", "external"],
+        "axes": {"variant": [2022, "2023"], "sram_budget": ["none", "12 KiB"]},
     },
     "what runs where": {
         "policies": ["internal", "external"],

@@ -197,7 +197,7 @@ class Ways:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
         policy and its defaults."""
         others = [load_machine(name) for name in machine_names() if name != self.machine.name]
-        plain: Options = dict.fromkeys(("sram-budget", "weights", "overlay", "buffering"))
+        plain: Options = dict.fromkeys(("sram-budget", "weights", "overlay", "buffering", "variant"))
         for board in sorted(others, key=lambda board: -board.core.clock):
             same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
             yield Change(f"board {board.name} as it ships", "board", same)

@@ -24,7 +24,7 @@ from mcusim.errors import UsageError
 __all__ = ["COMMANDS", "SWITCH", "defaults", "places", "taken"]
 
 NAME, SWITCH = "mcusim.toml", "MCUSIM_NO_CONFIG"
-_PLAN = ("machine", "policy", "kernels", "sram-budget", "weights", "overlay", "buffering")
+_PLAN = ("machine", "policy", "kernels", "sram-budget", "weights", "overlay", "buffering", "variant")
 _RUN = (*_PLAN, "fidelity", "code", "operator-overhead", "operators", "assumptions")
 COMMANDS: Mapping[str, tuple[str, ...]] = {  # of each command the options that may have a default
     "run": _RUN,

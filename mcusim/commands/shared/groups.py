@@ -50,6 +50,7 @@ class Planning:
     weights: options.Weights = None
     overlay: options.Overlay = None
     buffering: options.Buffering = None
+    variant: options.Variant = None
     order: options.Order = None
     allocator: options.Allocator = None
     in_place: options.InPlace = False
@@ -85,7 +86,7 @@ class Planning:
         from mcusim.request.settings import settings
 
         named = (policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution)
-        return settings(*named, self.buffering, self.arena, self.costs)
+        return settings(*named, self.buffering, self.arena, self.costs, self.variant)
 
 
 @dataclass(frozen=True)

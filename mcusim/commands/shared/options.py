@@ -38,6 +38,7 @@ __all__ = [
     "Seconds",
     "Set",
     "SramBudget",
+    "Variant",
     "Weights",
     "WeightsIn",
     "check_output",
@@ -117,6 +118,15 @@ Buffering = Annotated[
         "--buffering",
         metavar="NAME",
         help="With {buffering}: double (default), or single buffers, shared by DMA and core.",
+    ),
+]
+Variant = Annotated[
+    str | None,
+    typer.Option(
+        "--variant",
+        metavar="YEAR",
+        help="With {variant}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one"
+        " filter buffer, an early first tile.",
     ),
 ]
 Order = Annotated[

@@ -56,6 +56,7 @@ def compare(
     Examples:
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
+      mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
@@ -83,14 +84,14 @@ def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
 
     budget, weights, buffering = planning.sram_budget, planning.weights, planning.buffering
     named = (kernels, budget, weights, planning.overlays, fidelity, "internal", None, buffering)
-    return base_settings(*named, planning.arena, planning.costs)
+    return base_settings(*named, planning.arena, planning.costs, planning.variant)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
     from mcusim.plan import require_effect
 
     policies = [case.settings.policy for case in cases]
-    require_effect(policies, planning.sram_budget, planning.overlays, planning.buffering)
+    require_effect(policies, planning.sram_budget, planning.overlays, planning.buffering, planning.variant)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:

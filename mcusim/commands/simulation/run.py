@@ -117,6 +117,7 @@ def run(
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --html run.html --perfetto run.json
       mcusim run my.tflite --max-latency "100 ms" --max-sram "128 KiB"
+      mcusim run ds-cnn --policy tinyops --variant 2023 --sram-budget "64 KiB"
     """
     limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)

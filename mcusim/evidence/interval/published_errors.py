@@ -57,7 +57,7 @@ def _situation(row: ValidationRow, figures: Mapping[str, float]) -> Situation:
         core=load_shipped(row.machine).core.isa,
         code=code_of(row.kernels),
         fidelity=row.fidelity,
-        policy=row.policy,
+        policy=f"{row.policy} {row.variant}".rstrip(),
         mix=tuple(shares),
         model=row.network,
         source=row.source,

@@ -37,7 +37,7 @@ def situation(
         core=machine.core.isa,
         code=code_of(kernels),
         fidelity=run.fidelity,
-        policy=run.header.policy,
+        policy=run.header.planner,
         mix=tuple(mix_of(run, program).items()),
         model=run.header.model,
     )

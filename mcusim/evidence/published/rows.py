@@ -18,6 +18,8 @@ from mcusim.results.measurement.measured import Measured
 
 __all__ = ["measured", "memory_rows", "rows"]
 
+_FIRMWARE_2023 = "TinyOps README 2023"  # policy tinyops in its variant 2023; networks without explicit PADs
+
 _FIGURE = {
     ("latency", "ms"): ("latency_ms", 1.0),
     ("supply_current", "mA"): ("supply_current_ma", 1.0),
@@ -44,17 +46,19 @@ def _table(name: str) -> tuple[Mapping[str, str], ...]:
     return tuple(csv.DictReader(text.splitlines()))
 
 
-def measured(model: str, machine: str, policy: str) -> Measured | None:
+def measured(model: str, machine: str, policy: str, variant: str = "2022") -> Measured | None:
     """Published figures of ``model`` (name without suffix) on ``machine`` under ``policy``; None when there are none.
+
+    ``variant`` is that of policy ``tinyops``: each source ran its own.
 
     Figures come from the first source that has the combination; a figure printed in several of its tables is taken
     from the first. A name that ends in ``-pad`` is the same network with explicit padding operators, as the
-    TinyOps networks are inferred to have been (:mod:`mcusim.plan.pytorch_arena`).
+    TinyOps networks of 2022 are inferred to have been (:mod:`mcusim.plan.pytorch_arena`); those of 2023 were not.
 
     Not modelled: figures without a simulated counterpart (accuracy, file size) and ``context`` rows.
     """
     key = (model.removesuffix(PADS), machine, policy)
-    found = [row for row in rows() if _key(row) == key and row["use"] != "context"]
+    found = [row for row in rows() if _key(row) == key and row["use"] != "context" and _ran(row, model, variant)]
     figures: dict[str, float] = {}
     use: dict[str, str] = {}
     tables: dict[str, None] = {}
@@ -66,6 +70,14 @@ def measured(model: str, machine: str, policy: str) -> Measured | None:
         use[figure[0]] = row["use"]
         tables[row["table"]] = None
     return Measured(found[0]["source"], tuple(tables), figures, use) if figures else None
+
+
+def _ran(row: Mapping[str, str], model: str, variant: str) -> bool:
+    """Did the publication run this form of the network, and this variant of the policy?"""
+    later = row["source"] == _FIRMWARE_2023
+    if row["placement"] == "tinyops" and variant != ("2023" if later else "2022"):
+        return False
+    return not (later and model.endswith(PADS))
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, str, str]:

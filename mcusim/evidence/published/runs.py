@@ -26,9 +26,9 @@ class PublishedRun:
     """``model`` is a name of `mcusim models`, or a file's name with its ``sha256``.
 
     ``cannot``, when it is set, says why nothing here reproduces the rows; else ``fidelity`` is ``replay``, ``emulate``
-    or ``plan``, which runs nothing. ``sram_budget`` is in bytes, ``place`` the run's in the file. A memory
-    micro-benchmark calls ``function`` of the program ``model`` with ``arguments``, which makes ``accesses``, on the
-    machine with ``changes``.
+    or ``plan``, which runs nothing. ``variant`` is the policy's, empty for its default. ``sram_budget`` is in bytes,
+    ``place`` the run's in the file. A memory micro-benchmark calls ``function`` of the program ``model`` with
+    ``arguments``, which makes ``accesses``, on the machine with ``changes``.
     """
 
     model: str
@@ -36,6 +36,7 @@ class PublishedRun:
     fidelity: str = ""
     machine: str = ""
     policy: str = ""
+    variant: str = ""
     kernels: str = ""
     sram_budget: int | None = None
     order: str = "default"
@@ -65,7 +66,8 @@ class PublishedRun:
             steps.append(f"mcusim reorder {model} -o less.tflite")
             model = "less.tflite"
         budget = f' --sram-budget "{self.sram_budget // 1024} KiB"' if self.sram_budget else ""
-        chosen = f" -p {self.policy} --kernels {self.kernels}{budget}"
+        variant = f" --variant {self.variant}" if self.variant else ""
+        chosen = f" -p {self.policy}{variant} --kernels {self.kernels}{budget}"
         steps.append(f"mcusim run {model} -m {self.machine}{chosen} --fidelity {self.fidelity}")
         if self.allocator:
             steps.append(f"mcusim memory {self.model}{arranged} -m {self.machine}")

@@ -10,6 +10,7 @@ from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import OVERLAYS, PlanOptions, plan
+from mcusim.plan.options import VARIANTS
 from mcusim.program.program import Header, Program
 from mcusim.request.kernels import DEFAULT_KERNELS
 from mcusim.request.settings import Settings
@@ -48,7 +49,7 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
         return None
     if options.weights is not None and not (program and _by_default(program, graph, machine, chosen)):
         return None
-    return measured(graph.name, machine.name, chosen.policy)
+    return measured(graph.name, machine.name, chosen.policy, options.variant)
 
 
 def published_for_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
@@ -57,20 +58,22 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
-    if {"order", "allocator", "in_place"} & set(header.options):
+    variant = header.options.get("variant", "2022")
+    if {"order", "allocator", "in_place"} & set(header.options) or variant not in VARIANTS:
         return None
+    chosen = replace(chosen, options=replace(chosen.options, variant=variant))
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):
         return None
-    chosen = replace(chosen, options=PlanOptions(sram_budget=budget))
+    chosen = replace(chosen, options=PlanOptions(sram_budget=budget, variant=variant))
     if header.random_weights and not _by_default(program, _zoo_graph(header), machine, chosen):
         return None
-    return measured(header.model, machine.name, header.policy)
+    return measured(header.model, machine.name, header.policy, variant)
 
 
 def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings, budget: object) -> bool:
     """All that can be decided without planning; cheap tests first."""
     return (
-        measured(model, machine.name, chosen.policy) is not None
+        measured(model, machine.name, chosen.policy, chosen.options.variant) is not None
         and (chosen.kernels.name, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
         and (chosen.execution.code, chosen.execution.overhead) == (None, None)
         and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
@@ -98,7 +101,7 @@ def _zoo_graph(header: Header) -> Graph:
 
 def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settings) -> bool:
     """Is ``program`` what the policy writes with the default region of weights and the default overlays?"""
-    options = PlanOptions(sram_budget=chosen.options.sram_budget)
+    options = PlanOptions(sram_budget=chosen.options.sram_budget, variant=chosen.options.variant)
     try:
         default = plan(graph, machine, chosen.policy, kernels=chosen.kernels.cost_profile(), options=options)
     except McusimError:

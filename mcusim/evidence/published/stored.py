@@ -102,6 +102,7 @@ def _row(one: Published, outcome: StoredOutcome) -> ValidationRow:
         fidelity=run.fidelity,
         machine=run.machine,
         policy=run.policy,
+        variant=run.variant,
         run=run.command,
         why=run.why,
         reason=outcome.reason,

@@ -37,10 +37,10 @@ class ValidationRow:
 
     ``source`` to ``use`` and ``measured`` are the publication's, ``build`` what it says of its kernels; ``use`` is
     ``calibrate``, ``validate`` or ``context`` (shown, not counted). ``simulated`` is in ``unit`` too, None with a
-    ``reason`` when there is no run. ``kernels``, ``fidelity``, ``machine`` and ``policy`` are those of the run,
-    ``run`` is the command that repeats it, ``why`` what makes it the nearest. ``interval`` is where rows of other
-    sources say that the measurement is expected, low and high in ``unit``; None for quantities without one and for rows
-    that are not ``validate``.
+    ``reason`` when there is no run. ``kernels``, ``fidelity``, ``machine``, ``policy`` and ``variant`` (of the policy,
+    empty for its default) are those of the run, ``run`` is the command that repeats it, ``why`` what makes it the
+    nearest. ``interval`` is where rows of other sources say that the measurement is expected, low and high in ``unit``;
+    None for quantities without one and for rows that are not ``validate``.
     """
 
     source: str
@@ -59,6 +59,7 @@ class ValidationRow:
     fidelity: str = ""
     machine: str = ""
     policy: str = ""
+    variant: str = ""
     run: str = ""
     why: str = ""
     reason: str | None = None

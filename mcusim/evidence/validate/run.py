@@ -67,7 +67,8 @@ def _called(run: PublishedRun) -> dict[str, float]:
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
     if run.order == "optimal":
         graph = reordered(graph, optimal_order(graph).order)
-    chosen = settings(run.policy, run.kernels, run.sram_budget, None, None, run.fidelity)
+    variant = run.variant or None
+    chosen = settings(run.policy, run.kernels, run.sram_budget, None, None, run.fidelity, variant=variant)
     return simulate_row(graph, load_machine(run.machine), chosen)
 
 

@@ -57,7 +57,8 @@ class EarlyTilePipeline(TaskPipeline):
         return held if early else self._first_tile(following)
 
     def _rows_are_there(self, tiled: TiledOperator) -> bool:
-        """Has the next operator's first tile all its rows before the last tile of ``tiled`` is computed, and a place?"""
+        """Before the last tile of ``tiled``: are all rows that the next operator's first tile reads written, and is
+        there a place for them?"""
         index = tiled.operator.index + 1
         if index == len(self.operators):
             return False

@@ -1,4 +1,9 @@
-"""``tinyops``: data in SDRAM, operators in tiles, what is read often copied into SRAM by DMA (Sadiq et al. 2022)."""
+"""``tinyops``: data in SDRAM, operators in tiles, what is read often copied into SRAM by DMA (Sadiq et al. 2022).
+
+Variant ``2022`` is the paper's. ``2023``, which its public firmware became, has one buffer for filters instead of two,
+with all the SRAM that is left (:mod:`mcusim.plan.overlay.one_filter_buffer`), copies the first tile of an operator
+while the one before still runs (:mod:`mcusim.plan.overlay.early_tiles`), and lets tensors live one operator longer.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
-from mcusim.plan.overlay.buffers import OverlaySizes, choose_sizes, copies, tiled_operators, transfers
+from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
 from mcusim.plan.overlay.one_filter_buffer import choose_one_filter_buffer
@@ -36,41 +41,38 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
     line.
 
-    ``options.variant`` ``2022`` is the paper's; ``2023`` has one buffer for filters instead of two, which takes all the
-    SRAM that is left, copies an operator's first tile early (:mod:`mcusim.plan.overlay.early_tiles`), and lets tensors
-    live one operator longer.
-
     Rules: the public TinyOps firmware (see :mod:`mcusim.plan.overlay.tiling` and :mod:`mcusim.plan.overlay.buffers`).
     Raises DoesNotFit when no partition factor makes the buffers fit, UsageError when the machine has no SDRAM or no
     DMA, or the program would have too many tasks. Not modelled: the software queues of the firmware, which lose a
     request when they are full.
     """
-    later = options.variant == "2023"
-    need, layout = memory_needs(graph, kernels, options, longer=int(later)), Layout(machine)
-    home = sdram(machine, "tinyops")
-    weights = options.weights or home
-    dma = controller(machine)
-    pool = sram_pool(machine, options.sram_budget)
+    need, layout = memory_needs(graph, kernels, options, longer=int(options.variant == "2023")), Layout(machine)
+    home, dma = sdram(machine, "tinyops"), controller(machine)
+    weights, pool = options.weights or home, sram_pool(machine, options.sram_budget)
     _check_reach(machine, home, weights)
     found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)
-    if later:
-        chosen = choose_one_filter_buffer(need, found, pool, padded)
-    else:
-        chosen = choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
+    chosen = _sizes(need, found, pool, padded, options)
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
     buffers = _allocate(chosen, layout, pool, padded)
     _place_scratch(need, chosen, buffers, placed)
     work = tiled_operators(graph, need, found, chosen)
-    emitter = Emitter(machine, dma, chosen.scratch_buffer if later else None)
-    kind = EarlyTilePipeline if later else TaskPipeline
-    pipeline = kind(graph, emitter, placed, buffers, work, chosen.buffers_per_kind)
-    pipeline.emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
+    emitter = Emitter(machine, dma, chosen.scratch_buffer if chosen.one_filter_buffer else None)
+    emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
-    overlay = chosen.total(padded) - (max(need.scratch) if later else padded(chosen.scratch))
+    overlay = chosen.total(padded) - (max(need.scratch) if chosen.one_filter_buffer else padded(chosen.scratch))
     recorded = _chosen(options, weights, chosen)
     header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
-    return Program(header, tuple(pipeline.run().tasks))
+    pipeline = EarlyTilePipeline if chosen.one_filter_buffer else TaskPipeline
+    return Program(header, tuple(pipeline(graph, emitter, placed, buffers, work, chosen.buffers_per_kind).run().tasks))
+
+
+def _sizes(
+    need: MemoryNeeds, found: list[CopyPlan], pool: Pool, padded: Callable[[int], int], options: PlanOptions
+) -> OverlaySizes:
+    if options.variant == "2023":
+        return choose_one_filter_buffer(need, found, pool, padded)
+    return choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
 
 
 def _check_reach(machine: Machine, *names: str) -> None:

@@ -55,7 +55,7 @@ def microseconds(nanoseconds: int) -> float | int:
 def _process(result: Result, run: Run, pid: int) -> Iterator[Record]:
     by_lane = lanes(run)
     threads = {name: pid + i for i, name in enumerate([OPERATORS, *by_lane])}
-    title = f"{result.model} on {result.machine.name}, {result.policy}, {run.fidelity}"
+    title = f"{result.model} on {result.machine.name}, {result.planner}, {run.fidelity}"
     yield _metadata("process_name", pid, pid, {"name": _printable(title)})
     yield _metadata("process_sort_index", pid, pid, {"sort_index": pid})
     for name, tid in threads.items():

@@ -134,7 +134,7 @@ def _memory(writer: VCDWriter, changes: _Changes, scope: Scope, result: Result, 
 
 def _line(result: Result, run: Run) -> str:
     """What the file is about; a ``$`` there could end the comment."""
-    text = f"{result.model} on {result.machine.name}: policy {result.policy}, kernels {run.kernels}, {run.fidelity}"
+    text = f"{result.model} on {result.machine.name}: policy {result.planner}, kernels {run.kernels}, {run.fidelity}"
     return _ascii(text).replace("$", "_")
 
 

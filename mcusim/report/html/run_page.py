@@ -52,7 +52,7 @@ PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda resul
 
 def summary(result: Result) -> str:
     """The result in a sentence, and how it was obtained."""
-    how = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    how = f"policy {result.planner}, kernels {result.kernels}, fidelity {result.fidelity}"
     notes = f'<p class="dim">{plain("; ".join([how, *change_texts(result.machine, sources=True)]))}</p>'
     if result.run is None:
         why = str(result.negative or result.unusable or "not run")
@@ -104,7 +104,7 @@ def _facts(result: Result) -> str:
     cycles = result.run.cycles if result.run else 0
     rows += [["cycles", f"{cycles:,}"], ["MACs", f"{result.macs or 0:,}"]]
     rows += [["cycles per MAC", f"{cycles / result.macs:.2f}"]] if result.macs else []
-    return table(["figure", plain(result.policy)], rows)
+    return table(["figure", plain(result.planner)], rows)
 
 
 def _memory(result: Result, run: Run) -> str:

@@ -88,6 +88,10 @@ _HEAD = {
     "fidelity": ("text", "`replay` or `emulate`"),
     "fits": ("bool", "whether it ran"),
     "sram_budget": ("integer?", "limit of on-chip RAM that was asked for, bytes"),
+    "variant": (
+        "text?",
+        "of the policy, `2022` or `2023`; null for a policy that has none, or a row that was not planned",
+    ),
     "order": ("text?", "`default` or `optimal`; null for a row that was not planned"),
     "allocator": ("text?", "who places tensors; null for a row that was not planned, or that did not name one"),
     "in_place": ("bool?", "whether results lie in the bytes of inputs that die"),

@@ -53,7 +53,7 @@ def summary(found: Sequence[OperatorDifference]) -> dict[str, float] | None:
 
 def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     """The text that ``mcusim run --fidelity both`` prints."""
-    settings = f"policy {replay.policy}: replay of {replay.kernels} and emulation of {emulate.kernels}"
+    settings = f"policy {replay.planner}: replay of {replay.kernels} and emulation of {emulate.kernels}"
     lines = [f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
     lines += [*change_lines(emulate.machine), ""]
     negative = replay.negative or emulate.negative

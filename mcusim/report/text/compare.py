@@ -111,7 +111,7 @@ def _cells(result: Result, exported: bool, units: _Units) -> list[str]:
     measured = result.measured.figures if result.measured else {}
     arena, published_arena = result.arena(exported), measured.get("arena_bytes")
     return [
-        result.policy,
+        result.planner,
         units.latency.shown(result.value("latency_ms")),
         units.latency.shown(measured.get("latency_ms")),
         percent(result.error_percent("latency_ms"), short=True),

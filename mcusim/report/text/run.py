@@ -27,7 +27,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
 
     ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
     """
-    settings = f"policy {result.policy}, kernels {result.kernels}, fidelity {result.fidelity}"
+    settings = f"policy {result.planner}, kernels {result.kernels}, fidelity {result.fidelity}"
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)

@@ -129,11 +129,11 @@ def performed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[
 def test_a_run_is_done_once_for_all_of_its_rows_and_kept(performed: list[str]) -> None:
     steps: list[tuple[int, int]] = []
     first = validate("TinyOps", jobs=1, progress=lambda done, total: steps.append((done, total)))
-    assert len(first.rows) == 78 and len(performed) == len({*performed}) == 15
-    assert steps == [(done, 15) for done in range(16)]
+    assert len(first.rows) == 84 and len(performed) == len({*performed}) == 21
+    assert steps == [(done, 21) for done in range(22)]
     second = validate("TinyOps", jobs=1)
-    assert len(performed) == 15 and second == first
-    assert validate("TinyOps", jobs=1, cache=False) == first and len(performed) == 30
+    assert len(performed) == 21 and second == first
+    assert validate("TinyOps", jobs=1, cache=False) == first and len(performed) == 42
     assert all(one.simulated is not None for one in first.rows)
 
 
@@ -141,7 +141,7 @@ def test_runs_are_started_in_the_order_of_the_file(performed: list[str]) -> None
     validate(jobs=1)
     places = {one.run.command: one.run.place for one in published()}
     assert [places[run] for run in performed] == sorted(places[run] for run in performed)
-    assert len(performed) == 28  # the others need files
+    assert len(performed) == 34  # the others need files
 
 
 def test_progress_that_raises_ends_it(performed: list[str]) -> None:
@@ -239,7 +239,7 @@ def test_json_has_what_the_table_has() -> None:
     found = stored_validation()
     document = json.loads(json.dumps(validation_json(found), allow_nan=False))
     wanted = "source board model engine placement quantity unit use measured simulated error interval covered"
-    assert all({*wanted.split()} <= {*one} for one in document["rows"]) and len(document["rows"]) == 120
+    assert all({*wanted.split()} <= {*one} for one in document["rows"]) and len(document["rows"]) == 126
     for one, printed in zip(found.rows, document["rows"], strict=True):
         assert printed["error"] == one.error and printed["measured"] == one.measured
         if one.error is not None:
@@ -254,7 +254,7 @@ def test_the_table_is_80_columns_wide_and_says_every_row() -> None:
     assert max(map(len, text.splitlines())) <= 80
     first = [line for line in text.splitlines() if line.startswith(" proxyless-w0.40-r080 tinyops  v ")]
     assert len(first) == 2  # time and energy; memory and size
-    assert "120 published numbers, 117 of them run" in text and "Not run\n  1 row: the q7 functions" in text
+    assert "126 published numbers, 123 of them run" in text and "Not run\n  1 row: the q7 functions" in text
     many = row(1e5, 123456.0, model="m" * 60, quantity="energy", unit="uJ", source="s" * 50, why="w " * 100)
     wide = validation_table(Validation((many, row(1, None, reason="r " * 60)))).splitlines()
     assert max(map(len, wide)) <= 80 and "  100  123  +23%" in "\n".join(wide)

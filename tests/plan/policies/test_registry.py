@@ -50,7 +50,7 @@ def dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_shipped_policies_in_the_order_of_every_table() -> None:
     assert policy_names() == ("internal", "external", "tinyops")
     assert takers("sram_budget") == ("internal", "tinyops")
-    assert takers("overlay") == takers("buffering") == ("tinyops",)
+    assert takers("overlay") == takers("buffering") == takers("variant") == ("tinyops",)
     assert takers("weights") == takers("core.clock") == policy_names()
     assert all(policy.description for policy in all_policies())
 

@@ -217,6 +217,21 @@ def test_a_broadcast_second_input_stays_in_place() -> None:
     assert not transfers(plan(swapped, machine, "tinyops", kernels))
 
 
+def assert_copied_once(program: Program) -> None:
+    """No constant is copied twice, no row for the same tile twice; own rows of all tiles together are the input."""
+    constants = [(t.kind, t.operator, t.part) for t in transfers(program) if t.kind not in ("input", "input1")]
+    tiles = [(t.kind, t.operator, t.tile, t.part) for t in transfers(program) if t.kind in ("input", "input1")]
+    assert len(set(constants)) == len(constants) and len(set(tiles)) == len(tiles)
+    rows: dict[tuple[int, str, int], int] = defaultdict(int)
+    for t in transfers(program):
+        if t.kind in ("input", "input1"):
+            rows[t.operator, t.kind, t.tile] += t.source.bytes
+    shapes = {(c.operator, c.tile): (c.rows.in_rows, c.geometry) for c in calls(program)}
+    for (operator, _, tile), copied in rows.items():
+        in_rows, g = shapes[operator, tile]
+        assert copied == in_rows * g.in_w * g.in_c * g.item
+
+
 @st.composite
 def networks(draw: st.DrawFn) -> Graph:
     """A chain of convolutions, depthwise convolutions and residual ADDs of any shape."""
@@ -239,13 +254,13 @@ def networks(draw: st.DrawFn) -> Graph:
     st.sampled_from(DISCOS),
     st.integers(1, 40),
     st.sets(st.sampled_from(OVERLAYS)),
-    st.sampled_from(sorted(BUFFERING)),
+    st.sampled_from([*((kind, "2022") for kind in sorted(BUFFERING)), ("double", "2023")]),
 )
 @settings(max_examples=150, deadline=None)
 def test_any_network_any_budget_any_overlay(
-    graph: Graph, machine: str, kib: int, overlay: set[str], buffering: str
+    graph: Graph, machine: str, kib: int, overlay: set[str], kind: tuple[str, str]
 ) -> None:
-    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay), buffering=buffering)
+    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay), buffering=kind[0], variant=kind[1])
     try:
         program = plan(graph, board(machine), "tinyops", load_profile("cmsis-2021-gcc9"), options)
     except DoesNotFit as verdict:
@@ -257,3 +272,4 @@ def test_any_network_any_budget_any_overlay(
     if machine == "stm32f746g-disco":
         assert_coherent(program, 32, {"sdram", "sram1", "sram2"})
     assert sum(program.header.peak_bytes.get(r, 0) for r in ("dtcm", "sram1", "sram2", "sram3")) <= kib * KIB
+    assert_copied_once(program)
