@@ -114,6 +114,7 @@ class Sram:
     clock: int  # Hz
     read_latency: Duration  # single read, or the first beat of a line fill
     write_latency: Duration
+    dma_latency: Duration  # of a DMA's read, beyond its data cycle on the bus
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,9 @@ class Sdram:
     columns: int
     mapping: Literal["bank-row-column", "row-bank-column"]  # address bits from the top
     timing: SdramTiming
-    read_overhead: Duration  # controller and bus, per read access, beyond the commands themselves
+    read_overhead: Duration  # controller and bus, per read access of the core, beyond the commands themselves
     write_overhead: Duration
+    dma_latency: Duration  # controller, per read access of a DMA, beyond the commands themselves
     write_fifo: int  # posted writes (words) the controller takes before it stalls the bus
     dividers: tuple[int, ...] = ()  # of the bus clock
     max_clock: int | None = None  # Hz, of what the dividers give
@@ -231,17 +233,29 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Dma:
-    """One controller. A beat moves ``beat`` bytes; ``burst`` beats share one arbitration."""
+    """One controller. A beat moves ``beat`` bytes; ``burst`` beats share one arbitration.
+
+    Two ports work at the same time, one reads into the stream's FIFO, one writes from it; a port has a beat for
+    ``port_cost``, ``matrix_cost`` and the memory's data cycle (ST AN4031).
+    """
 
     name: str
     streams: int
     beat: int
     burst: int
     max_units: int  # beats one transfer may have (NDTR)
-    read_cost: Duration  # per beat, source side beyond the memory's own latency
-    write_cost: Duration  # per beat, destination side, as far as the FIFO does not hide it
+    fifo: int  # bytes; 0: each beat is written before the next one is read
+    threshold: Literal["direct", "1/4", "1/2", "3/4", "full"]  # of the FIFO, when what is in it is written
+    port_cost: Duration  # arbitration in the controller and address, of either port
+    matrix_cost: Duration  # arbitration in the bus matrix, of a read and of a burst of writes
     request_setup: Duration  # core time to program one transfer
     completion_interrupt: Duration  # core time for the handler of one finished transfer
+
+    @property
+    def threshold_bytes(self) -> int:
+        """Bytes in the FIFO at which they are written; 0 in direct mode: every beat is at once."""
+        quarters = {"direct": 0, "1/4": 1, "1/2": 2, "3/4": 3, "full": 4}[self.threshold]
+        return self.fifo * quarters // 4
 
 
 @dataclass(frozen=True, slots=True)

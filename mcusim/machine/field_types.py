@@ -275,7 +275,14 @@ def dividers() -> Field:
     return Field(_dividers, Default(lambda _: (), ""), typed)
 
 
-def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tuple[int, ...] = ()) -> Field:
+def size(
+    low: int = 1,
+    *,
+    power: bool = False,
+    high: int = ADDRESSES,
+    among: tuple[int, ...] = (),
+    default: Default | None = None,
+) -> Field:
     """Bytes in ``low..high``; ``power``: a power of two; or one of ``among``."""
     positive = (low, high) == (1, ADDRESSES)
     rule = "must be positive and fit 32 bits of address" if positive else f"here must be {low:,} B to {high:,} B"
@@ -290,7 +297,7 @@ def size(low: int = 1, *, power: bool = False, high: int = ADDRESSES, among: tup
             raise RejectedError("must be a power of two")
         return number
 
-    return Field(parse)
+    return Field(parse, default)
 
 
 def bits(*among: int) -> Field:

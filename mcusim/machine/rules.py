@@ -159,6 +159,24 @@ def _sdclk(clocks: Fraction) -> str:
     return f"{float(clocks):.6g}"
 
 
+def _bursts_fit(machine: Machine) -> Broken:
+    """As ST RM0090 10.3.12: a burst is whole in the FIFO, and so is each that the threshold lets go."""
+    for dma in machine.dma.values():
+        burst, key = dma.beat * dma.burst, f"dma.{dma.name}.burst"
+        if dma.burst == 1 or dma.fifo == 0:
+            continue
+        if burst > dma.fifo:
+            yield key, f"{dma.burst} beats of {dma.beat} B do not fit into the stream's FIFO of {dma.fifo} B"
+        elif dma.threshold_bytes % burst:
+            yield (
+                key,
+                (
+                    f"a burst of {burst} B is no whole part of the FIFO's threshold, {dma.threshold} of {dma.fifo} B;"
+                    f" set dma.{dma.name}.threshold"
+                ),
+            )
+
+
 def _energy_names(machine: Machine) -> Broken:
     for name in machine.power.energy_per_byte:
         if name not in machine.memory:
@@ -215,6 +233,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _accelerator,
     _sdram_capacity,
     _sdram_timing,
+    _bursts_fit,
     _energy_names,
     _peripherals_fit,
     _registers_fit,

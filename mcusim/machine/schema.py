@@ -97,6 +97,22 @@ _HIDES = Default(
 )
 _KEEPS = Default(lambda _: True, "not documented; ST RM0090 states that CoreMark runs as with 0 wait states")
 _CANCELS = Default(lambda _: True, "not documented: code that is asked for goes ahead of a guess")
+_PORT = Default(
+    lambda _: d.Duration(Fraction(2), "clocks"),
+    "ST AN4031 tables 4 and 5: arbitration in the controller and address, 1 AHB clock each",
+    basis="datasheet",
+    text=lambda _: "2 hclk",
+)
+_MATRIX = Default(
+    lambda _: d.Duration(Fraction(1), "clocks"),
+    "ST AN4031 tables 4 and 5: arbitration in the bus matrix, 1 AHB clock (none on the STM32F401, F410, F411, F412)",
+    basis="datasheet",
+    text=lambda _: "1 hclk",
+)
+_STREAM_FIFO = Default(lambda _: 16, "ST RM0090, DMA: 4 words a stream", basis="datasheet", text=lambda _: "16 B")
+_THRESHOLD = Default(lambda _: "1/2", "ST RM0090, DMA_SxFCR: its value after reset", basis="datasheet", text=str)
+_DMA_SRAM = Default(lambda scope: scope["read_latency"], "as the core's", "read_latency")
+_DMA_SDRAM = Default(lambda scope: scope["read_overhead"], "as the core's", "read_overhead")
 _LINE_CHANGE = Default(
     lambda _: d.Duration(Fraction(0), "cycles"),
     "as vendors state it: no delay for a line that is held",
@@ -135,10 +151,14 @@ _MAPPING = Default(
 _FOLDER = Path(__file__).parents[1] / "memory" / "cache" / "replacement"
 REPLACEMENTS = tuple(sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules([str(_FOLDER)])))
 
+_BEAT = "is no longer a key: what a beat costs follows from port_cost, matrix_cost, fifo and threshold; delete it"
+
 # keys of older versions, and what to do about one; * is any name
 OBSOLETE = {
     "bus.arbitration": "is no longer a key: nothing read it (core and DMA take turns at a memory); delete it",
     "memory.*.fifo": "is no longer a key: nothing read it; delete it",
+    "dma.*.read_cost": _BEAT,
+    "dma.*.write_cost": _BEAT,
 }
 
 CORE: dict[str, Field] = {
@@ -205,6 +225,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "clock": clock(_SRAM_CLOCK),
             "read_latency": duration("hclk"),
             "write_latency": duration("hclk"),
+            "dma_latency": duration("hclk", default=_DMA_SRAM),
         },
     ),
     "flash": (
@@ -229,6 +250,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "timing": Table(TIMING, _filled(d.SdramTiming)),
             "read_overhead": duration("sdclk"),
             "write_overhead": duration("sdclk"),
+            "dma_latency": duration("sdclk", default=_DMA_SDRAM),
             "write_fifo": count(0, 1024),
             "dividers": dividers(),
             "max_clock": clock(_NONE),
@@ -255,8 +277,10 @@ DMA: dict[str, Field] = {
     "beat": size(among=(1, 2, 4)),
     "burst": count(1, 16, among=(1, 4, 8, 16)),
     "max_units": count(16, (1 << 32) - 1),
-    "read_cost": duration("hclk"),
-    "write_cost": duration("hclk"),
+    "fifo": size(0, high=1 << 12, default=_STREAM_FIFO),
+    "threshold": choice("direct", "1/4", "1/2", "3/4", "full", default=_THRESHOLD),
+    "port_cost": duration("hclk", default=_PORT),
+    "matrix_cost": duration("hclk", default=_MATRIX),
     "request_setup": duration("hclk"),
     "completion_interrupt": duration("hclk"),
 }

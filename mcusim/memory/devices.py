@@ -60,6 +60,18 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
 
 
 @native
+def sdram_read(s: State, r: int, address: int, size: int, overhead: int) -> int:
+    """One read past the cache, at ``s[NOW]``; returns its ticks, of which ``overhead`` are not the memory's."""
+    now = s[L.NOW]
+    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
+    start = max(now, s[r + L.BUSY])
+    ticks = sdram_row(s, r, address, start) + overhead + s[r + L.T_CL] + beats * s[r + L.T_CLK]
+    s[r + L.OCCUPIED] += ticks
+    s[r + L.BUSY] = start + ticks
+    return start + ticks - now
+
+
+@native
 def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` uncached accesses; see the module's text."""
     now = s[L.NOW]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +30,47 @@ def clocks(machine: Machine, duration: Duration, device_hz: int) -> int:
     return round(Fraction(whole * machine.core.clock, device_hz) * L.TICK)
 
 
-def dma_ticks(machine: Machine, dma: Dma) -> tuple[int, int]:
-    """Ticks of one beat of the controller alone, and of a clock of its bus."""
-    own = sum(ticks(machine, cost, machine.bus.clock) for cost in (dma.read_cost, dma.write_cost))
-    return own, round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK)
+@dataclass(frozen=True)
+class Ports:
+    """A DMA controller's ports in ticks: before a read and before a write has its memory, and a clock of its bus; and
+    its FIFO in bytes: how many fit, and how many there are when they are written."""
+
+    before_read: int
+    before_write: int
+    clock: int
+    room: int
+    threshold: int
+
+
+def dma_ports(machine: Machine, dma: Dma) -> Ports:
+    """The ports of ``dma`` by ST AN4031, tables 4 and 5: arbitration and address, and the bus matrix.
+
+    The matrix is asked for each read, and for each burst of writes; single writes follow each other in it.
+    """
+    port, matrix = (ticks(machine, cost, machine.bus.clock) for cost in (dma.port_cost, dma.matrix_cost))
+    burst = dma.beat * dma.burst
+    return Ports(
+        before_read=port + matrix,
+        before_write=port + (matrix if dma.burst > 1 else 0),
+        clock=round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK),
+        room=max(dma.fifo, burst),
+        threshold=max(min(dma.threshold_bytes, dma.fifo), burst),
+    )
+
+
+def set_up(s: np.ndarray[Any, Any], f: int, ports: Ports, dma: Dma, source: int, target: int, size: int) -> None:
+    """Fill in the record ``f`` of a transfer that has not begun."""
+    s[f : f + L.TRANSFER] = 0
+    s[f + L.D_BEFORE_READ], s[f + L.D_BEFORE_WRITE], s[f + L.D_CLOCK] = (
+        ports.before_read,
+        ports.before_write,
+        ports.clock,
+    )
+    s[f + L.D_BEAT], s[f + L.D_STEP] = dma.beat, dma.beat * dma.burst
+    s[f + L.D_ROOM], s[f + L.D_THRESHOLD], s[f + L.D_LINE] = ports.room, ports.threshold, -1
+    s[f + L.D_READ] = s[f + L.D_SOURCE] = source
+    s[f + L.D_UNREAD] = s[f + L.D_LEFT] = size
+    s[f + L.D_TARGET] = target
 
 
 class Builder:
@@ -65,7 +104,7 @@ class Builder:
     def _core(self, room: int) -> None:
         s = self.state
         s[L.NEXT_BEAT] = s[L.NEXT_RELEASE] = L.NEVER
-        s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0, 0), L.MAX_CONTROLLERS)
+        s[L.CONTROLLERS : L.TRANSFERS] = np.tile((L.NEVER, 0, 0), 2 * L.MAX_CONTROLLERS)
         s[L.BUS] = _log2(data_bus(self.machine.core.isa))
         s[L.ROOM], s[L.FOUND : L.FOUND + L.FOUNDS] = room, s[L.RANGE_BASE]
         s[L.CODE_BLOCK], s[L.CODE_COUNT], s[L.CODE_END] = L.HEADER, L.UNCOUNTED, -1
@@ -101,6 +140,7 @@ class Builder:
         s, machine = self.state, self.machine
         s[r + L.LATENCY_R] = ticks(machine, device.read_latency, device.clock)
         s[r + L.LATENCY_W] = ticks(machine, device.write_latency, device.clock)
+        s[r + L.LATENCY_DMA] = ticks(machine, device.dma_latency, device.clock)
         s[r + L.BEAT] = round(Fraction(machine.core.clock, device.clock) * L.TICK)
         s[r + L.WIDTH] = _log2(device.width // 8)
 
@@ -143,6 +183,7 @@ class Builder:
         s[r + L.NEXT_REFRESH] = s[r + L.T_REFI]
         s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, hz)
         s[r + L.OVERHEAD_W] = ticks(machine, device.write_overhead, hz)
+        s[r + L.LATENCY_DMA] = ticks(machine, device.dma_latency, hz)
         s[r + L.FIFO] = device.write_fifo
         s[r + L.OPEN : r + L.OPEN + L.MAX_BANKS] = -1
         s[r + L.ACTIVATED : r + L.ACTIVATED + L.MAX_BANKS] = -(1 << 40)

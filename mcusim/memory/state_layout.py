@@ -30,28 +30,29 @@ fill = Record("linefill buffer")
 F_LINE, F_WORD, F_FIRST, F_STEP, F_LAST = fill.fields("F_LINE", "F_WORD", "F_FIRST", "F_STEP", "F_LAST")
 FILL = fill.freeze()
 
-# DMA controller: when its next half beat begins, the transfer whose write is due (0: a read, whose is open), when it is
-# free, the slot served last
-controller = Record("DMA controller")
-K_AT, K_TRANSFER, K_FREE, K_LAST = controller.fields("K_AT", "K_TRANSFER", "K_FREE", "K_LAST")
+# port of a DMA controller: when its next access to a memory begins, when it is free, the slot served last
+port = Record("DMA port")
+P_AT, P_FREE, P_LAST = port.fields("P_AT", "P_FREE", "P_LAST")
+PORT = port.freeze()
+
+controller = Record("DMA controller")  # the port that reads (ST: the peripheral port), and the one that writes
+READING, WRITING = controller.array("READING", PORT), controller.array("WRITING", PORT)
 CONTROLLER = controller.freeze()
 
 transfer = Record("DMA transfer")
-# what it is
+# what it is: ticks of each port before its access to a memory, of a bus clock; bytes of a beat, of a burst, of its
+# FIFO, and how many there are when it is emptied
 D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN = transfer.fields("D_STATE", "D_CONTROLLER", "D_PRIORITY", "D_BEGIN")
-D_SOURCE, D_TARGET, D_LEFT = transfer.fields("D_SOURCE", "D_TARGET", "D_LEFT")
-D_BEAT, D_STEP, D_OWN, D_CLOCK, D_SHARES = transfer.fields("D_BEAT", "D_STEP", "D_OWN", "D_CLOCK", "D_SHARES")
-# the chunk under way: region blocks, bytes to come, reads, which is next, bytes of each, ticks between writes, of the
-# stall of all its writes, of its first read's; counts of rows opened when its two rows were last open
-D_FROM, D_TO, D_CHUNK, D_READS, D_NEXT = transfer.fields("D_FROM", "D_TO", "D_CHUNK", "D_READS", "D_NEXT")
-D_SIZE, D_GAP, D_STALL, D_HEAD = transfer.fields("D_SIZE", "D_GAP", "D_STALL", "D_HEAD")
-D_ROWS_FROM, D_ROWS_TO = transfer.fields("D_ROWS_FROM", "D_ROWS_TO")
-# when the chunk began, what undisturbed it leaves in the SDRAM, how much later it is by now, when its next read is due
-# if nobody else is served before
-D_PLANNED, D_BUSY_FROM, D_BUSY_TO = transfer.fields("D_PLANNED", "D_BUSY_FROM", "D_BUSY_TO")
-D_WRITTEN, D_ACTIVATED, D_SHIFT, D_EXPECTED = transfer.fields("D_WRITTEN", "D_ACTIVATED", "D_SHIFT", "D_EXPECTED")
-# the beat under way: bytes, its beats, end without a stall of the write
-D_BYTES, D_BEATS, D_UNTIL = transfer.fields("D_BYTES", "D_BEATS", "D_UNTIL")
+D_BEFORE_READ, D_BEFORE_WRITE, D_CLOCK = transfer.fields("D_BEFORE_READ", "D_BEFORE_WRITE", "D_CLOCK")
+D_BEAT, D_STEP, D_ROOM, D_THRESHOLD, D_SHARES = transfer.fields("D_BEAT", "D_STEP", "D_ROOM", "D_THRESHOLD", "D_SHARES")
+# reads: next address, bytes to come, of these in the line of the memory, that memory's block, line of a flash read last
+D_READ, D_UNREAD, D_AHEAD, D_FROM, D_LINE = transfer.fields("D_READ", "D_UNREAD", "D_AHEAD", "D_FROM", "D_LINE")
+# writes: where their bytes come from, next address, bytes to come, of these in the lines of both, the target's block
+D_SOURCE, D_TARGET, D_LEFT, D_CHUNK, D_TO = transfer.fields("D_SOURCE", "D_TARGET", "D_LEFT", "D_CHUNK", "D_TO")
+# FIFO: bytes in it, those of them to be written now and from when, since when there is room for a read (NEVER: there is
+# none); bytes and end of the last read and of the last write
+D_LEVEL, D_DRAIN, D_READY, D_ROOM_AT = transfer.fields("D_LEVEL", "D_DRAIN", "D_READY", "D_ROOM_AT")
+D_FILLED, D_READ_END, D_FREED, D_WRITE_END = transfer.fields("D_FILLED", "D_READ_END", "D_FREED", "D_WRITE_END")
 # when the transfer ended, and when it lets go of its memories
 D_END, D_RELEASE = transfer.fields("D_END", "D_RELEASE")
 # where its next bytes are on the host: in memory at both ends, as the core sees the target (0: no data)
@@ -97,6 +98,7 @@ DATA_FILLS, CODE_FILL = header.array("DATA_FILLS", 2 * FILL), header.array("CODE
 FOUND = header.array("FOUND", FOUNDS)  # range records last found
 CONTROLLERS = header.array("CONTROLLERS", MAX_CONTROLLERS * CONTROLLER)
 TRANSFERS = header.array("TRANSFERS", MAX_TRANSFERS * TRANSFER)
+ALONE = header.array("ALONE", TRANSFER)  # a transfer that nobody disturbs
 OPERANDS = header.array("OPERANDS", MAX_OPERANDS * OPERAND)
 HEADER = header.freeze()
 CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
@@ -115,6 +117,7 @@ DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED = 1, 2, 4, 8, 16, 32
 region = Record("region")
 # kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH = region.fields("KIND", "LATENCY_R", "LATENCY_W", "BEAT", "WIDTH")
+LATENCY_DMA = region.field("LATENCY_DMA")  # of a DMA's read
 LINE, WAIT, A_LINES, I_LINES, HIDES, CHANGE = region.fields("LINE", "WAIT", "A_LINES", "I_LINES", "HIDES", "CHANGE")
 A_WAYS, I_WAYS = region.fields("A_WAYS", "I_WAYS")  # of the accelerator's data and instruction lines
 FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")

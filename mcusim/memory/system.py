@@ -15,7 +15,7 @@ from mcusim.memory import operand_stalls
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
-from mcusim.memory.state_builder import Builder, dma_ticks
+from mcusim.memory.state_builder import Builder, dma_ports, set_up
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -81,7 +81,6 @@ class MemorySystem:
         self.state = build.state
         self.first_block = L.HEADER
         self.blocks = build.blocks
-        self._controllers = {name: dma_ticks(machine, dma) for name, dma in machine.dma.items()}
         blocks = sorted(set(self.blocks.values()))
         words = self.state[self.first_block : self.first_block + len(blocks) * L.REGION]
         self._counts = words.reshape(len(blocks), L.REGION)[:, L.COUNTERS]  # of each block, as they are now
@@ -156,11 +155,10 @@ class MemorySystem:
 
     def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
-        own, clock = self._controllers[dma.name] if self._is_own(dma) else dma_ticks(self.machine, dma)
-        return int(replay.dma(self.state, source, target, size, dma.beat, dma.burst, own, clock))
+        from mcusim.memory.dma import undisturbed  # compiled when a program has a transfer
 
-    def _is_own(self, dma: Dma) -> bool:
-        return self.machine.dma.get(dma.name) is dma
+        set_up(self.state, L.ALONE, dma_ports(self.machine, dma), dma, source, target, size)
+        return int(undisturbed.transfer(self.state))
 
     def begin_transfer(
         self,
@@ -176,7 +174,7 @@ class MemorySystem:
     ) -> int:
         """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
 
-        Higher ``priority`` goes first; each beat or burst has the controller ``slower`` ticks longer. From now on the
+        Higher ``priority`` goes first; each read has its port ``slower`` ticks longer. From now on the
         emulated core's accesses and its beats wait for each other; with nobody else on its memories it takes as long as
         :meth:`transfer` says. Raises UsageError when there are more transfers, DMA controllers or regions than the
         state array has room for. ``watched``: the task's number for a sanitizer, and where the host has those of the

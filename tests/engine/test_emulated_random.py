@@ -115,7 +115,8 @@ class Net(Case):
 def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[Any]]]:
     """A run somewhere, and every operator's outputs."""
     board, policy = str(rng.choice(BOARDS)), str(rng.choice(("internal", "external", "tinyops", "tinyops")))
-    changes = {"dma.dma2.beat": f"{rng.choice((1, 2, 4))} B", "dma.dma2.burst": str(rng.choice((1, 4, 16))),
+    changes = {"dma.dma2.beat": f"{rng.choice((1, 2, 4))} B", "dma.dma2.burst": str(rng.choice((1, 4))),
+               "dma.dma2.threshold": "full", "dma.dma2.fifo": f"{rng.choice((0, 16))} B",
                "dma.dma2.streams": str(rng.choice((1, 2))),
                "dma.dma2.max_units": str(rng.choice((16, 65535)))}  # fmt: skip
     budget, overlay = int(rng.choice((9_000, 20_000))), [name for name in OVERLAYS if rng.random() < 0.7]

@@ -34,7 +34,7 @@ def board(beat_cycles: int, setup: int = 0, handler: int = 0) -> Machine:
         machine.dma["dma2"],
         beat=1,
         burst=1,
-        read_cost=cycles_(beat_cycles),
+        matrix_cost=cycles_(beat_cycles),  # of reads; writes are free
         request_setup=cycles_(setup),
         completion_interrupt=cycles_(handler),
     )
@@ -156,7 +156,7 @@ def test_equal_priorities_share_the_controller() -> None:
 def shared(machine: Machine, region: str) -> Machine:
     """``region`` as a plain SRAM: an access occupies it for a cycle and costs no wait."""
     memory = dict(machine.memory)
-    memory[region] = replace(memory[region], device=Sram(32, machine.core.clock, ZERO, ZERO))
+    memory[region] = replace(memory[region], device=Sram(32, machine.core.clock, ZERO, ZERO, ZERO))
     return replace(machine, memory=memory)
 
 

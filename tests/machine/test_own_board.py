@@ -95,8 +95,6 @@ streams = 1
 beat = "4 B"
 burst = 1
 max_units = 65535
-read_cost = "2 hclk"
-write_cost = "2 hclk"
 request_setup = "10 hclk"
 completion_interrupt = "20 hclk"
 """

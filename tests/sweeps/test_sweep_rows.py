@@ -120,7 +120,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "transfers": {
         "policies": ["external", "tinyops"],
         "axes": {
-            "dma.dma2.read_cost": ["4 hclk", "9 hclk"],
+            "dma.dma2.port_cost": ["4 hclk", "9 hclk"],
             "dma.dma2.max_units": [65535, 100],
             "dma.dma2.beat": ["1 B", "4 B"],
             "memory.sdram.size": ["8 MiB", "16 KiB"],

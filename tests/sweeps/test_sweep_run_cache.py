@@ -35,7 +35,7 @@ def test_what_a_plan_depends_on(policy: str) -> None:
         "memory.sdram.timing.tRCD": "4 sdclk",
         "core.clock": "100 MHz",
         "memory.flash.wait_states": 0,
-        "dma.dma2.read_cost": "9 hclk",
+        "dma.dma2.port_cost": "9 hclk",
         "dma.dma2.burst": 4,
         "memory.sdram.width": "32 bit",
         "memory.sram1.read_latency": "0 cycles",
@@ -131,7 +131,7 @@ def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: p
         assert at.perform(work, (("b", second),)) == [("b", row)], key
     assert {key for key in found if key.startswith("power.")} <= shared
     assert ("memory.sdram.timing.refresh" in shared) is (policy == "internal")
-    assert ("dma.dma2.read_cost" in shared) is (policy != "tinyops")
+    assert ("dma.dma2.port_cost" in shared) is (policy != "tinyops")
     assert "memory.qspi.dummy" in shared
     assert not shared & {
         "core.clock",

@@ -1,17 +1,18 @@
 """DMA transfers in flight: beat by beat next to the core, each waiting for what the other has of a memory.
 
-A controller makes one beat (or burst, which is not cut) at a time; at each turn the ready stream of the highest
-priority goes, equal ones alternate: a more urgent transfer pre-empts between beats. Before an access of the core to a
-memory that a transfer touches, all half beats (reads, writes) that were due before it are made (``arrive``); then the
-core waits while one holds the memory, and the next one waits for the core: they are served as they come, and alternate
-where both always wait (round-robin, ST AN4031). Nothing is done for an access to any other memory.
+Each of a controller's two ports makes one access (a beat, or a burst, which is not cut) at a time; at each turn the
+ready stream of the highest priority goes, equal ones alternate: a more urgent transfer pre-empts between beats. Before
+an access of the core to a memory that a transfer touches, all accesses that were due before it are made (``arrive``);
+then the core waits while one holds the memory, and the next one waits for the core: they are served as they come, and
+alternate where both always wait (round-robin, ST AN4031). Nothing is done for an access to any other memory.
 
 Tightly coupled memory has a port of its own for the DMA here: neither waits for the other. A beat's bytes are moved
 with its write (:mod:`mcusim.memory.cache.data`).
 
-Not modelled: contention of two controllers, of the two ports of one flash, on the bus matrix between accesses
-to different memories, beats between the fill and the write-back of one cache miss, and beats while the core writes
-back a line, or a task the lines of its span, by cache maintenance (they come after it).
+Not modelled: a stream is chosen when its access begins, not when its port's arbitration does; a beat's bytes are those
+of the source when it is written, not when it was read; contention of two controllers, of the two ports of one flash, on
+the bus matrix between accesses to different memories, beats between the fill and the write-back of one cache miss, and
+beats while the core writes back a line, or a task the lines of its span, by cache maintenance (they come after it).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
 from mcusim.memory.dma import beats
+from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native, shared
 
 __all__ = ["advance", "arrive", "attach", "mark_shared", "next_turn"]
@@ -46,21 +48,31 @@ def detach(s: State, r: int) -> None:
 
 
 @native
+def due(s: State, f: int, p: int, writing: int) -> int:
+    """When transfer ``f`` could have its next access by port ``p``: NEVER or later if it has to wait for the other."""
+    if writing:
+        return max(beats.next_write(s, f), s[p + L.P_FREE]) + s[f + L.D_BEFORE_WRITE]
+    return max(beats.next_read(s, f), s[p + L.P_FREE]) + s[f + L.D_BEFORE_READ]
+
+
+@native
 def next_turn(s: State, k: int) -> None:
-    """Controller ``k`` is between two beats: when the next one begins."""
-    first = L.NEVER
-    for i in range(s[L.SLOTS]):
-        f = L.TRANSFERS + i * L.TRANSFER
-        if s[f + L.D_STATE] == L.ACTIVE and s[f + L.D_CONTROLLER] == k:
-            first = min(first, s[f + L.D_BEGIN])
-    s[k + L.K_AT] = max(first, s[k + L.K_FREE])
-    s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], s[k + L.K_AT])
+    """When the next accesses of controller ``k`` begin."""
+    for writing in range(2):
+        p = k + (L.WRITING if writing else L.READING)
+        first = L.NEVER
+        for i in range(s[L.SLOTS]):
+            f = L.TRANSFERS + i * L.TRANSFER
+            if s[f + L.D_STATE] == L.ACTIVE and s[f + L.D_CONTROLLER] == k:
+                first = min(first, due(s, f, p, writing))
+        s[p + L.P_AT] = first
+        s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], first)
 
 
 @native
 def attach(s: State, f: int) -> None:
     """Transfer ``f`` is filled in: its controller takes it up."""
-    s[f + L.D_STATE], s[f + L.D_CHUNK] = L.ACTIVE, 0
+    s[f + L.D_STATE] = L.ACTIVE
     for i in range(62):
         if s[f + L.D_SHARES] >> i & 1:
             r = L.HEADER + i * L.REGION
@@ -68,21 +80,21 @@ def attach(s: State, f: int) -> None:
                 s[r + L.TAKEN] = s[r + L.BUSY]
             s[r + L.SHARED] += 1
             mark_shared(s, r)
-    k = s[f + L.D_CONTROLLER]
-    if s[k + L.K_TRANSFER] == 0:
-        next_turn(s, k)
+    next_turn(s, s[f + L.D_CONTROLLER])
 
 
 @native
-def choose(s: State, k: int) -> int:
-    """The transfer that controller ``k`` serves now: the highest priority, of equals the one after the last served."""
+def choose(s: State, k: int, p: int, writing: int) -> int:
+    """The transfer that port ``p`` of controller ``k`` serves now: the highest priority, of equals the one after the
+    last served."""
     best = -1
     for i in range(1, s[L.SLOTS] + 1):
-        f = L.TRANSFERS + (s[k + L.K_LAST] + i) % s[L.SLOTS] * L.TRANSFER
-        if s[f + L.D_STATE] != L.ACTIVE or s[f + L.D_CONTROLLER] != k or s[f + L.D_BEGIN] > s[k + L.K_AT]:
+        f = L.TRANSFERS + (s[p + L.P_LAST] + i) % s[L.SLOTS] * L.TRANSFER
+        if s[f + L.D_STATE] != L.ACTIVE or s[f + L.D_CONTROLLER] != k or due(s, f, p, writing) > s[p + L.P_AT]:
             continue
         if best < 0 or s[f + L.D_PRIORITY] > s[best + L.D_PRIORITY]:
             best = f
+    s[p + L.P_LAST] = (best - L.TRANSFERS) // L.TRANSFER
     return best
 
 
@@ -119,84 +131,66 @@ def release(s: State) -> None:
 
 
 @native
-def read_half(s: State, k: int) -> None:
-    """Controller ``k`` has its turn: the read of one beat, and when its write will come."""
-    f = choose(s, k)
-    start = s[k + L.K_AT]
-    fresh = s[f + L.D_CHUNK] == 0
-    if fresh and beats.begin_chunk(s, f) == 0:
+def read_access(s: State, k: int) -> None:
+    """The reading port of controller ``k`` has its turn."""
+    p = k + L.READING
+    f = choose(s, k, p, 0)
+    start = s[p + L.P_AT]
+    r = beats.source_of(s, f)
+    if r < 0:
         complete(s, f, start)
-        next_turn(s, k)
         return
-    r = s[f + L.D_FROM]
-    slot = (f - L.TRANSFERS) // L.TRANSFER
     if s[r + L.KIND] != L.TCM:
         start = max(start, s[r + L.TAKEN])
-        if slot != s[k + L.K_LAST]:
-            start = max(start, s[r + L.HELD])
     s[L.NOW] = start
-    if fresh:
-        beats.plan_chunk(s, f)
-    else:
-        s[f + L.D_SHIFT] += start - s[f + L.D_EXPECTED]
-    count = min(s[f + L.D_STEP], s[f + L.D_CHUNK])
-    b = (count + s[f + L.D_BEAT] - 1) // s[f + L.D_BEAT]
-    s[f + L.D_BYTES], s[f + L.D_BEATS] = count, b
-    until = start + beats.read(s, f) + s[f + L.D_OWN] + (b - 1) * s[f + L.D_CLOCK]
-    to = s[f + L.D_TO]
-    held = b * s[to + L.BEAT] if s[to + L.KIND] == L.SRAM else 1
-    s[f + L.D_UNTIL] = until
-    s[k + L.K_TRANSFER], s[k + L.K_LAST], s[k + L.K_AT] = f, slot, max(start, until - held)
+    s[r + L.DMA_READ_BYTES] += beats.read(s, f, r)
+    s[p + L.P_FREE] = s[f + L.D_READ_END]
 
 
 @native
-def write_half(s: State, k: int) -> None:
-    """The write of the beat that controller ``k`` has read."""
-    f = s[k + L.K_TRANSFER]
-    r = s[f + L.D_TO]
-    due = start = s[k + L.K_AT]
+def write_access(s: State, k: int) -> None:
+    """The writing port of controller ``k`` has its turn."""
+    p = k + L.WRITING
+    f = choose(s, k, p, 1)
+    start = s[p + L.P_AT]
+    fresh = s[f + L.D_CHUNK] == 0
+    r = beats.target_of(s, f)
+    if r < 0:
+        complete(s, f, start)
+        return
+    if fresh:
+        data.begin(s, f, find(s, s[f + L.D_SOURCE]), find(s, s[f + L.D_TARGET]))
     if s[r + L.KIND] != L.TCM and s[r + L.KIND] != L.SDRAM:
-        start = max(due, s[r + L.TAKEN])
-    s[f + L.D_SHIFT] += start - due
+        start = max(start, s[r + L.TAKEN])
     s[L.NOW] = start
-    end = s[f + L.D_UNTIL] + start - due + beats.write(s, f)
-    n = s[f + L.D_BYTES]
-    data.move(s, f, n)
-    s[s[f + L.D_FROM] + L.DMA_READ_BYTES] += n
-    s[r + L.DMA_WRITE_BYTES] += n
-    s[f + L.D_SOURCE] += n
-    s[f + L.D_TARGET] += n
-    s[f + L.D_LEFT] -= n
-    s[f + L.D_CHUNK] -= n
-    s[f + L.D_NEXT] += 1
-    s[f + L.D_EXPECTED] = end
-    if s[f + L.D_CHUNK] == 0:
-        beats.settle(s, f)
-    s[k + L.K_TRANSFER], s[k + L.K_FREE], s[k + L.K_AT] = 0, end, end
+    size = beats.write(s, f, r)
+    data.move(s, f, size)
+    s[r + L.DMA_WRITE_BYTES] += size
+    beats.moved(s, f, size)
+    end = s[p + L.P_FREE] = s[f + L.D_WRITE_END]
     if s[f + L.D_LEFT] == 0:
         complete(s, f, end)
-        next_turn(s, k)
 
 
 @shared
 def advance(s: State, until: int) -> None:
-    """Make all half beats that are due before ``until``; ``s[NOW]`` stays."""
+    """Make all accesses that are due before ``until``; ``s[NOW]`` stays."""
     now = s[L.NOW]
     while min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < until:
         if s[L.NEXT_RELEASE] <= s[L.NEXT_BEAT]:
             release(s)
             continue
-        for k in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
-            if s[k + L.K_AT] == s[L.NEXT_BEAT]:
-                if s[k + L.K_TRANSFER]:
-                    write_half(s, k)
-                else:
-                    read_half(s, k)
-                break
-        first = L.NEVER
-        for k in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
-            first = min(first, s[k + L.K_AT])
-        s[L.NEXT_BEAT] = first
+        k = L.CONTROLLERS
+        while s[L.NEXT_BEAT] not in (s[k + L.READING + L.P_AT], s[k + L.WRITING + L.P_AT]):
+            k += L.CONTROLLER
+        if s[k + L.READING + L.P_AT] == s[L.NEXT_BEAT]:
+            read_access(s, k)
+        else:
+            write_access(s, k)
+        s[L.NEXT_BEAT] = L.NEVER
+        next_turn(s, k)
+        for other in range(L.CONTROLLERS, L.CONTROLLERS_END, L.CONTROLLER):
+            s[L.NEXT_BEAT] = min(s[L.NEXT_BEAT], s[other + L.READING + L.P_AT], s[other + L.WRITING + L.P_AT])
     s[L.NOW] = now
 
 

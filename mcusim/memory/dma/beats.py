@@ -1,27 +1,40 @@
-"""One beat (or burst) of a DMA transfer in flight: the read of its source, the write of its target.
+"""The beats (or bursts) of a DMA transfer: reads of its source into the stream's FIFO, writes from it to its target.
 
-A transfer is cut into chunks, where :func:`mcusim.memory.ports.replay.dma` cuts it. When a chunk begins, what its SDRAM
-rows and the posted writes will cost undisturbed is taken from the same device functions that time a whole transfer, so
-that a transfer nobody disturbs takes exactly as long; its beats then come one by one, at their own times. A beat pays
-extra for what others did since: a row that was closed, a flash line that was displaced, a new QSPI command, a place in
-the queue.
+The controller has two ports, one that reads and one that writes, which work at the same time (ST AN4031, tables 4 and
+5). An access of a port is arbitration and address, arbitration in the bus matrix, and the memory's data cycles: one of
+the bus for each beat, or the memory's own time where that is longer. A burst shares all but its data cycles.
 
-The write of a beat comes at the end of the controller's own ticks. A memory is *held* by a beat: SRAM for its clocks on
-the bus, SDRAM until the data is read or the posted write through, flash and QSPI for the read.
+A read begins when the FIFO has room for it. When the bytes in the FIFO come to the threshold, or are the transfer's
+last, these bytes are written; those that come meanwhile wait for the next time. So single beats take the reading port's
+time each below the full threshold; with it reading stops until the first write of a full FIFO; bursts as long as the
+FIFO are read and written in turn.
 
-Not modelled: a FIFO that lets reads run ahead of writes, tWR of a write in the chunk under way, the row that a beat's
-row displaced before the chunk's other beats are made.
+A burst that crosses a 32-byte line counts as two. A memory is *held* by an access: SRAM for its clocks on the bus,
+SDRAM until the data is read or the posted write through, flash and QSPI for the read.
+
+Not modelled: conflicts of the two ports at one on-chip memory, packing (both sides have beats of one size), bursts cut
+at 1 KiB, a peripheral as source or target (its beats are in series).
 """
 
 from __future__ import annotations
 
 from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
 
-__all__ = ["at_hand", "begin_chunk", "plan_chunk", "read", "settle", "write"]
+__all__ = [
+    "at_hand",
+    "beats_of",
+    "line_end",
+    "moved",
+    "next_read",
+    "next_write",
+    "read",
+    "source_of",
+    "target_of",
+    "write",
+]
 
 
 @native
@@ -48,177 +61,166 @@ def at_hand(s: State, r: int, address: int) -> int:
 
 
 @native
-def begin_chunk(s: State, f: int) -> int:
-    """Cut the next chunk of transfer ``f``; returns 0 where there is no memory at its addresses."""
-    source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
-    qs, qt = find(s, source), find(s, target)
-    if qs < 0 or qt < 0:
+def beats_of(s: State, f: int, n: int) -> int:
+    """Beats of ``n`` bytes."""
+    return (n + s[f + L.D_BEAT] - 1) // s[f + L.D_BEAT]
+
+
+@native
+def line_end(s: State, address: int) -> int:
+    """The end of the line that ``address`` is in."""
+    return ((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]
+
+
+@native
+def next_read(s: State, f: int) -> int:
+    """When the next read of transfer ``f`` may begin; NEVER until another write makes room for it."""
+    return max(s[f + L.D_BEGIN], s[f + L.D_ROOM_AT]) if s[f + L.D_UNREAD] else L.NEVER
+
+
+@native
+def next_write(s: State, f: int) -> int:
+    """When the next bytes of transfer ``f`` may be written; NEVER while there are too few."""
+    return s[f + L.D_READY] if s[f + L.D_DRAIN] else L.NEVER
+
+
+@native
+def drain(s: State, f: int, now: int) -> None:
+    """What was to be written is, at ``now``: is there enough for the next time, or will the read under way bring it?"""
+    level, end = s[f + L.D_LEVEL], s[f + L.D_READ_END]
+    if end > now:
+        there = level - s[f + L.D_FILLED]
+        if there >= s[f + L.D_THRESHOLD]:
+            s[f + L.D_DRAIN], s[f + L.D_READY] = there, now
+            return
+    if level >= s[f + L.D_THRESHOLD] or s[f + L.D_UNREAD] == 0:
+        s[f + L.D_DRAIN], s[f + L.D_READY] = level, max(now, end)
+
+
+@native
+def make_room(s: State, f: int, now: int) -> None:
+    """At ``now`` an access has ended: is there room for the next read, or will the write under way make it?"""
+    room = s[f + L.D_ROOM] - s[f + L.D_LEVEL]
+    need = min(s[f + L.D_STEP], s[f + L.D_UNREAD])
+    s[f + L.D_ROOM_AT] = now if room >= need else L.NEVER
+    if room >= need > room - s[f + L.D_FREED]:
+        s[f + L.D_ROOM_AT] = max(now, s[f + L.D_WRITE_END])
+
+
+@native
+def read_flash(s: State, f: int, r: int, address: int) -> int:
+    """Ticks of a read of flash: its line is read when the transfer comes to it, and again if it was displaced since."""
+    line = address >> s[r + L.LINE]
+    if s[f + L.D_LINE] == line and at_hand(s, r, address):
         return 0
-    shift = s[L.SHIFT]
-    chunk = min(
-        s[f + L.D_LEFT], (((source >> shift) + 1) << shift) - source, (((target >> shift) + 1) << shift) - target
-    )
-    step = s[f + L.D_STEP]
-    s[f + L.D_FROM], s[f + L.D_TO] = s[qs + L.BLOCK], s[qt + L.BLOCK]
-    s[f + L.D_CHUNK], s[f + L.D_SIZE], s[f + L.D_NEXT] = chunk, min(step, chunk), 0
-    s[f + L.D_READS] = (chunk + step - 1) // step
-    data.begin(s, f, qs, qt)
-    return 1
-
-
-@native
-def rows(s: State, r: int) -> int:
-    """Changes as often as a row of the SDRAM is opened or closed."""
-    return s[r + L.ROW_MISSES] + s[r + L.REFRESHES]
-
-
-@native
-def read_ticks(s: State, r: int, size: int) -> int:
-    """One read of an open row."""
-    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
-    return s[r + L.OVERHEAD_R] + s[r + L.T_CL] + beats * s[r + L.T_CLK]
-
-
-@native
-def write_ticks(s: State, r: int, size: int) -> int:
-    """One write to an open row."""
-    beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
-    return s[r + L.OVERHEAD_W] + beats * s[r + L.T_CLK]
-
-
-@native
-def plan_chunk(s: State, f: int) -> None:
-    """What the chunk costs from ``s[NOW]`` in SDRAM if nobody disturbs it; its beats are still to be made."""
-    source, target = s[f + L.D_FROM], s[f + L.D_TO]
-    n = s[f + L.D_READS]
-    beats = (s[f + L.D_CHUNK] + s[f + L.D_BEAT] - 1) // s[f + L.D_BEAT]
-    work = n * s[f + L.D_OWN] + (beats - n) * s[f + L.D_CLOCK]
-    s[f + L.D_PLANNED], s[f + L.D_SHIFT] = s[L.NOW], 0
-    s[f + L.D_HEAD] = s[f + L.D_STALL] = 0
-    s[f + L.D_GAP] = work // beats
-    busy, busy_too, written = s[source + L.BUSY], s[target + L.BUSY], s[target + L.LAST_WRITE]
-    if s[source + L.KIND] == L.SDRAM:
-        size = s[f + L.D_SIZE]
-        stall = devices.sdram_run(s, source, s[f + L.D_SOURCE], n, size, 0, work // n, 0)
-        s[f + L.D_HEAD] = stall - n * read_ticks(s, source, size)
-        s[f + L.D_BUSY_FROM] = s[source + L.BUSY]
-    if s[target + L.KIND] == L.SDRAM:
-        address = s[f + L.D_TARGET]
-        s[f + L.D_STALL] = devices.sdram_run(s, target, address, beats, s[f + L.D_BEAT], 1, work // beats, 0)
-        s[f + L.D_BUSY_TO], s[f + L.D_WRITTEN] = s[target + L.BUSY], s[target + L.LAST_WRITE]
-        opened = target + L.ACTIVATED + devices.bank_of(s, target, address)
-        s[f + L.D_ACTIVATED] = s[opened]
-        s[opened] = min(s[opened], s[L.NOW])
-        s[target + L.LAST_WRITE] = written
-    s[target + L.BUSY] = busy_too
-    s[source + L.BUSY] = busy
-    s[f + L.D_ROWS_FROM], s[f + L.D_ROWS_TO] = rows(s, source), rows(s, target)
-
-
-@native
-def settle(s: State, f: int) -> None:
-    """The chunk's last beat is made: leave the SDRAM as the whole chunk does."""
-    source, target, shift = s[f + L.D_FROM], s[f + L.D_TO], s[f + L.D_SHIFT]
-    if s[source + L.KIND] == L.SDRAM:
-        s[source + L.BUSY] = max(s[source + L.BUSY], s[f + L.D_BUSY_FROM] + shift)
-    if s[target + L.KIND] == L.SDRAM:
-        s[target + L.BUSY] = max(s[target + L.BUSY], s[f + L.D_BUSY_TO] + shift)
-        if s[target + L.TAKEN] > s[f + L.D_PLANNED]:
-            s[target + L.BUSY] = max(s[target + L.BUSY], s[target + L.HELD])
-        s[target + L.LAST_WRITE] = max(s[target + L.LAST_WRITE], s[f + L.D_WRITTEN] + shift)
-        opened = target + L.ACTIVATED + devices.bank_of(s, target, s[f + L.D_TARGET] - 1)
-        s[opened] = max(s[opened], s[f + L.D_ACTIVATED] + shift)
-
-
-@native
-def reopen(s: State, f: int, r: int, address: int, mine: int, other: int) -> int:
-    """Ticks to open the row of a later beat again, 0 when it is still open.
-
-    ``mine`` and ``other`` are the transfer's words that say when the rows of this and of its other side were open.
-    """
-    count = rows(s, r)
-    if s[f + mine] == count:
-        return 0
-    s[f + mine] = count
-    row = (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK]
-    if s[r + L.OPEN + devices.bank_of(s, r, address)] == row:
-        return 0
-    ticks = devices.sdram_row(s, r, address, s[L.NOW])
-    s[r + L.OCCUPIED] += ticks
-    s[f + mine] = rows(s, r)
-    if s[f + L.D_FROM] == s[f + L.D_TO] and s[f + other] == count:
-        s[f + other] = s[f + mine]
-    return ticks
-
-
-@native
-def read_flash(s: State, f: int, r: int) -> int:
-    """The beat's read of a flash: a line is read when the chunk comes to it, and again if it was displaced since."""
-    address = s[f + L.D_SOURCE]
-    before = (address - s[f + L.D_STEP]) >> s[r + L.LINE]
-    if s[f + L.D_NEXT] and before == address >> s[r + L.LINE] and at_hand(s, r, address):
-        return 0
+    s[f + L.D_LINE] = line
     return devices.flash_line(s, r, address)
 
 
 @native
-def read(s: State, f: int) -> int:
-    """The read of the beat at ``s[NOW]``; returns its ticks beyond the controller's own."""
-    r = s[f + L.D_FROM]
-    kind = s[r + L.KIND]
+def data_read(s: State, f: int, r: int, size: int) -> int:
+    """The data cycles of a read of ``size`` bytes at ``s[NOW]``; returns their ticks."""
+    now, kind, address = s[L.NOW], s[r + L.KIND], s[f + L.D_READ]
+    b = beats_of(s, f, size)
+    cycles = b * s[f + L.D_CLOCK]
     if kind == L.TCM:
-        return 0
-    now = s[L.NOW]
+        return cycles
     if kind == L.SRAM:
-        s[r + L.OCCUPIED] += s[r + L.BEAT]
-        hold(s, r, now, now + s[f + L.D_BEATS] * s[r + L.BEAT])
-        return s[r + L.LATENCY_R]
-    address, size = s[f + L.D_SOURCE], s[f + L.D_SIZE]
+        s[r + L.OCCUPIED] += b * s[r + L.BEAT]
+        hold(s, r, now, now + b * s[r + L.BEAT])
+        return s[r + L.LATENCY_DMA] + max(cycles, b * s[r + L.BEAT])
+    if kind == L.FLASH:
+        ticks = read_flash(s, f, r, address)
+        if ticks:
+            hold(s, r, now, now + ticks)
+        return ticks + cycles
     if kind == L.SDRAM:
-        ticks = s[f + L.D_HEAD]
-        if s[f + L.D_NEXT]:
-            ticks = reopen(s, f, r, address, L.D_ROWS_FROM, L.D_ROWS_TO)
-        ticks += read_ticks(s, r, size)
-    elif kind == L.FLASH:
-        ticks = read_flash(s, f, r)
+        ticks = max(s[r + L.LATENCY_DMA] + cycles, devices.sdram_read(s, r, address, size, s[r + L.LATENCY_DMA]))
     else:
-        ticks = devices.qspi_read(s, r, address, size)
-    if ticks:
-        hold(s, r, now, now + ticks)
+        ticks = max(cycles, devices.qspi_read(s, r, address, size))
+    hold(s, r, now, now + ticks)
     return ticks
 
 
 @native
-def write_sdram(s: State, f: int, r: int) -> int:
-    """Post the beat's writes at ``s[NOW]``; returns the ticks that the controller waits for room in the FIFO."""
-    now, b, n, i = s[L.NOW], s[f + L.D_BEATS], s[f + L.D_READS], s[f + L.D_NEXT]
-    each = write_ticks(s, r, s[f + L.D_BEAT])
-    row = reopen(s, f, r, s[f + L.D_TARGET], L.D_ROWS_TO, L.D_ROWS_FROM) if i else 0
-    share = s[f + L.D_STALL] * (i + 1) // n - s[f + L.D_STALL] * i // n
-    stall = share
-    rest = (s[f + L.D_CHUNK] - s[f + L.D_BYTES] + s[f + L.D_BEAT] - 1) // s[f + L.D_BEAT]
-    until = max(s[f + L.D_BUSY_TO] + s[f + L.D_SHIFT] - rest * each, now + b * each)
-    if row or s[r + L.TAKEN] > s[f + L.D_PLANNED]:  # behind what others asked for
-        until = max(now, s[r + L.TAKEN], s[r + L.HELD]) + row + b * each
-        stall = max(share, until - s[r + L.FIFO] * each - now - b * s[f + L.D_GAP])
-    hold(s, r, now, until)
-    s[f + L.D_SHIFT] += stall - share
-    return stall
+def data_write(s: State, f: int, r: int, size: int) -> int:
+    """The data cycles of a write of ``size`` bytes at ``s[NOW]``; returns their ticks."""
+    now, kind = s[L.NOW], s[r + L.KIND]
+    b = beats_of(s, f, size)
+    cycles = b * s[f + L.D_CLOCK]
+    if kind == L.SRAM:
+        taken = b * max(s[r + L.BEAT], s[r + L.LATENCY_W])
+        s[r + L.OCCUPIED] += b * s[r + L.BEAT]
+        hold(s, r, now, now + taken)
+        return max(cycles, taken)
+    if kind != L.SDRAM:
+        return cycles
+    stall = devices.sdram_run(s, r, s[f + L.D_TARGET], b, s[f + L.D_BEAT], 1, s[f + L.D_CLOCK], 0)
+    hold(s, r, now, s[r + L.BUSY])
+    return cycles + stall
 
 
 @native
-def write(s: State, f: int) -> int:
-    """The write of the beat at ``s[NOW]``; returns the ticks it makes the controller wait."""
-    r = s[f + L.D_TO]
-    kind = s[r + L.KIND]
-    if kind == L.TCM:
-        return 0
-    b = s[f + L.D_BEATS]
-    if kind == L.SRAM:
-        now = s[L.NOW]
-        s[r + L.OCCUPIED] += b * s[r + L.BEAT]
-        hold(s, r, now, now + max(b * s[r + L.BEAT], s[r + L.LATENCY_W]))
-        return b * max(0, s[r + L.LATENCY_W] - s[f + L.D_GAP])
-    if kind == L.SDRAM:
-        return write_sdram(s, f, r)
-    return devices.run(s, r, s[f + L.D_TARGET], b, s[f + L.D_BEAT], 1, s[f + L.D_GAP], 0)
+def source_of(s: State, f: int) -> int:
+    """The block that the next read of transfer ``f`` goes to, or -1 where there is no memory."""
+    if s[f + L.D_AHEAD] == 0:
+        address = s[f + L.D_READ]
+        q = find(s, address)
+        if q < 0:
+            return -1
+        s[f + L.D_FROM] = s[q + L.BLOCK]
+        s[f + L.D_AHEAD] = min(s[f + L.D_UNREAD], line_end(s, address) - address)
+    return s[f + L.D_FROM]
+
+
+@native
+def target_of(s: State, f: int) -> int:
+    """The block that the next write of transfer ``f`` goes to, or -1 where there is no memory."""
+    if s[f + L.D_CHUNK] == 0:
+        source, target = s[f + L.D_SOURCE], s[f + L.D_TARGET]
+        q = find(s, target)
+        if q < 0:
+            return -1
+        s[f + L.D_TO] = s[q + L.BLOCK]
+        s[f + L.D_CHUNK] = min(s[f + L.D_LEFT], line_end(s, source) - source, line_end(s, target) - target)
+    return s[f + L.D_TO]
+
+
+@native
+def read(s: State, f: int, r: int) -> int:
+    """The read at ``s[NOW]`` from block ``r``; returns how many bytes."""
+    size = min(s[f + L.D_STEP], s[f + L.D_AHEAD])
+    end = s[L.NOW] + data_read(s, f, r, size)
+    s[f + L.D_READ] += size
+    s[f + L.D_UNREAD] -= size
+    s[f + L.D_AHEAD] -= size
+    s[f + L.D_LEVEL] += size
+    s[f + L.D_FILLED], s[f + L.D_READ_END] = size, end
+    make_room(s, f, end)
+    if s[f + L.D_DRAIN] == 0:
+        drain(s, f, end)
+    return size
+
+
+@native
+def write(s: State, f: int, r: int) -> int:
+    """The write at ``s[NOW]`` to block ``r``; returns how many bytes."""
+    size = min(s[f + L.D_STEP], s[f + L.D_CHUNK], s[f + L.D_DRAIN])
+    end = s[L.NOW] + data_write(s, f, r, size)
+    s[f + L.D_LEVEL] -= size
+    s[f + L.D_DRAIN] -= size
+    s[f + L.D_FREED], s[f + L.D_WRITE_END], s[f + L.D_READY] = size, end, end
+    if s[f + L.D_ROOM_AT] == L.NEVER:
+        make_room(s, f, end)
+    if s[f + L.D_DRAIN] == 0 and s[f + L.D_LEVEL]:
+        drain(s, f, end)
+    return size
+
+
+@native
+def moved(s: State, f: int, size: int) -> None:
+    """``size`` bytes have been written."""
+    s[f + L.D_SOURCE] += size
+    s[f + L.D_TARGET] += size
+    s[f + L.D_LEFT] -= size
+    s[f + L.D_CHUNK] -= size

@@ -12,7 +12,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
-from mcusim.memory.state_builder import dma_ticks
+from mcusim.memory.state_builder import dma_ports, set_up
 
 __all__ = ["DmaTransfers"]
 
@@ -41,21 +41,21 @@ class DmaTransfers:
         s = self.state
         if len(self.controllers) > L.MAX_CONTROLLERS:
             raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
-        own, clock = dma_ticks(self.machine, dma)
-        own += slower
         slot = self._free_slot()
         f = L.TRANSFERS + slot * L.TRANSFER
-        s[f : f + L.TRANSFER] = 0
+        ports = dma_ports(self.machine, dma)
+        set_up(s, f, ports, dma, source, target, size)
         s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self.controllers[dma.name], priority
-        s[f + L.D_BEGIN], s[f + L.D_SOURCE], s[f + L.D_TARGET] = cycle * L.TICK, source, target
-        s[f + L.D_LEFT], s[f + L.D_BEAT], s[f + L.D_STEP] = size, dma.beat, dma.beat * dma.burst
-        s[f + L.D_OWN], s[f + L.D_CLOCK] = own, min(own, clock)
+        s[f + L.D_BEGIN] = cycle * L.TICK
+        s[f + L.D_BEFORE_READ] += slower
         s[f + L.D_CODE], s[f + L.D_MEANT] = watched
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
         arbitration.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
         arbitration.attach(s, f)
-        if size <= 0 or (own == 0 and self._immediate(s[f + L.D_SHARES])):
+        if size <= 0:
+            arbitration.complete(s, f, cycle * L.TICK)
+        if s[f + L.D_BEFORE_READ] + ports.before_write + ports.clock == 0 and self._immediate(s[f + L.D_SHARES]):
             arbitration.advance(s, cycle * L.TICK + 1)  # takes no time, so nothing comes between its beats
         return slot
 
@@ -84,13 +84,13 @@ class DmaTransfers:
         s, f = self.state, L.TRANSFERS + handle * L.TRANSFER
         if s[f + L.D_STATE] != L.ACTIVE:
             return max(cycle + 1, -(-int(s[f + L.D_END]) // L.TICK))
-        k = int(s[f + L.D_CONTROLLER])
-        begin = max(cycle * L.TICK, int(s[f + L.D_BEGIN]), int(s[k + L.K_FREE]))
-        if s[k + L.K_TRANSFER]:  # a beat under way, which the write may still make longer
-            begin = max(begin, int(s[s[k + L.K_TRANSFER] + L.D_UNTIL]))
-        if self._bytes(f) > 0:
-            begin += self._rest(f) + sum(self._rest(other) for other in self._ahead(f, begin))
-        return max(cycle + 1, -(-begin // L.TICK))
+        k, begin = int(s[f + L.D_CONTROLLER]), int(s[f + L.D_BEGIN])
+        first = [f, *self._ahead(f, max(cycle * L.TICK, begin))]  # an access that is due may have begun its arbitration
+        base = [cycle * L.TICK - max(int(s[t + at]) for t in first) for at in (L.D_BEFORE_READ, L.D_BEFORE_WRITE)]
+        reading = max(begin, base[0], int(s[k + L.READING + L.P_FREE])) + sum(map(self._reads, first))
+        writing = max(begin, base[1], int(s[k + L.WRITING + L.P_FREE])) + sum(map(self._writes, first))
+        last = reading + self._write(f, 1) if s[f + L.D_UNREAD] else int(s[f + L.D_READ_END])
+        return max(cycle + 1, -(-max(last, writing) // L.TICK))
 
     def _free_slot(self) -> int:
         for slot in range(L.MAX_TRANSFERS):
@@ -122,7 +122,7 @@ class DmaTransfers:
         )
 
     def _ahead(self, f: int, begin: int) -> list[int]:
-        """Transfers of the same controller that are served before ``f`` at that time."""
+        """Transfers of the same controller that are served before ``f`` at that time, and whose FIFO never fills."""
         s = self.state
         transfers = (L.TRANSFERS + slot * L.TRANSFER for slot in range(int(s[L.SLOTS])))
         return [
@@ -132,29 +132,40 @@ class DmaTransfers:
             and s[other + L.D_CONTROLLER] == s[f + L.D_CONTROLLER]
             and s[other + L.D_PRIORITY] > s[f + L.D_PRIORITY]
             and s[other + L.D_BEGIN] <= begin
+            and self._flows(other)
         ]
 
-    def _bytes(self, f: int) -> int:
-        """Bytes of transfer ``f`` whose beats are still to be begun."""
+    def _flows(self, f: int) -> bool:
+        """Are the writes of transfer ``f`` always well behind its reads."""
         s = self.state
-        under_way = s[s[f + L.D_CONTROLLER] + L.K_TRANSFER] == f
-        return int(s[f + L.D_LEFT]) - int(s[f + L.D_BYTES]) * int(under_way)
+        targets = self._shared(self._touched(int(s[f + L.D_TARGET]), int(s[f + L.D_LEFT])))
+        on_chip = all(s[r + L.KIND] != L.SDRAM and s[r + L.LATENCY_W] == 0 for r in targets)
+        return on_chip and s[f + L.D_STEP] == s[f + L.D_BEAT] and 2 * s[f + L.D_THRESHOLD] <= s[f + L.D_ROOM]
 
-    def _rest(self, f: int) -> int:
-        """Ticks that the beats of transfer ``f`` still to be begun take at least.
+    def _reads(self, f: int) -> int:
+        """Ticks that the reads of transfer ``f`` still to be begun take at least.
 
         Rows, commands and lines may be opened by others, so only what each beat costs by itself is counted.
         """
         s = self.state
-        left = self._bytes(f)
+        left, source = int(s[f + L.D_UNREAD]), int(s[f + L.D_READ])
         n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
-        own = n * int(s[f + L.D_OWN]) + (beats - n) * int(s[f + L.D_CLOCK])
-        source, target, size = int(s[f + L.D_SOURCE]), int(s[f + L.D_TARGET]), int(s[f + L.D_LEFT])
-        reading = min((self._reading(r, n, left) for r in self._blocks_of(source, size)), default=0)
-        beat, room = int(s[f + L.D_BEAT]), int(s[f + L.D_OWN])
-        writing = [self._writing(r, beats, beat, room) for r in self._blocks_of(target, size)]
-        stall = min((stall for stall, _ in writing), default=0)
-        return max(own + reading + stall, min((queue for _, queue in writing), default=0))
+        cycles = beats * int(s[f + L.D_CLOCK])
+        data = min((max(cycles, self._reading(r, n, left)) for r in self._blocks_of(source, left)), default=cycles)
+        return n * int(s[f + L.D_BEFORE_READ]) + data
+
+    def _writes(self, f: int) -> int:
+        """Ticks that the writes of transfer ``f`` still to be begun take at least."""
+        return self._write(f, int(self.state[f + L.D_LEFT]))
+
+    def _write(self, f: int, left: int) -> int:
+        """Ticks to write the last ``left`` bytes of transfer ``f`` at least."""
+        s = self.state
+        n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
+        target = int(s[f + L.D_TARGET]) + int(s[f + L.D_LEFT]) - left
+        own = n * int(s[f + L.D_BEFORE_WRITE]) + beats * int(s[f + L.D_CLOCK])
+        data = (self._writing(r, beats, int(s[f + L.D_BEAT])) for r in self._blocks_of(target, left))
+        return max(own, min(data, default=0))
 
     def _blocks_of(self, address: int, size: int) -> list[int]:
         """The region blocks of the bytes; none where one is tightly coupled."""
@@ -168,22 +179,22 @@ class DmaTransfers:
         return blocks if inside == size else []
 
     def _reading(self, r: int, n: int, size: int) -> int:
-        """Ticks of ``n`` reads, ``size`` bytes in all, at least."""
+        """Data cycles of ``n`` reads, ``size`` bytes in all, at least, in ticks."""
         s = self.state
         kind = s[r + L.KIND]
         if kind == L.SRAM:
-            return n * int(s[r + L.LATENCY_R])
+            return n * int(s[r + L.LATENCY_DMA])
         if kind == L.SDRAM:
             beats = max(n, -(-size // (1 << int(s[r + L.WIDTH]))))
-            return n * int(s[r + L.OVERHEAD_R] + s[r + L.T_CL]) + beats * int(s[r + L.T_CLK])
+            return n * int(s[r + L.LATENCY_DMA] + s[r + L.T_CL]) + beats * int(s[r + L.T_CLK])
         return size * int(s[r + L.BEAT]) + n * int(s[r + L.OVERHEAD_R]) if kind == L.QSPI else 0
 
-    def _writing(self, r: int, beats: int, beat: int, gap: int) -> tuple[int, int]:
-        """Ticks that ``beats`` writes make the controller wait at least, and that they take behind one another."""
+    def _writing(self, r: int, beats: int, beat: int) -> int:
+        """Ticks that ``beats`` writes take one behind another at least."""
         s = self.state
         if s[r + L.KIND] == L.SRAM:
-            return beats * max(0, int(s[r + L.LATENCY_W]) - gap), 0
+            return beats * int(s[r + L.LATENCY_W])
         if s[r + L.KIND] != L.SDRAM:
-            return 0, 0
+            return 0
         each = int(s[r + L.OVERHEAD_W]) + max(1, -(-beat // (1 << int(s[r + L.WIDTH])))) * int(s[r + L.T_CLK])
-        return 0, max(0, beats - int(s[r + L.FIFO])) * each
+        return max(0, beats - int(s[r + L.FIFO]) - 1) * each

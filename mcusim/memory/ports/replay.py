@@ -1,4 +1,4 @@
-"""The one access path: every load, store, fetch and DMA beat of a simulated machine goes through these functions.
+"""The one access path: every load, store and fetch of a simulated machine goes through these functions.
 
 They are numba functions over the state array of :mod:`mcusim.memory.state_layout`; kernels' streams call ``walk``
 natively. Each access is counted at the region that answers it (behind the cache), and a stall is charged to that
@@ -173,42 +173,6 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     s[r + L.FETCH_STALL] += stall
     s[L.NOW] += stall
     return stall
-
-
-@native
-def dma(s: State, source: int, target: int, bytes_: int, beat: int, burst: int, own: int, clock: int) -> int:
-    """Ticks of one undisturbed memory-to-memory transfer; ``own`` are the controller's ticks for a beat.
-
-    The two ports alternate (a 16-byte FIFO hides little of single beats): a beat costs the source memory's read, the
-    target memory's write and the controller's own time; a burst shares the source's access and the arbitration, its
-    further beats take a bus ``clock`` each (ST AN4031). Each beat pays the region and the SDRAM row it really hits. A
-    burst that crosses a 32-byte line counts as two.
-    """
-    begin = s[L.NOW]
-    at = 0
-    step = beat * burst
-    while at < bytes_:
-        qs = range_lookup.find(s, source + at)
-        qt = range_lookup.find(s, target + at)
-        if qs < 0 or qt < 0:
-            break
-        rs = s[qs + L.BLOCK]
-        rt = s[qt + L.BLOCK]
-        chunk = bytes_ - at
-        for address in (source + at, target + at):
-            chunk = min(chunk, (((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]) - address)
-        n = (chunk + step - 1) // step
-        beats = (chunk + beat - 1) // beat
-        work = n * own + (beats - n) * min(own, clock)
-        stall = devices.run(s, rs, source + at, n, min(step, chunk), 0, work // n, 0)
-        stall += devices.run(s, rt, target + at, beats, beat, 1, work // beats, 0)
-        s[L.NOW] += stall + work
-        s[rs + L.READS] += n
-        s[rs + L.READ_BYTES] += chunk
-        s[rt + L.WRITES] += beats
-        s[rt + L.WRITE_BYTES] += chunk
-        at += chunk
-    return s[L.NOW] - begin
 
 
 @native

@@ -23,11 +23,12 @@ def free_regions(machine: Machine, names: Iterable[str]) -> Machine:
 def free_dma(machine: Machine) -> Machine:
     """The machine with transfers, their set-up, interrupts and cache maintenance at no cost."""
     dma = {
-        name: replace(d, read_cost=ZERO, write_cost=ZERO, request_setup=ZERO, completion_interrupt=ZERO)
+        name: replace(d, port_cost=ZERO, matrix_cost=ZERO, request_setup=ZERO, completion_interrupt=ZERO)
         for name, d in machine.dma.items()
     }
     data = machine.data_cache
-    return replace(machine, dma=dma, data_cache=replace(data, maintenance=ZERO) if data else None)
+    endless = replace(machine.bus, clock=10**18)  # no time for a data cycle, nor for a wait state of flash
+    return replace(machine, bus=endless, dma=dma, data_cache=replace(data, maintenance=ZERO) if data else None)
 
 
 def ideal(name: str = "stm32f469i-disco") -> Machine:

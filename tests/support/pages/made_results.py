@@ -27,7 +27,7 @@ def make_machine() -> Machine:
         ("cache.data.maintenance", "assumed"),
         ("memory.sram1.read_latency", "assumed"),
         ("memory.sdram.read_overhead", "calibrated"),
-        ("dma.dma2.read_cost", "assumed"),
+        ("dma.dma2.port_cost", "assumed"),
         ("power.run", "calibrated"),
         ("power.sdram_active", "assumed"),
         ("power.qspi_active", "assumed"),
