@@ -233,11 +233,8 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Dma:
-    """One controller. A beat moves ``beat`` bytes; ``burst`` beats share one arbitration.
-
-    Two ports work at the same time, one reads into the stream's FIFO, one writes from it; a port has a beat for
-    ``port_cost``, ``matrix_cost`` and the memory's data cycle (ST AN4031).
-    """
+    """One controller: of its two ports one reads into the stream's FIFO, one writes from it (ST AN4031). A beat moves
+    ``beat`` bytes; ``burst`` beats share one arbitration."""
 
     name: str
     streams: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.errors import MachineError
+from mcusim.errors import MachineError, UsageError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem
@@ -111,3 +111,13 @@ def test_what_the_hardware_cannot_is_refused(keys: dict[str, str], text: str) ->
     with pytest.raises(MachineError, match=text):
         load_machine(F469, {"dma.dma2.beat": "4 B", **{f"dma.dma2.{key}": value for key, value in keys.items()}})
     assert load_machine(F469, {"dma.dma2.beat": "1 B", "dma.dma2.burst": "8"}).dma["dma2"].burst == 8
+
+
+def test_there_is_room_for_so_many_transfers() -> None:
+    machine = load_machine(F469)
+    memory, dma = MemorySystem(machine), machine.dma["dma2"]
+    first, second = (machine.memory[name].base for name in ("sram1", "sram2"))
+    for _ in range(L.MAX_TRANSFERS):
+        memory.begin_transfer(dma, 0, first, second, 4, 0, 0)
+    with pytest.raises(UsageError, match=f"over {L.MAX_TRANSFERS} DMA transfers at once"):
+        memory.begin_transfer(dma, 0, first, second, 4, 0, 0)

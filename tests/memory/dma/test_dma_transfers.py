@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcusim.cpu.system.memory_attributes import memory_ranges
-from mcusim.errors import UsageError
 from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
@@ -130,8 +129,7 @@ class Contention:
         return self.memory.by_region()[name]
 
 
-def direct(name: str) -> Machine:
-    """A byte is written as soon as it is read."""
+def direct(name: str) -> Machine:  # a byte is written as soon as it is read
     return board(name, dma__dma2__threshold="direct")
 
 
@@ -408,11 +406,3 @@ def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -
     assert core.memory.by_region() == other.memory.by_region()
     assert core.memory.state[L.NEXT_BEAT] == core.memory.state[L.NEXT_RELEASE] == L.NEVER
     assert not any(core.state[block + L.SHARED] for block in core.memory.blocks.values())
-
-
-def test_there_is_room_for_so_many_transfers() -> None:
-    shared = Contention(board(F469))
-    for _ in range(L.MAX_TRANSFERS):
-        shared.fly(shared.base["sram1"], shared.base["sram2"], 4)
-    with pytest.raises(UsageError, match=f"over {L.MAX_TRANSFERS} DMA transfers at once"):
-        shared.fly(shared.base["sram1"], shared.base["sram2"], 4)
