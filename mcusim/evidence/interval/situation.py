@@ -61,7 +61,8 @@ def _compared(machine: Machine) -> tuple[float, str | None]:
         return 1.0, None
     shipped = load_shipped(machine.name)
     ratio = machine.core.clock / shipped.core.clock
-    if _alike(machine, shipped) or (ratio != 1.0 and _alike(machine, _at(machine.name, machine.core.clock))):
+    core = machine.core
+    if _alike(machine, shipped) or (ratio != 1.0 and _alike(machine, _at(machine.name, core.clock, core.force_clock))):
         return ratio, None
     return ratio, f"{machine.name} with changed keys"
 
@@ -72,9 +73,9 @@ def _alike(machine: Machine, other: Machine) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _at(name: str, clock: int) -> Machine:
-    """The shipped machine at another clock, with what follows from it."""
-    return load_machine(name, {"core.clock": f"{clock} Hz"})
+def _at(name: str, clock: int, forced: bool) -> Machine:
+    """The shipped machine at another clock, with what follows from it; ``forced``: beyond its part."""
+    return load_machine(name, {"core.clock": f"{clock} Hz", "core.force_clock": forced})
 
 
 def mix_of(run: Run, program: Program | None) -> Mapping[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
+from mcusim.report.html.moved_table import moved_tables
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.compare import (
@@ -41,6 +42,7 @@ def compare_page(results: Sequence[Result]) -> str:
     ]
     for model, members in groups.items():
         parts += _section(model, members)
+    parts += moved_tables([result.machine for result in results])
     parts.append(_reading() if ran else "")
     parts += _believed(results)
     title = f"{shortened(next(iter(groups)), 80)}: runs side by side" if len(groups) == 1 else "Runs side by side"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mcusim.program.opaque import left_out_text
 from mcusim.report.html.advice_section import advice_section
 from mcusim.report.html.flash_table import flash_section
+from mcusim.report.html.moved_table import moved_table
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
 from mcusim.report.html.pages import RunPage
 from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_of
@@ -53,7 +54,8 @@ PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda resul
 def summary(result: Result) -> str:
     """The result in a sentence, and how it was obtained."""
     how = f"policy {result.planner}, kernels {result.kernels}, fidelity {result.fidelity}"
-    notes = f'<p class="dim">{plain("; ".join([how, *change_texts(result.machine, sources=True)]))}</p>'
+    notes = f'<p class="dim">{plain("; ".join([how, *change_texts(result.machine, moves=False)]))}</p>'
+    notes += moved_table(result.machine)
     if result.run is None:
         why = str(result.negative or result.unusable or "not run")
         return f'<p class="summary">There is no run: {plain(shortened(why, 600))}</p>{notes}'

@@ -37,7 +37,10 @@ def test_a_run_says_what_moved_by_what_and_on_what_basis(capsys: pytest.CaptureF
     assert {key: found[key] for key in head} == head and [one["key"] for one in found["moved"]][4:] == CURRENTS
     states = found["moved"][2]
     assert (states["before"], states["after"], states["basis"]) == ("5", "3", "datasheet")
-    assert states["source"].startswith("ST RM0385") and f"datasheet, {states['source']}" in page.read_text()
+    assert (
+        states["source"].startswith("ST RM0385")
+        and f"<td>datasheet</td><td>{states['source']}</td>" in page.read_text()
+    )
 
 
 def test_clock_is_short_for_its_key(tmp_path: Path) -> None:
@@ -84,3 +87,11 @@ def test_one_clock_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
 def test_machines_shows_a_board_at_another_clock(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(capsys, "machines", F746, "--clock", "108 MHz")
     assert "moved with the clock: regulator" in " ".join(out.split())
+
+
+def test_the_page_of_a_comparison_has_each_machine_once(tmp_path: Path) -> None:
+    page = tmp_path / "compare.html"
+    words = ["compare", "figure-1", "--machine", f"{F746},stm32f469i-disco", "--clock", "108 MHz", "--html", str(page)]
+    assert main(words) == 0
+    for board in (F746, "stm32f469i-disco"):
+        assert page.read_text().count(f"keys of {board} moved with the clock") == 1
