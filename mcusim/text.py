@@ -24,6 +24,7 @@ __all__ = [
 _UNITS = {
     "ms": (("s", 1e4, 1e-3), ("ms", 1.0, 1.0), ("µs", 1e-3, 1e3), ("ns", 0.0, 1e6)),
     "mJ": (("J", 1e4, 1e-3), ("mJ", 1.0, 1.0), ("µJ", 1e-3, 1e3), ("nJ", 0.0, 1e6)),
+    "mW": (("W", 1e4, 1e-3), ("mW", 1.0, 1.0), ("µW", 1e-3, 1e3), ("nW", 0.0, 1e6)),
     "mA": (("A", 1e4, 1e-3), ("mA", 1.0, 1.0), ("µA", 0.0, 1e3)),
 }
 _NEARLY = 0.9995  # of one: 1.00 when rounded
@@ -46,7 +47,7 @@ class UnitScale:
 
 
 def suited(unit: str, values: Iterable[float | None]) -> UnitScale:
-    """The unit in which all of ``values``, kept in ``unit`` (ms, mJ or mA), are shown: the largest one in which the
+    """The unit in which all of ``values``, kept in ``unit`` (ms, mJ, mW or mA), are shown: the largest one in which the
     largest of them is not below one; seconds, joules and amperes from ten on. ``unit`` itself for none but zeros."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     if not largest:

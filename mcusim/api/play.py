@@ -37,7 +37,7 @@ def simulate_program(program: Program, machine: Machine, chosen: Settings, graph
         assert graph is not None
         run, series, outputs = _emulate(program, machine, chosen, graph)
     header = program.header
-    rests = (*assumptions(run, machine), *(() if graph is None else graph.notes))
+    rests = (*assumptions(run, machine, chosen.period is not None), *(() if graph is None else graph.notes))
     if chosen.fidelity == "emulate" and chosen.execution.inputs is None:
         rests = (*rests, f"input: random values, seed {SEED}; --input gives a real one")
     return Result(

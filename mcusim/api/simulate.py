@@ -16,6 +16,7 @@ from mcusim.plan import plan
 from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, require_known
 from mcusim.request.kernels import shipped_kernels
+from mcusim.request.period import Period
 from mcusim.request.settings import (
     ArenaPlan,
     Execution,
@@ -53,6 +54,8 @@ def simulate(
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
     execution: Execution | None = None,
+    period: str | None = None,
+    battery: str | None = None,
 ) -> Result:
     """Plan ``model`` on ``machine`` and simulate the program.
 
@@ -61,18 +64,16 @@ def simulate(
     ``weights`` names the region they are read from; ``overlay`` is what ``tinyops`` copies by DMA, some of ``input``,
     ``filter``, ``bias``, ``quant``, ``variant`` its year; further ones: :class:`~mcusim.plan.options.PlanOptions`.
     ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
-
-    ``fidelity`` ``replay`` uses the kernels' cost model, ``emulate`` runs the compiled kernel set on the inputs of
-    ``execution`` (random ones without); ``kernels`` names the profile or the set, by default ``cmsis-2021-gcc9`` or
-    ``cmsis``. A model that does not fit, and a kernel that faults, are results (``fits`` is false, ``fault`` is set).
-    Raises :class:`~mcusim.errors.InputError` for what cannot be used. Not modelled: what its parts do not model;
-    ``Result.assumptions`` has what it depends on. ``mcusim.simulate`` adds published figures.
+    ``fidelity`` ``emulate`` runs the compiled kernel set on the inputs of ``execution`` (random ones without).
+    ``period`` (``"1 s"``) and ``battery`` (``"CR2032"``) are for ``Result.duty``. A model that does not fit, and a
+    kernel that faults, are results. Raises :class:`~mcusim.errors.InputError` for what cannot be used.
+    Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    copied, arena = (sram_budget, weights, overlay), ArenaPlan(order, allocator, in_place)
-    chosen = settings(policy, kernels, *copied, fidelity, execution, buffering, arena, costs, variant)
+    named = (policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
+    chosen = settings(*named, ArenaPlan(order, allocator, in_place), costs, variant, Period.of(period, battery))
     return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 

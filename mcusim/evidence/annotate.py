@@ -26,6 +26,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
 from mcusim.report.compare_pairs import paired
+from mcusim.request.period import Period
 from mcusim.request.settings import ArenaPlan, RunRequest, base_settings, require_overrides
 from mcusim.results import Result
 from mcusim.results.energy import Energy
@@ -143,6 +144,8 @@ def compare(
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
+    period: str | None = None,
+    battery: str | None = None,
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
@@ -156,7 +159,7 @@ def compare(
     require_overrides(overrides)
     arena = ArenaPlan(order, allocator, in_place)
     named = (kernels, sram_budget, weights, overlay, fidelity, "internal", None, buffering)
-    base = base_settings(*named, arena, costs, variant)
+    base = replace(base_settings(*named, arena, costs, variant), period=Period.of(period, battery))
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:

@@ -34,7 +34,7 @@ def settings_options(
 
     Not modelled: inputs from arrays, limits, and what unknown operators cost.
     """
-    options, asked = chosen.options, chosen.execution
+    options, asked, period = chosen.options, chosen.execution, chosen.period
     return {
         "machine": machine,
         "policy": chosen.policy,
@@ -51,4 +51,6 @@ def settings_options(
         "code": asked.code,
         "operator-overhead": None if asked.overhead is None else str(asked.overhead),
         "invocations": None if asked.invocations == 1 else str(asked.invocations),
+        "period": None if period is None else period.text,
+        "battery": None if period is None or period.battery is None else period.battery.name,
     }

@@ -15,6 +15,7 @@ from mcusim.plan import OVERLAYS, PlanOptions, require_effect
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
+from mcusim.request.period import Period
 from mcusim.request.tensors import Input
 from mcusim.shown import Displayed
 from mcusim.units import parse_size
@@ -90,6 +91,7 @@ class Settings(Displayed):
     options: PlanOptions = field(default_factory=PlanOptions)
     fidelity: str = "replay"
     execution: Execution = field(default_factory=Execution)
+    period: Period | None = None  # how often the result is wanted; no cycle depends on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,13 +145,14 @@ def settings(
     arena: ArenaPlan | None = None,
     costs: Mapping[str, str] | None = None,
     variant: int | str | None = None,
+    period: Period | None = None,
 ) -> Settings:
     """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
     option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
     named = (kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
     found = base_settings(*named, costs, variant)
     require_effect([policy], sram_budget, overlay, buffering, variant)
-    return found
+    return replace(found, period=period)
 
 
 def base_settings(

@@ -16,18 +16,18 @@ __all__ = ["assumptions", "machine_assumptions"]
 _EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
-def assumptions(run: Run, machine: Machine) -> tuple[str, ...]:
+def assumptions(run: Run, machine: Machine, sleeps: bool = False) -> tuple[str, ...]:
     """Every machine figure with basis ``assumed`` or ``calibrated`` that the run depends on, then which external
     memory's energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
     warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
-    any, a power figure when :func:`~mcusim.results.energy.energy` uses it, cache maintenance when there was some. Core,
-    bus and the other cache figures always count.
+    any, a power figure when :func:`~mcusim.results.energy.energy` uses it (that of sleep when it ``sleeps``), cache
+    maintenance when there was some. Core, bus and the other cache figures always count.
 
     Not modelled: figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
-    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine)]
+    lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine, sleeps)]
     lines += _no_energy(set(_regions(run)), machine)
     lines += run.assumptions
     if run.header.random_weights:
@@ -66,7 +66,7 @@ def _line(figure: Figure) -> str:
     return f"{figure.key} = {figure.text} ({figure.basis}{source})"
 
 
-def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
+def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
     if figure.basis not in ("assumed", "calibrated"):
         return False
     table, _, rest = figure.key.partition(".")
@@ -79,6 +79,8 @@ def _counts(figure: Figure, run: Run, machine: Machine) -> bool:
     if table == "dma":
         return any(lane.partition(".")[0] == name for lane in run.busy)
     if table == "power":
+        if rest == "sleep":
+            return sleeps
         if rest == "stalled":
             return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
         kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}

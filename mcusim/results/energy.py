@@ -1,22 +1,28 @@
-"""Energy of a run: the machine's power table times what the run recorded, in total, by operator and by consumer."""
+"""Energy of a run: the machine's power table times what the run recorded, in total, by operator and by consumer; and of
+a period of runs with sleep in between."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from mcusim.machine.description import DeviceKind, Machine
+from mcusim.request.period import Battery, Period
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Event, Run
 
 __all__ = [
     "ENERGY_COLOURS",
+    "BatteryLife",
+    "Duty",
     "Energy",
     "Usage",
     "delivered",
     "dma_busy_cycles",
+    "duty",
     "energy",
     "operator_bytes",
     "operator_energy",
@@ -67,7 +73,9 @@ def energy(run: Run, machine: Machine) -> Energy:
     used when the program keeps a buffer there or the run moved bytes there. A run of zero cycles has zero energy and
     current.
 
-    Not modelled: start-up (copying weights to SDRAM), sleep, temperature and supply spread, the dependence of the
+    The currents are those at the machine's clocks (:mod:`mcusim.machine.currents`); :func:`duty` adds sleep.
+
+    Not modelled: start-up (copying weights to SDRAM), temperature and supply spread, the dependence of the
     core's current on its instruction mix (polling for a DMA counts as running), and the difference between reads and
     writes of a region.
     """
@@ -104,6 +112,88 @@ def delivered(machine: Machine, usage: Usage) -> Energy:
     joules += sum(bytes * power.energy_per_byte.get(region, 0.0) for region, bytes in usage.moved.items())
     mean = joules / (power.supply * usage.seconds) if usage.seconds else 0.0
     return Energy(latency_ms=1e3 * usage.seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
+
+
+@dataclass(frozen=True, slots=True)
+class BatteryLife:
+    """How long ``battery`` lasts; ``by`` says what was divided: its charge, or its energy."""
+
+    battery: Battery
+    hours: float
+    by: str
+    overload: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """``battery``, ``hours``, ``by``, ``overload`` as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """An inference every ``period_ms``, asleep in the rest. ``met``: the period is no shorter than the inference; if
+    not, energy, power, current and battery life are None. ``energy_mj`` is one period's, ``sleep_mj`` of it asleep.
+    """
+
+    period_ms: float
+    latency_ms: float
+    met: bool
+    sleep_current_ma: float
+    sleep_mj: float | None = None
+    energy_mj: float | None = None
+    mean_power_mw: float | None = None
+    mean_current_ma: float | None = None
+    battery: BatteryLife | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as plain data."""
+        return asdict(self)
+
+
+def duty(machine: Machine, usage: Usage, asked: Period) -> Duty:
+    """Energy for each period of a run that is repeated, the core asleep (WFI) in between.
+
+    ::
+
+        E     = E_run + V x (T - t) x (sleep + [sdram_active if used] + [the part of qspi_active that needs no clock])
+        P     = E / T
+        life  = charge / (P / V)        where the cell's voltage is at least the supply's
+              = charge x U / P          else
+
+    A linear regulator passes the current on, whatever the cell's voltage ``U`` above the supply's; below it a boost
+    converter without loss is taken. SDRAM stays refreshed and clocked, as its contents are needed next time.
+
+    Not modelled: waking up and changing clocks, a slower clock while asleep, STOP modes, self-refresh of the SDRAM; of
+    the cell what it loses by itself, by large currents, by cold and with age, and the voltage below which it is empty.
+    """
+    power, period = machine.power, float(asked.seconds)
+    asleep = power.run if power.sleep is None else power.sleep
+    asleep += power.sdram_active if "sdram" in usage.external else 0.0
+    asleep += power.qspi_idle if "qspi" in usage.external else 0.0
+    found = Duty(1e3 * period, 1e3 * usage.seconds, usage.seconds <= period, 1e3 * asleep)
+    if not found.met:
+        return found
+    active = delivered(machine, usage)
+    sleeping = power.supply * (period - usage.seconds) * asleep
+    watts = (active.energy_mj / 1e3 + sleeping) / period
+    peak = max(active.supply_current_ma, found.sleep_current_ma)
+    return replace(
+        found,
+        sleep_mj=1e3 * sleeping,
+        energy_mj=active.energy_mj + 1e3 * sleeping,
+        mean_power_mw=1e3 * watts,
+        mean_current_ma=1e3 * watts / power.supply,
+        battery=None if asked.battery is None else _life(asked.battery, power.supply, watts, peak),
+    )
+
+
+def _life(cell: Battery, supply: float, watts: float, peak_ma: float) -> BatteryLife:
+    """Of a ``cell`` that delivers ``watts`` at ``supply`` V on average and ``peak_ma`` at most."""
+    linear = cell.voltage >= supply
+    drawn = (1e3 * watts / supply) if linear else 1e3 * watts / cell.voltage
+    hours = cell.capacity_mah / drawn if drawn else inf
+    by = "charge, a linear regulator" if linear else "energy, a boost converter without loss"
+    overload = cell.most_ma is not None and peak_ma * (1 if linear else supply / cell.voltage) > cell.most_ma
+    return BatteryLife(cell, hours, by, overload)
 
 
 def uses(run: Run, machine: Machine, kind: DeviceKind) -> bool:

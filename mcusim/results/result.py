@@ -15,7 +15,7 @@ from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
 from mcusim.results.advice import Advice
 from mcusim.results.by_operator import OperatorResult, operator_json, operator_results, outside
-from mcusim.results.energy import Energy
+from mcusim.results.energy import Duty, Energy, duty, usage
 from mcusim.results.flash import FlashUse
 from mcusim.results.measurement.interval import Interval, Ratios
 from mcusim.results.measurement.measured import KernelOutput, Measured, error_percent, output_json
@@ -102,6 +102,12 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         if self.energy is not None:
             return None
         return f"there was no run: {self.negative or self.unusable or 'it was not simulated'}"
+
+    @property
+    def duty(self) -> Duty | None:
+        """Energy for each period, where a period was asked for; None without one or without a run."""
+        period = None if self.request is None else self.request.settings.period
+        return None if period is None or self.run is None else duty(self.machine, usage(self.run, self.machine), period)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -272,6 +278,7 @@ def _figures(result: Result) -> dict[str, Any]:
         "energy_mj": energy.energy_mj if energy else None,
         "energy_missing": result.energy_missing,
         "supply_current_ma": energy.supply_current_ma if energy else None,
+        "period": result.duty.to_json() if result.duty else None,
         "macs": result.macs,
         "left_out": list(result.left_out),
         "costs": result.costs,

@@ -11,15 +11,19 @@ __all__ = ["check_limits", "flash_bytes"]
 
 
 def check_limits(result: Result, limits: RunLimits) -> tuple[LimitCheck, ...]:
-    """The limits that there are, in the order latency, energy, SRAM, flash, each with the value of ``result``.
+    """The limits that there are, in the order latency, period, energy, SRAM, flash, each with the value of ``result``.
 
-    SRAM is the peak in on-chip RAM, flash what the machine's own flash keeps (not a QSPI flash). Latency and energy are
-    not known where the totals leave operators out.
+    A period that was asked for is one: the inference has to end within it. SRAM is the peak in on-chip RAM, flash what
+    the machine's own flash keeps (not a QSPI flash). Latency and energy are not known where the totals leave operators
+    out.
     """
     found = []
     if limits.latency is not None:
         clock = result.machine.core.clock
         found.append(LimitCheck("latency", "ms", float(limits.latency.cycles(clock) / clock * 1000), _ms(result)))
+    period = None if result.request is None else result.request.settings.period
+    if period is not None:
+        found.append(LimitCheck("period", "ms", float(period.seconds * 1000), _ms(result)))
     if limits.energy is not None:
         found.append(LimitCheck("energy", "mJ", float(limits.energy * 1000), _mj(result)))
     if limits.sram is not None:

@@ -11,9 +11,11 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Planning, Written
+from mcusim.commands.shared.limits import Repeated
 from mcusim.commands.shared.output import check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
+from mcusim.text import quantity
 
 if TYPE_CHECKING:
     from mcusim.api.compare import Case, Comparison
@@ -45,6 +47,7 @@ def compare(
     planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
+    repeated: Repeated,
     html: Html = None,
     written: Written,
 ) -> int:
@@ -61,7 +64,7 @@ def compare(
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
-    cases = _cases(models, machine, policy, table, _base(planning, kernels, fidelity))
+    cases = _cases(models, machine, policy, table, repeated.of(_base(planning, kernels, fidelity)))
     _require_effect(cases, planning)
     comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
     _write(html, comparison.rows, written.force)
@@ -119,8 +122,14 @@ def _cases(
 
 
 def _status(rows: Sequence[Result]) -> int:
-    """0 when a row ran, 1 when none did but one has a verdict, 2 when none could be planned."""
-    if any(row.fits for row in rows):
+    """0 when a row ran, within the period if there is one; 1 when none did but one has a verdict, 2 when none could be
+    planned."""
+    late = [row.duty for row in rows if row.duty is not None and not row.duty.met]
+    if any(row.fits for row in rows) and len(late) < sum(row.fits for row in rows):
         return 0
+    if late:
+        least, period = min(one.latency_ms for one in late), quantity(late[0].period_ms, "ms")
+        fail(f"no row ends within the period of {period}; the fastest takes {quantity(least, 'ms')}")
+        return 1
     fail(f"none of {len(rows)} rows ran; the first: {rows[0].negative or rows[0].unusable}")
     return 1 if any(row.negative for row in rows) else 2

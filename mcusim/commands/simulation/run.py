@@ -15,7 +15,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Interpreter, MachineKeys, Planning, Values, Written
-from mcusim.commands.shared.limits import Most, given_options
+from mcusim.commands.shared.limits import Most, Repeated, given_options
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
@@ -103,13 +103,14 @@ def run(
     fidelity: Fidelity = "replay",
     interpreter: Interpreter,
     values: Values,
+    repeated: Repeated,
     most: Most,
     shown: Shown,
     views: Views,
     written: Written,
 ) -> int:
     """Simulate one model on one machine: cycles, latency, energy, memory. Exit status 1: it does not fit, exceeds a
-    limit (--max-...) or faults; ways out that were tried are listed with their commands.
+    limit (--max-..., --period) or faults; ways out that were tried are listed with their commands.
 
     \b
     Examples:
@@ -118,11 +119,13 @@ def run(
       mcusim run ds-cnn --policy tinyops --html run.html --perfetto run.json
       mcusim run my.tflite --max-latency "100 ms" --max-sram "128 KiB"
       mcusim run ds-cnn --policy tinyops --variant 2023 --sram-budget "64 KiB"
+      mcusim run ds-cnn --period "1 s" --battery CR2032
     """
     limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
-        found = _simulate(model, planned, fidelity, files, values.execution(interpreter, step))
+        chosen = repeated.of(planned.settings(fidelity, values.execution(interpreter, step)))
+        found = _simulate(model, planned, fidelity, files, chosen)
     with _quiet(f"trying ways out for {model}"):
         found = _advised(found, limits, model, _given(context, planned))
     return files.report(found, shown)
@@ -147,12 +150,12 @@ def _advised(
     return replace(found, emulate=replace(found.emulate, advice=advised(found.emulate, limits, model, given)))
 
 
-def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, execution: Execution) -> Result | Both:
+def _simulate(model: str, planned: PlannedModel, fidelity: str, files: _Files, chosen: Settings) -> Result | Both:
     from mcusim.api.both import simulate_both
     from mcusim.api.simulate import changed, simulate_row
     from mcusim.evidence.annotate import annotate, annotate_both
 
-    overrides, chosen = planned.planning.overrides, planned.settings(fidelity, execution)
+    overrides = planned.planning.overrides
     graph, target = planned.graph(model, chosen), changed(planned.machine, overrides)
     check_outputs(files.values.output, len(graph.outputs))
     if fidelity == "both":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from mcusim.report.compare_pairs import Pair, by_model, labels, pairs
@@ -17,11 +17,12 @@ from mcusim.report.html.run_figures.compare import (
     totals_figure,
 )
 from mcusim.report.html.run_page import rests_on
+from mcusim.report.period import hours_text
 from mcusim.report.text.interval import ends, percentage, ratio_text
 from mcusim.results.difference import in_words, rounded_parts
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result, sram_bytes
-from mcusim.text import kib, percent, suited
+from mcusim.text import kib, percent, quantity, suited
 
 __all__ = ["PAGE", "compare_page"]
 
@@ -95,10 +96,31 @@ def _numbers(named: Mapping[str, Result]) -> str:
             head += ["measured", "error"]
             columns += [[scale.shown(value) for value in measured]]
             columns.append([percent(result.error_percent(name)) for result in named.values()])
+    for title, found in _periods(named.values()):
+        head.append(title)
+        columns.append(found)
     head += ["SRAM KiB", "cycles"]
     columns.append([kib(sram_bytes(result)) for result in named.values()])
     columns.append([f"{result.run.cycles:,}" if result.run else "-" for result in named.values()])
     return table(head, list(zip(*columns, strict=True)))
+
+
+def _periods(results: Collection[Result]) -> Iterator[tuple[str, list[str]]]:
+    """Columns of runs that were asked for with a period."""
+    asked = [result.duty for result in results]
+    first = next((one for one in asked if one is not None), None)
+    if first is None:
+        return
+    late = [one is not None and not one.met for one in asked]
+    energies = [quantity(None if one is None else one.energy_mj, "mJ") for one in asked]
+    yield (
+        f"each {quantity(first.period_ms, 'ms')}",
+        ["period not met" if missed else text for text, missed in zip(energies, late, strict=True)],
+    )
+    yield "mean power", [quantity(None if one is None else one.mean_power_mw, "mW") for one in asked]
+    lives = [None if one is None else one.battery for one in asked]
+    if cell := next((life.battery for life in lives if life is not None), None):
+        yield plain(cell.name), ["-" if life is None else hours_text(life.hours) for life in lives]
 
 
 def _failed(named: Mapping[str, Result]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mcusim.report.compare_pairs import differences_lines
+from mcusim.report.period import period_lines
 from mcusim.report.text.changes import change_lines, change_texts
 from mcusim.report.text.flash import flash_notes
 from mcusim.report.text.interval import interval_summary
@@ -41,6 +42,7 @@ def compare_table(results: Sequence[Result]) -> str:
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
         table += interval_summary((result.policy, result.interval) for result in members)
+        table += period_lines(members)
     why = differences_lines(results)
     table += ["", *why] if why else []
     flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
+from mcusim.report.period import battery_notes, period_rows
 from mcusim.report.text.advice import advice_lines
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
@@ -68,6 +69,7 @@ def _summary(result: Result, run: Run) -> list[str]:
     rows.append(["cycles", f"{run.cycles:,}", f"at {run.clock / 1e6:g} MHz"])
     rows.append(_figure(result, "energy", "energy_mj", "mJ"))
     rows.append(_figure(result, "supply current", "supply_current_ma", "mA"))
+    rows += [] if result.duty is None else period_rows(result.duty)
     per_mac = f"{run.cycles / result.macs:.2f} cycles per MAC" if result.macs else ""
     rows.append(["MACs", f"{result.macs or 0:,}", per_mac])
     issued = run.counters.get("instructions")
@@ -75,7 +77,8 @@ def _summary(result: Result, run: Run) -> list[str]:
         each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     without = left_out_text(result.left_out)
-    return _with_remark(rows) + (wrapped(without) if without else []) + _source(measured)
+    notes = [] if result.duty is None else battery_notes(result.duty)
+    return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
 
 
 def _invocations(result: Result, run: Run) -> list[str]:

@@ -33,6 +33,7 @@ def rows() -> list[Any]:
     results = [
         replace(emulated, measured=published),
         simulate("ds-cnn", F746, overrides={"core.clock": "216 MHz"}, execution=Execution(invocations=2)),
+        simulate("figure-1", F746, period="1 s", battery="CR2032"),
         replace(nothing, does_not_fit=DoesNotFit("dtcm", 2, 1, "the arena")),
         replace(nothing, fault=fault),
         replace(nothing, unusable="no such memory", macs=None),

@@ -1,0 +1,71 @@
+"""Energy for each period, mean power and battery life as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcusim.results.energy import BatteryLife, Duty
+from mcusim.results.result import Result
+from mcusim.text import columns, quantity, wrapped
+
+__all__ = ["battery_notes", "battery_text", "hours_text", "period_lines", "period_rows"]
+
+_UNITS = (("years", 24 * 365.25), ("days", 24.0), ("h", 1.0), ("min", 1 / 60))
+
+
+def hours_text(hours: float) -> str:
+    """A long time in a unit that suits: ``3.1 years``, ``12 days``, ``7.5 h``, ``14 min``."""
+    unit, factor = next((one for one in _UNITS if hours >= 2 * one[1]), _UNITS[-1])
+    return f"{hours / factor:.3g} {unit}" if hours / factor < 1000 else f"{hours / factor:,.0f} {unit}"
+
+
+def period_rows(duty: Duty) -> list[list[str]]:
+    """Label, figure and remark of each line."""
+    period = quantity(duty.period_ms, "ms")
+    if not duty.met or duty.energy_mj is None or duty.sleep_mj is None:
+        over = quantity(duty.latency_ms - duty.period_ms, "ms")
+        return [["period", period, f"not met: the inference takes {quantity(duty.latency_ms, 'ms')}, {over} too long"]]
+    share = duty.sleep_mj / duty.energy_mj if duty.energy_mj else 0.0
+    asleep = f"of {period}, {share:.0%} of it asleep at {quantity(duty.sleep_current_ma, 'mA')}"
+    rows = [
+        ["energy a period", quantity(duty.energy_mj, "mJ"), asleep],
+        ["mean power", quantity(duty.mean_power_mw, "mW"), f"{quantity(duty.mean_current_ma, 'mA')} at the supply"],
+    ]
+    return [*rows, *([battery_text(duty.battery)] if duty.battery is not None else [])]
+
+
+def battery_text(life: BatteryLife) -> list[str]:
+    """Label, figure and remark of a cell."""
+    cell = life.battery
+    what = cell.name if "Ah" in cell.name else f"{cell.name} of {cell.capacity_mah:g} mAh, {cell.voltage:g} V"
+    return ["battery life", hours_text(life.hours), what]
+
+
+def battery_notes(duty: Duty) -> list[str]:
+    """How the life was found, and what the cell cannot deliver; nothing without a cell."""
+    if duty.battery is None:
+        return []
+    text, most = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
+    if duty.battery.overload and most is not None:
+        text += f"; it draws more than the {most:g} mA that the cell is meant for"
+    return wrapped(text)
+
+
+def period_lines(results: Sequence[Result]) -> list[str]:
+    """A block of lines for rows that were asked for with a period: nothing without one."""
+    found = [(result.policy, duty) for result in results if (duty := result.duty) is not None]
+    if not found:
+        return []
+    life = next((duty.battery for _, duty in found if duty.battery is not None), None)
+    head = ["each period", "energy", "mean power", "" if life is None else life.battery.name]
+    note = f"a period is {quantity(found[0][1].period_ms, 'ms')}, asleep when there is no inference"
+    note += "" if life is None else f"; life by {life.by}"
+    note += "; draws more than the cell is meant for" if life is not None and life.overload else ""
+    return [*columns([head, *(_cells(policy, duty) for policy, duty in found)]), *wrapped(note)]
+
+
+def _cells(policy: str, duty: Duty) -> list[str]:
+    if not duty.met:
+        return [policy, "-", "-", f"not met by {quantity(duty.latency_ms - duty.period_ms, 'ms')}"]
+    lasts = "" if duty.battery is None else hours_text(duty.battery.hours)
+    return [policy, quantity(duty.energy_mj, "mJ"), quantity(duty.mean_power_mw, "mW"), lasts]
