@@ -34,7 +34,7 @@ PICTURES = (
     Picture("compare", "compare ds-cnn -m stm32f746g-disco -p internal,external,tinyops --html page.html", 800),
     Picture("sweep", "sweep overlays -o table.parquet --html page.html", 960),
     Picture("memory", "memory figure-1 --order optimal --allocator optimal --html page.html", 768),
-    Picture("validation", "validate --stored --html page.html", 726),
+    Picture("validation", "validate --stored --html page.html", 1000),
 )
 
 

@@ -37,7 +37,7 @@ Ledger = Annotated[
     bool, typer.Option("--ledger", help="What is modelled, what is not, and which tests pin it; nothing is run.")
 ]
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Plots of simulated against measured numbers.")
+    Path | None, typer.Option("--html", metavar="FILE", help="A page: how far off, every run in a table, plots.")
 ]
 
 

@@ -10,6 +10,8 @@ from math import ceil, floor, log10
 from typing import Any
 
 from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
+from mcusim.evidence.validate.page_answer import answer
+from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.table import in_base_unit, ran
 from mcusim.report.html.page import PlotFigure, page, plain, table
 from mcusim.text import percent, rounded
@@ -132,30 +134,19 @@ _NAMES = {"supply_current": "supply current", "peak_activations": "peak of activ
 
 
 def validation_html(validation: Validation) -> str:
-    """A page with a plot for each kind of quantity, the summary of the errors, every row, and what was not run and why.
+    """A page with the answer first, every run in a table to sort and filter, a plot for each kind of quantity, the
+    summary of the errors, and what was not run and why.
 
     Equal validations give equal text. Not modelled: MACs and file sizes from the plots.
     """
-    parts: list[str | PlotFigure] = [_lead(validation)]
+    parts: list[str | PlotFigure] = [answer(validation), runs_section(validation.rows)]
     boards = list(dict.fromkeys(row.board for row in validation.rows))
     for title, quantities in _PLOTS:
         rows = [row for row in validation.rows if row.quantity in quantities and row.simulated is not None]
         if rows:
             parts.append(scatter(rows, f"<b>{title}</b> {_caption(rows)}", boards))
-    parts += [_summary(validation.summary), _rows(validation.rows), _missing(validation)]
-    return page("Simulated and measured", [part for part in parts if part])
-
-
-def _lead(validation: Validation) -> str:
-    found = [one for one in validation.summary if one.use == "validate" and one.quantity in ("latency", "energy")]
-    texts = []
-    for quantity in ("latency", "energy"):
-        widest = next((one for one in found if one.quantity == quantity), None)
-        if widest is not None:
-            rows = f"{widest.count} {quantity} rows" if widest.count > 1 else f"1 {quantity} row"
-            texts.append(f"<b>{rows}</b>: median error {widest.median:.1f} %, worst {percent(widest.worst)}")
-    text = "; ".join(texts) or "nothing was run that could validate"
-    return f'<p class="summary">Rows not used in any fit: {text}.</p>'
+    parts += [_summary(validation.summary), _missing(validation)]
+    return page("Simulated and measured", [part for part in parts if part], ["runs.js"])
 
 
 def _caption(rows: Sequence[ValidationRow]) -> str:
@@ -178,22 +169,6 @@ def _summary(found: Sequence[Statistics]) -> str:
         " Spearman's correlation within a board.</p>"
     )
     return f"<h2>Errors</h2>{table(head, rows, left=3)}{notes}"
-
-
-def _rows(rows: Sequence[ValidationRow]) -> str:
-    head = ["source", "board", "model", "placement", "run", "use", "interval", "quantity"]
-    cells = []
-    for row in rows:
-        if row.simulated is None:
-            continue
-        unit, measured, simulated = in_base_unit(row)
-        texts = (
-            f"{row.source}, {row.table}", row.board, row.network, row.placement, ran(row), row.use,
-            _expected(row),
-        )  # fmt: skip
-        numbers = [f"{_name(row.quantity)}, {unit}", rounded(measured), rounded(simulated), percent(row.error)]
-        cells.append([*map(plain, texts), *numbers])
-    return f"<h2>Rows</h2>{table([*head, 'measured', 'simulated', 'error'], cells, left=8)}" if cells else ""
 
 
 def _missing(validation: Validation) -> str:

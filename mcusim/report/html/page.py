@@ -34,11 +34,12 @@ class PlotFigure:
     height: int = field(default=480, kw_only=True)
 
 
-def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]]) -> str:
+def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]], more_scripts: Sequence[str] = ()) -> str:
     """A whole HTML file: each part is HTML, a plot, or plots side by side that share the ranges of their y axes.
 
-    ``title`` is plain text; a part that is a str is taken as it is. Equal arguments give equal text. Nothing is loaded
-    from elsewhere, and the file forbids it to the browser. Not modelled: any picture where scripts are switched off.
+    ``title`` is plain text; a part that is a str is taken as it is; ``more_scripts`` are names of assets. Equal
+    arguments give equal text. Nothing is loaded from elsewhere, and the file forbids it to the browser. Not modelled:
+    any picture where scripts are switched off.
     """
     from plotly.offline import get_plotlyjs
 
@@ -54,6 +55,7 @@ def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]]) -
         figures += row
     timed = any("lanes" in figure.layout.get("meta", ()) for figure in figures)
     scripts = [get_plotlyjs(), *([_asset("lanes.js")] if timed else []), _asset("page.js")] if figures else []
+    scripts += [_asset(name) for name in more_scripts]
     return "\n".join(
         [
             "<!DOCTYPE html>",
