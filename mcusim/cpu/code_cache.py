@@ -35,7 +35,7 @@ class Code:
 
     def __init__(self, traits: CoreTraits, double: bool, core: UnicornCore) -> None:
         self._pipeline = traits.pipeline()
-        self.tables = Tables(self._pipeline, traits.data_bus)
+        self.tables = Tables(traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
         self._early_divide = traits.early_divide
         self._fpv5, self._double = traits.fpv5, double

@@ -84,6 +84,7 @@ class GuestCore:
         c[C.REFILL] = traits.branch_refill or 0
         c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
         c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
+        c[C.PREFETCHED] = C.AFTER_BRANCH
         c[C.LISTED] = self._peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
         c[C.CONSOLE_SIZE] = CONSOLE

@@ -98,6 +98,9 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     )
 
 
+_PARTS = (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS, C.PREFETCH_TICKS)
+
+
 def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:
     runs = int(record[C.RUNS])
     timing = block.timing
@@ -116,17 +119,18 @@ def _block(block: CodeBlock, record: Any, costs: dict[int, InstructionCost], cau
     first, last = costs[block.instructions[0].address], costs[block.instructions[-1].address]
     last.issued += runs
     last.cycles += left * runs
-    parts = (int(record[slot]) / L.TICK for slot in (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS))
-    fetch, branch, carry, shared = parts
-    first.cycles += fetch + carry
+    parts = (int(record[slot]) / L.TICK for slot in _PARTS)
+    fetch, branch, carry, shared, prefetch = parts
+    first.cycles += fetch + carry + prefetch
     first.fetch += fetch
-    first.pipeline += carry
+    first.pipeline += carry + prefetch
     last.cycles += branch - shared
     last.pipeline += branch
     causes["issue"] -= shared
     causes["fetch"] += fetch
     causes["branch"] += branch
     causes["latency"] += carry
+    causes["alignment"] += prefetch
 
 
 def _accesses(emulator: Emulator, costs: dict[int, InstructionCost], causes: dict[str, float]) -> None:

@@ -36,6 +36,7 @@ SPLITS_UNALIGNED, PREDICTS, STORE_BUFFER, EARLY_DIVIDE = 1, 2, 4, 8  # in TRAITS
 INSTRUCTIONS, PREVIOUS, CONSUMED = core.fields("INSTRUCTIONS", "PREVIOUS", "CONSUMED")
 CURSOR, CURSOR_END, SLOW, TAKEN, LOST = core.fields("CURSOR", "CURSOR_END", "SLOW", "TAKEN", "LOST")
 SLOT_FREE, READY_BASE, LAST_BANK, LAST_REGION = core.fields("SLOT_FREE", "READY_BASE", "LAST_BANK", "LAST_REGION")
+PREFETCHED = core.field("PREFETCHED")  # M4: state in which the block entered last leaves the prefetch
 LAST_UNALIGNED, WITH_BRANCH, ENTERED = core.fields(
     "LAST_UNALIGNED", "WITH_BRANCH", "ENTERED"
 )  # ENTERED: the block entered last
@@ -81,12 +82,15 @@ READY_MASK, NEEDS_MASK, EARLY, LAST_PC = block.fields("READY_MASK", "NEEDS_MASK"
 READY, NEEDS = block.array("READY", READIES), block.array("NEEDS", NEEDED)  # packed: register << 32 | ticks
 RUNS, FETCH_TICKS, BRANCH_TICKS, CARRY_TICKS = block.fields("RUNS", "FETCH_TICKS", "BRANCH_TICKS", "CARRY_TICKS")
 SHARED_TICKS, SHARES, RATE = block.fields("SHARED_TICKS", "SHARES", "RATE")  # RATE: ticks a byte of code, in 1 / 65,536
+# M4: what each state of the prefetch costs at entry, and which one it leaves; STATE_BITS each
+PREFETCH_COSTS, PREFETCH_LEAVES, PREFETCH_TICKS = block.fields("PREFETCH_COSTS", "PREFETCH_LEAVES", "PREFETCH_TICKS")
+STATE_BITS, AFTER_BRANCH = 4, 10  # mcusim.cpu.pipeline.cortex_m4_fetch has the states
 BLOCK = block.freeze()
 
 # block flags
 # LEAVES_SLOT: its branch leaves a slot free (begun in its own cycle, begun next to a branch); ALWAYS: it has no
-# condition; MOVES_STACK: it sets SP to something else
-CONDITIONAL_ACCESS, HAS_FP, WIDE_ENTRY, LEAVES_SLOT, LEAVES_SLOT_WITH_BRANCH, ALWAYS, MOVES_STACK = (
+# condition; MOVES_STACK: it sets SP to something else; FOUND_IN_DECODE: M4: its branch's refill is a cycle less
+CONDITIONAL_ACCESS, HAS_FP, FOUND_IN_DECODE, LEAVES_SLOT, LEAVES_SLOT_WITH_BRANCH, ALWAYS, MOVES_STACK = (
     1,
     2,
     4,

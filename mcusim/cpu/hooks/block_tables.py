@@ -14,7 +14,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.decode.instruction import LR, SP, Instruction, Kind
 from mcusim.cpu.hooks import blocks as _blocks
-from mcusim.cpu.pipeline.timing import Pipeline, Timing
+from mcusim.cpu.pipeline.timing import Timing
 from mcusim.memory.state_layout import TICK
 
 __all__ = ["CodeBlock", "Tables"]
@@ -49,8 +49,8 @@ class Tables:
     ``data_bus`` in bytes: one of 8 moves a doubleword in one access.
     """
 
-    def __init__(self, pipeline: Pipeline, data_bus: int) -> None:
-        self._entry_penalty, self._doubles = pipeline.entry_penalty, data_bus == 8
+    def __init__(self, data_bus: int) -> None:
+        self._doubles = data_bus == 8
         self.table = _empty_hash(1 << 12)
         self.blocks = np.zeros(C.BLOCK << 10, np.int64)
         self.accesses = np.zeros(C.ACCESS << 12, np.int64)
@@ -146,8 +146,9 @@ class Tables:
             t[C.FLAGS] |= C.MOVES_STACK
         if any(i.kind in _FP for i in instructions):
             t[C.FLAGS] |= C.HAS_FP
-        if self._entry_penalty(head):
-            t[C.FLAGS] |= C.WIDE_ENTRY
+        if timing.found_in_decode:
+            t[C.FLAGS] |= C.FOUND_IN_DECODE
+        t[C.PREFETCH_COSTS], t[C.PREFETCH_LEAVES] = (_packed(states) for states in timing.fetched)
         latest = sorted(timing.ready.items(), key=lambda item: -item[1])[: C.READIES]
         for k, (register, cycles) in enumerate(latest):
             t[C.READY + k] = register << 32 | cycles * TICK
@@ -184,6 +185,11 @@ def ending(last: Instruction) -> int:
             return C.INDIRECT_CALL
         return C.RETURNS if last.reads >> LR & 1 else C.INDIRECT
     return C.RETURNS if last.address_reads >> SP & 1 else C.INDIRECT
+
+
+def _packed(states: Sequence[int]) -> int:
+    """``STATE_BITS`` of each in one word."""
+    return sum(state << C.STATE_BITS * number for number, state in enumerate(states))
 
 
 def _grown(array: Any) -> Any:

@@ -84,7 +84,7 @@ def lost_cycles(c: State, t: State, p: int, b: State, taken: int, address: int) 
     if c[C.TRAITS] & C.PREDICTS == 0:
         b[BRANCHES] += 1
         b[TAKEN] += taken
-        return taken * c[C.REFILL]
+        return taken * (c[C.REFILL] - (1 if t[p + C.FLAGS] & C.FOUND_IN_DECODE else 0))
     kind = t[p + C.KIND]
     target = t[p + C.TARGET] if kind == C.CONDITIONAL else address  # one not taken still has a direction
     return branch_cycles(b, t[p + C.LAST_PC], kind, taken, target, t[p + C.FALL], t[p + C.EARLY])
@@ -160,6 +160,17 @@ def carry(c: State, s: State, t: State, p: int, i: int) -> None:
 
 
 @native
+def prefetch(c: State, s: State, t: State, i: int) -> None:
+    """Wait for the first bytes of block ``i``, a Cortex-M4's, as its prefetch was left; a taken branch empties that."""
+    shift = (C.AFTER_BRANCH if c[C.TAKEN] else c[C.PREFETCHED]) * C.STATE_BITS
+    mask = (1 << C.STATE_BITS) - 1
+    wait = (t[i + C.PREFETCH_COSTS] >> shift & mask) * L.TICK
+    s[L.NOW] += wait
+    t[i + C.PREFETCH_TICKS] += wait
+    c[C.PREFETCHED] = t[i + C.PREFETCH_LEAVES] >> shift & mask
+
+
+@native
 def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     """Open block record ``i``; ``last`` is the record left before it, or -1."""
     flags = t[i + C.FLAGS]
@@ -176,9 +187,7 @@ def enter(c: State, s: State, t: State, i: int, last: int) -> None:
         c[C.STACK_KNOWN] = -1
     elif c[C.STACK_KNOWN] < 0:
         c[C.STACK_KNOWN] = 0
-    if flags & C.WIDE_ENTRY and c[C.TAKEN]:
-        s[L.NOW] += L.TICK
-        t[i + C.CARRY_TICKS] += L.TICK
+    prefetch(c, s, t, i)
     if last >= 0 and t[last + C.READY_MASK] & t[i + C.NEEDS_MASK]:
         carry(c, s, t, last, i)
     c[C.PREVIOUS] = i

@@ -18,14 +18,10 @@ STR, register offset                  2; a NOP behind it hides the second (jnk0l
 LDREX, STREX                          as a load (TRM)
 LDRD, STRD, LDM, STM, PUSH, POP       1 + words, nothing pipelined around them (TRM)
 address from the instruction before   1 more, when that is data processing (TRM)
-B, BL, BX, CBZ, MOV pc                1; ``branch_refill`` of the core more when taken (TRM: 1 to 3)
+B, BL, BX, CBZ, MOV pc                1; when taken ``branch_refill`` of the core more, or one cycle less than that
+                                      (TRM: 1 to 3): see :mod:`mcusim.cpu.pipeline.cortex_m4_fetch`
 LDR pc, POP pc                        5 and 4 + words with the refill (TRM: two for the load, three for the refill)
 TBB, TBH                              6 with the refill (TRM)
-entering at a wide odd halfword       1 more: ``entry_penalty`` (compendium)
-wide load, store or single-cycle FP   1 more when it does not start on a word boundary: it may not pipeline (TRM table
-                                      3-1 note b, jnk0le; LLVM's Cortex-M4 alignment hazard counts it always)
-three wide at odd halfwords in a row  1 more for each three, unless one of them stalled so already (compendium; Arm
-                                      KA006138: one cycle every three)
 IT                                    0 behind a 16-bit instruction, else 1 (TRM)
 condition failed                      1 for loads and stores: what they cost beyond is in ``AccessTiming.extra``
 MRS, MSR, CPS; DMB, DSB; ISB          2 (TRM: 1 or 2); 1; 3
@@ -34,18 +30,20 @@ VMLA, VFMA and relatives              3, and 1 more when the next instruction us
 VDIV, VSQRT                           14, overlapping what follows until the next floating-point instruction
 ====================================  ==========================================================================
 
-The floating-point figures are the TRM's FPU instruction set table. Not modelled: instruction fetch beyond the rules
-above (a literal load that contends with it, a branch target guessed early), the write buffer when memory waits, a
-divide under a failed condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy
-divider when the next block starts with another floating-point instruction that does not use the quotient, a load's
-second cycle hidden across a block's end.
+The floating-point figures are the TRM's FPU instruction set table. An instruction that is not there yet waits:
+:mod:`mcusim.cpu.pipeline.cortex_m4_fetch`. Not modelled: the write buffer when memory waits, a divide under a failed
+condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy divider when the next
+block starts with another floating-point instruction that does not use the quotient, a load's second cycle hidden across
+a block's end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcusim.cpu.decode.instruction import PC, SINGLE, Instruction, Kind
+from mcusim.cpu.pipeline.cortex_m4_fetch import FULL, STATES, Prefetch, found_in_decode, words_of
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 from mcusim.native.compile import native
 
@@ -53,14 +51,11 @@ __all__ = [
     "MEMORY",
     "CortexM4",
     "divide_extra",
-    "entry_penalty",
     "hides_tail",
     "issue_cycles",
     "late_address",
-    "odd_halfword",
     "pipelines",
     "slows_store",
-    "stalls_alone",
     "tail",
 ]
 
@@ -89,7 +84,6 @@ _SEVERAL_WORDS = {
     Kind.FP_STORE_MULTIPLE,
 }
 MEMORY = _SEVERAL_WORDS | {Kind.LOAD, Kind.STORE}
-_SINGLE_CYCLE_FP = {Kind.FP_ALU, Kind.FP_MOVE}
 _FIXED = {
     Kind.DIVIDE: 2,
     Kind.FP_MAC: 3,
@@ -151,16 +145,6 @@ def late_address(before: Instruction, after: Instruction) -> bool:
     return before.kind in _DATA_PROCESSING and bool(before.writes & after.address_reads & ~(1 << PC))
 
 
-def odd_halfword(instruction: Instruction) -> bool:
-    """A wide instruction that does not start on a word boundary."""
-    return instruction.size == 4 and instruction.address % 4 == 2
-
-
-def stalls_alone(instruction: Instruction) -> bool:
-    """Wide loads, stores and single-cycle floating point, which an odd halfword delays without company."""
-    return odd_halfword(instruction) and instruction.kind in MEMORY | _SINGLE_CYCLE_FP
-
-
 FP_DIVIDE_CYCLES = 14
 _FP_DIVIDES = (Kind.FP_DIVIDE, Kind.FP_SQRT)
 _FP_REGISTERS = ((1 << 32) - 1) << SINGLE
@@ -191,21 +175,20 @@ def divide_extra(dividend: int, divisor: int, signed: int) -> int:
     return 1 if difference < 0 else 3 + difference // 4
 
 
-def entry_penalty(first: Instruction) -> int:
-    """Cycles that a branch loses by landing here; an instruction that ``schedule`` delays anyway loses none more."""
-    return 1 if odd_halfword(first) and not stalls_alone(first) else 0
-
-
 class CortexM4:
     """The pipeline; see the module's text for its rules."""
 
-    def entry_penalty(self, first: Instruction) -> int:
-        """Cycles that a branch loses by landing at the instruction ``first``."""
-        return entry_penalty(first)
-
     def schedule(self, block: Sequence[Instruction]) -> Timing:
-        """Time one block of consecutive instructions, the first entered with nothing in flight."""
-        return _Schedule(block).timing()
+        """Time one block of consecutive instructions, the first entered with nothing in flight and three words
+        fetched; ``Timing.fetched`` has what other states of the prefetch cost beyond that."""
+        schedule = _Schedule(block)
+        timing = schedule.timing()
+        if not block:
+            return timing
+        entered = [schedule.entered(state) for state in range(STATES)]
+        costs, leaves = zip(*entered, strict=True)
+        early = found_in_decode(block[-1], block[-2] if len(block) > 1 else None)
+        return replace(timing, fetched=(costs, leaves), found_in_decode=early)
 
 
 class _Schedule:
@@ -213,17 +196,19 @@ class _Schedule:
 
     def __init__(self, block: Sequence[Instruction]) -> None:
         self.block = block
+        self.prefetch = Prefetch(block[0].address if block else 0, FULL)
+        self.delivered: list[tuple[int, int, int, int]] = []  # instruction, cycles after the one before, when, state
         self.now = 0
         self.at: list[int] = []
         self.stalls: list[Stall] = []
         self.accesses: list[AccessTiming] = []
         self.extra = [0] * len(block)  # charged when the instruction's access is made
         self.follows = [False] * len(block)
-        self.odd_run = 0  # wide instructions at odd halfwords in a row
         self.fp_free = 0
         self.late: dict[int, int] = {}  # floating-point register bit -> cycle from which it can be read
         self.needs: dict[int, int] = {}
         self.written = 0
+        self.left = FULL
 
     def timing(self) -> Timing:
         before: int | None = None
@@ -233,8 +218,8 @@ class _Schedule:
                 continue
             if before is not None:
                 self._between(before, index)
-            self._fetch(index)
             self._wait(index)
+            self._fetch(index)
             if before is not None:
                 self.at[before + 1 :] = [self.now] * (index - before - 1)  # a folded IT issues with its successor
             self.at.append(self.now)
@@ -242,6 +227,7 @@ class _Schedule:
             before = index
         if before is not None:
             self._charge(before, "multi-cycle", tail(self.block[before]))
+        self.left = self.prefetch.leave(self.now)
         ready = {bit: cycle - self.now for bit, cycle in self.late.items() if cycle > self.now}
         return Timing(
             tuple(self.at), self.now, tuple(self._accesses()), tuple(self.stalls), ready=ready, needs=self.needs
@@ -270,12 +256,25 @@ class _Schedule:
         self.follows[index] = pipelines(first, second)
 
     def _fetch(self, index: int) -> None:
-        """Wide instructions at odd halfwords outrun the fetch of one word per cycle."""
+        """Wait for the instruction's bytes."""
         instruction = self.block[index]
-        self.odd_run = self.odd_run + 1 if odd_halfword(instruction) else 0
-        if stalls_alone(instruction) or self.odd_run == 3:
-            self._charge(index, "alignment", 1, always=True)
-            self.odd_run = 0
+        gap = self.now - (self.delivered[-1][2] if self.delivered else 0)
+        there = self.prefetch.deliver(instruction, self.now)
+        self._charge(index, "alignment", there - self.now, always=True)
+        self.prefetch.access(self.now, words_of(instruction))
+        self.delivered.append((index, gap, self.now, self.prefetch.state))
+
+    def entered(self, state: int) -> tuple[int, int]:
+        """Cycles, at least 0, that the block costs more when entered in ``state``, and the state that it leaves."""
+        prefetch, now = Prefetch(self.block[0].address, state), 0
+        for index, gap, when, then in self.delivered:
+            instruction = self.block[index]
+            now = prefetch.deliver(instruction, now + gap)
+            prefetch.access(now, words_of(instruction))
+            if prefetch.state == then:  # all goes on as from a full buffer
+                return max(0, now - when), self.left
+        late = now - self.delivered[-1][2]
+        return max(0, late), prefetch.leave(self.now + late)
 
     def _wait(self, index: int) -> None:
         """Floating point waits for the divider and for results in flight."""

@@ -209,10 +209,6 @@ def _issued(block: Sequence[Instruction]) -> _Schedule:
 class CortexM7:
     """Times a block as a Cortex-M7 with zero-wait memories issues it."""
 
-    def entry_penalty(self, first: Instruction) -> int:
-        """None: any instruction may be the first of a block."""
-        return 0
-
     def schedule(self, block: Sequence[Instruction]) -> Timing:
         """Time one block of consecutive instructions, the first entered with nothing in flight.
 

@@ -51,6 +51,9 @@ class Timing:
     ``leaves_slot``: M7: the closing branch left the slot next to it free, and a next block entered without loss begins
     there; first for this block begun in its own cycle, then for this block begun next to a branch. ``shares``:
     cycles that this block saves by beginning there (less than 0 when its pairs then fall worse).
+    ``fetched``: M4: cycles more, and the state that the prefetch is left in, for each state it may be entered in
+    (:mod:`mcusim.cpu.pipeline.cortex_m4_fetch`); empty where that makes no difference. ``found_in_decode``: M4: the
+    refill behind the closing branch is a cycle less.
     """
 
     at: tuple[int, ...]
@@ -62,13 +65,12 @@ class Timing:
     flags_early: bool = False
     leaves_slot: tuple[bool, bool] = (False, False)
     shares: int = 0
+    fetched: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    found_in_decode: bool = False
 
 
 class Pipeline(Protocol):
     """A core's static timing."""
-
-    def entry_penalty(self, first: Instruction) -> int:
-        """Cycles that a branch loses by landing at the instruction ``first``."""
 
     def schedule(self, block: Sequence[Instruction]) -> Timing:
         """Time one block of consecutive instructions, the first entered with nothing in flight."""

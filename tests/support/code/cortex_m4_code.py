@@ -75,5 +75,10 @@ CODE = {
     "itt eq": "04bf",
     "itte eq": "06bf",
     "beq": "fed0",
+    "bl": "00f000f8",
+    "cbz r0": "00b1",
+    "mov pc, lr": "f746",
+    "ldr.w lr, [r1]": "d1f800e0",
+    "subs r0, #1": "0138",
     "b": "fee7",
 }

@@ -18,6 +18,7 @@ from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.cpu.image.image import load_image
 from mcusim.cpu.pipeline.cortex_m4 import CortexM4
+from mcusim.cpu.pipeline.cortex_m4_fetch import AFTER_BRANCH
 from mcusim.cpu.pipeline.cortex_m7 import CortexM7
 from mcusim.cpu.pipeline.timing import AccessTiming, Timing
 from mcusim.cpu.unicorn_core import UnicornCore
@@ -155,16 +156,16 @@ class Sum:
 
 
 class SumM4(Sum):
-    """Refill 2, entry at a wide odd halfword 1, divides, accesses in bytes and halfwords, change of memory."""
+    """Refill, prefetch, divides, accesses in bytes and halfwords, change of memory."""
 
     end = 0
-    arrived = False
+    prefetched = AFTER_BRANCH
     memory = -1
 
     def block(self, block: list[Instruction], timing: Timing, before: Timing | None, ran: Ran) -> None:
-        head = block[0]
-        wide = head.size == 4 and head.address % 4 == 2
-        self.now += self.arrived and wide and not any(s.index == 0 and s.cause == "alignment" for s in timing.stalls)
+        costs, leaves = timing.fetched
+        self.now += costs[self.prefetched]
+        self.prefetched = leaves[self.prefetched]
         self.carry(before, timing, self.end)
         self.now += timing.cycles
         for made, planned in self.accesses(ran):
@@ -180,8 +181,9 @@ class SumM4(Sum):
         self.end = self.now
 
     def branch(self, last: Instruction, timing: Timing, then: Ran) -> None:
-        self.arrived = taken(last, then.address)
-        self.now += 2 * self.arrived
+        if taken(last, then.address):
+            self.now += 1 if timing.found_in_decode else 2
+            self.prefetched = AFTER_BRANCH
 
 
 class SumM7(Sum):
