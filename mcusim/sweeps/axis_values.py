@@ -11,6 +11,7 @@ from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import BUFFERING, OVERLAYS
 from mcusim.plan.options import ALLOCATORS, ORDERS, VARIANTS
+from mcusim.request.period import Period
 from mcusim.sweeps.expressions import Value
 from mcusim.units import parse_size, quantity_parts, quoted
 
@@ -90,6 +91,16 @@ def _count(value: Any) -> Value:
     return value
 
 
+def _period(value: Any) -> Value:
+    if value == "none":
+        return None
+    try:
+        Period.of(value)
+    except UsageError as error:
+        raise UsageError(f"is no period: {str(error).removeprefix('--period ')}") from None
+    return str(value)
+
+
 OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "sram_budget": _budget,
     "weights": _region,
@@ -101,6 +112,7 @@ OPTIONS: Mapping[str, Callable[[Any], Value]] = {
     "in_place": _flag,
     "code": _region,
     "operator_overhead": _count,
+    "period": _period,
 }
 
 

@@ -14,7 +14,7 @@ from mcusim.sweeps.axis_values import REGIONS
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.points import Point
 from mcusim.sweeps.saved import FLOATS, OF_CLOCKS, TEXTS
-from mcusim.sweeps.study import OUTPUTS, TAIL, Study
+from mcusim.sweeps.study import OUTPUTS, PERIOD, TAIL, Study
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,7 +42,8 @@ def table(study: Study, points: Sequence[Point], keys: Sequence[str], rows: Sequ
     for name in (*OUTPUTS[:at], *peaks, *OUTPUTS[at:]):
         columns[name] = [row.get(name) for row in rows]
     clocks = dict.fromkeys(name for row in rows for name in row if name.startswith(OF_CLOCKS))
-    columns |= {name: [row.get(name) for row in rows] for name in clocks}
+    asked = PERIOD if "period" in study.inputs else ()
+    columns |= {name: [row.get(name) for row in rows] for name in (*clocks, *asked)}
     columns |= _derived(study, columns, len(rows))
     if any("left_out" in row for row in rows):
         columns["left_out"] = [row.get("left_out") for row in rows]

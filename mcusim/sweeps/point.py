@@ -24,14 +24,15 @@ from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
+from mcusim.request.period import Period
 from mcusim.request.settings import ArenaPlan, Execution, Settings, settings
-from mcusim.results.energy import delivered, usage
+from mcusim.results.energy import Usage, delivered, duty, usage
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
 from mcusim.sweeps.input_hashes import graph_of, kernels_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
 from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
-from mcusim.sweeps.study import BASE, CAUSES, INTERVAL
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD
 
 __all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
 
@@ -86,7 +87,8 @@ def shares(work: Work, point: Point) -> tuple[Any, ...]:
     """Points for which this is equal have one run, which the process that has one of them keeps."""
     inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
-    options = [repr(value) for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])]
+    taken = [key for key in inputs if key in OPTIONS and key != "period" and _has_effect(key, inputs["policy"])]
+    options = [repr(inputs[key]) for key in taken]
     return (*(inputs[name] for name in BASE), *options, *keys)
 
 
@@ -127,7 +129,16 @@ def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
     assert played.situation is not None
     expected = interval(on_machine(played.situation, machine, played.deviation), energy)
     within = dict(zip(INTERVAL, (*expected.latency_ms, *expected.energy_mj), strict=True))
-    return {**played.row, **clocks, **of_run, **within}
+    return {**played.row, **clocks, **of_run, **within, **_period(machine, played.usage, inputs)}
+
+
+def _period(machine: Machine, used: Usage, inputs: Mapping[str, Any]) -> Row:
+    """What each period takes, where one is asked for; nothing of a period that is not met."""
+    asked = Period.of(inputs.get("period"))
+    if asked is None:
+        return dict.fromkeys(PERIOD) if "period" in inputs else {}
+    found = duty(machine, used, asked)
+    return dict(zip(PERIOD, (found.energy_mj, found.mean_power_mw, found.sleep_current_ma), strict=True))
 
 
 def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -> tuple[Collection[str], Played]:

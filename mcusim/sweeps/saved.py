@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded
 from mcusim.sweeps.points import MOST_POINTS
-from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, TAIL
+from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD, TAIL
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,7 +21,7 @@ __all__ = ["FLOATS", "OF_CLOCKS", "TEXTS", "SavedSweep", "is_row", "read_table"]
 TEXTS = ("status", "error", "left_out", "regulator")
 OF_CLOCKS = ("regulator", "clock_", "wait_states_")  # what columns that follow a clock begin with
 FIGURES = ("latency_ms", "energy_mj", "supply_current_ma")
-FLOATS = (*FIGURES, *INTERVAL)
+FLOATS = (*FIGURES, *INTERVAL, *PERIOD)
 _WHOLE = ("cycles", "macs", "peak_sram_bytes", *(f"cycles_{cause}" for cause in CAUSES))
 _NEEDED = ("cycles", *FIGURES, "peak_sram_bytes")  # of a run
 _STATUSES = ("ok", "does-not-fit", "fault", "error")

@@ -19,6 +19,7 @@ __all__ = [
     "INTERVAL",
     "METHODS",
     "OUTPUTS",
+    "PERIOD",
     "TAIL",
     "Axis",
     "Sampling",
@@ -31,6 +32,7 @@ __all__ = [
 BASE = ("model", "machine", "policy", "kernels", "fidelity")
 METHODS = ("grid", "list", "latin-hypercube")
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
+PERIOD = ("period_energy_mj", "mean_power_mw", "sleep_current_ma")
 INTERVAL = ("latency_low_ms", "latency_high_ms", "energy_low_mj", "energy_high_mj")
 OUTPUTS = (
     "status",

@@ -52,7 +52,7 @@ from mcusim.program.opaque import Costs, parse_costs
 from mcusim.request.kernels import FIDELITIES, default_kernels, resolve
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
-from mcusim.sweeps.study import METHODS, OUTPUTS, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
+from mcusim.sweeps.study import METHODS, OUTPUTS, PERIOD, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
 from mcusim.units import quoted
 
 __all__ = ["read_study", "study_of"]
@@ -301,6 +301,7 @@ class _StudyReader:
         known = [*study.inputs, *OUTPUTS, *sorted(regions)]
         if set(CLOCKS) & set(study.inputs):
             known += sorted({name for machine in machines for name in clock_columns(machine)})
+        known += PERIOD if "period" in study.inputs else ()
         found: dict[str, Expression] = {}
         for name, text in self._table("derived").items():
             where = f"derived.{name}"

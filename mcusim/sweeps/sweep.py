@@ -57,7 +57,8 @@ def sweep(
     Columns: the inputs (``model machine policy kernels fidelity``, then the axes), ``status`` (``ok``,
     ``does-not-fit``, ``fault``, ``error``), ``error``, ``cycles latency_ms energy_mj supply_current_ma macs
     peak_sram_bytes``, ``peak_<region>`` in bytes, ``cycles_<cause>``, with an axis ``clock`` what followed it
-    (``regulator``, ``clock_bus`` and ``clock_<region>`` in Hz, ``wait_states_<region>``), the derived columns,
+    (``regulator``, ``clock_bus`` and ``clock_<region>`` in Hz, ``wait_states_<region>``), with an axis ``period`` what
+    each takes (``period_energy_mj mean_power_mw sleep_current_ma``; null where it is not met), the derived columns,
     ``left_out`` (operators that the figures of a row are without, where there are such rows), ``version`` (of mcusim)
     and ``key`` (of all that the row depends on). A point that fails is a row with its error.
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import mcusim
+from mcusim.errors import StudyError
 from mcusim.machine import load_machine
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
@@ -279,3 +280,29 @@ def test_a_dry_run_times_a_point_that_runs(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(runs) == 2  # it is the second one that is timed
     assert found["seconds"] > 0
     assert estimate(study_of(({**study, "axes": {"sram_budget": [1, 2]}}, {}), "", None, "s"), 1)["seconds"] is None
+
+
+def test_a_period_is_an_axis_and_needs_no_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """31.2 ms at 216 MHz: a period of 30 ms is not met there. Each clock is run once."""
+    runs: list[object] = []
+    simulate_program = point_module.simulate_program
+    monkeypatch.setattr(point_module, "simulate_program", lambda *all_: runs.append(1) or simulate_program(*all_))
+    forget()
+    found = rows_of({"clock": ["108 MHz", "216 MHz"], "period": ["none", "30 ms", "1 s"]})
+    assert len(runs) == 2
+    for row in found.to_dict("records"):
+        period = row["period"] if isinstance(row["period"], str) else None
+        overrides = {"core.clock": row["clock"]}
+        duty = mcusim.simulate("ds-cnn", "stm32f746g-disco", overrides=overrides, period=period).duty
+        assert (duty is None) == (period is None) and (duty is None or duty.met == (period == "1 s"))
+        wanted = [None] * 3 if duty is None else [duty.energy_mj, duty.mean_power_mw, duty.sleep_current_ma]
+        got = [row["period_energy_mj"], row["mean_power_mw"], row["sleep_current_ma"]]
+        assert [None if pd.isna(one) else pytest.approx(one) for one in got] == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [("1", "has no unit"), ("5 cycles", "must be a time"), (1, "must be a text")]
+)
+def test_what_is_no_period_is_refused(value: object, reason: str) -> None:
+    with pytest.raises(StudyError, match=f"axes.period.*is no period: .*{reason}"):
+        rows_of({"period": [value]})

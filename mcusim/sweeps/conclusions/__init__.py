@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from mcusim.errors import UsageError
-from mcusim.sweeps.conclusions import boards, copies, memories
+from mcusim.sweeps.conclusions import boards, clocks, copies, memories
 from mcusim.sweeps.conclusions.boards import board_prices
 from mcusim.sweeps.conclusions.series import Conclusion
 
@@ -27,7 +27,7 @@ _STUDIES: Mapping[str, Callable[[pandas.DataFrame], Iterator[Conclusion]]] = {
     "cache-size": memories.cache_size,
     "flash-wait-states": memories.flash_wait_states,
     "overlays": copies.overlays,
-    "clock": memories.clock,
+    "clock": clocks.clock,
     "weights": memories.weights,
     "boards": boards.boards,
 }

@@ -1,9 +1,8 @@
-"""Conclusions about memories and clocks."""
+"""Conclusions about memories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mcusim.sweeps.conclusions.series import F469, F746, NEAR, Conclusion, lines, never_falls, never_rises, ratios, span
@@ -11,7 +10,7 @@ from mcusim.sweeps.conclusions.series import F469, F746, NEAR, Conclusion, lines
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["cache_size", "clock", "flash_wait_states", "sdram_width", "weights"]
+__all__ = ["cache_size", "flash_wait_states", "sdram_width", "weights"]
 
 Costs = dict[tuple[str, str], list[float]]
 
@@ -61,24 +60,6 @@ def flash_wait_states(frame: pandas.DataFrame) -> Iterator[Conclusion]:
     )
     text = f"They save {span(five, 1)} % at 5 wait states, and nothing at none."
     yield Conclusion(text, all(abs(part) < 0.01 for part in none) and min(five) > 1)
-
-
-def clock(frame: pandas.DataFrame) -> Iterator[Conclusion]:
-    found = lines(frame, "clock")
-    faster = all(b < a for _, line in found for a, b in pairwise(line.values()))
-    yield Conclusion("A faster clock is always faster.", faster)
-    rising = frame.drop_duplicates("clock").sort_values("clock_bus")
-    states = [int(number) for number in rising["wait_states_flash"]]
-    half = bool((rising["clock_sdram"] * 2 == rising["clock_bus"]).all())
-    text = f"The SDRAM's clock is half the core's at each, flash takes {', '.join(map(str, states))} wait states."
-    yield Conclusion(text, half and states == sorted(states) and states[0] < states[-1])
-    gains = {
-        policy: ratios(lines(frame, "clock", policy=policy), "54 MHz", "216 MHz")
-        for policy in ("internal", "tinyops", "external")
-    }
-    text = ", ".join(f"{policy} {span(times)}" for policy, times in gains.items())
-    near = all(abs(gain - 4) < 0.04 for times in gains.values() for gain in times)
-    yield Conclusion(f"So four times the clock is four times as fast, whatever waits for SDRAM: {text}.", near)
 
 
 def weights(frame: pandas.DataFrame) -> Iterator[Conclusion]:

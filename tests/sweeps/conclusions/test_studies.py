@@ -114,16 +114,58 @@ def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
     assert holds("buffering", swapped)[0] is False and holds("buffering", swapped)[2] is False
 
 
+CLOCKS = ["54 MHz", "108 MHz", "216 MHz"]
+
+
+def clock_frame(current: Callable[[float, str], float], asleep: Callable[[float], float], power: float = 1.0) -> Any:
+    """A network under three policies at 1 V, 10^9 cycles at any clock, every 100 s; the regulator steps at 216 MHz."""
+
+    def latency(clock: str, **_: str) -> float:
+        return 1e6 / float(clock.removesuffix(" MHz")) ** power
+
+    policies: list[object] = ["internal", "tinyops", "external"]
+    found = frame(latency, policy=policies, clock=[*CLOCKS], period=["100 s"])
+    mhz = found["clock"].str.removesuffix(" MHz").astype(float)
+    found["cycles"], found["clock_bus"], found["clock_sdram"] = 1e9, mhz * 1e6, mhz * 5e5
+    found["wait_states_flash"] = (mhz / 54).astype(int)
+    found["regulator"] = ["high" if one == 216 else "low" for one in mhz]
+    found["supply_current_ma"] = [current(one, row) for one, row in zip(mhz, found["policy"], strict=True)]
+    found["energy_mj"] = found["supply_current_ma"] * 1e3 / mhz
+    found["sleep_current_ma"] = [asleep(one) for one in mhz]
+    found["period_energy_mj"] = found["energy_mj"] + found["sleep_current_ma"] * (100 - 1e3 / mhz)
+    return found
+
+
 def test_more_than_the_clocks_ratio_is_noticed() -> None:
-    gains = {"internal": 1.0, "tinyops": 0.95, "external": 0.8}
-    axes: dict[str, list[object]] = {"policy": [*gains], "core__clock": ["54 MHz", "108 MHz", "216 MHz"]}
+    def line(mhz: float, _: str) -> float:
+        return 10 + mhz / 2
 
-    def latency(policy: str, core__clock: str, power: float = 1.0) -> float:
-        return (54.0 / float(core__clock.removesuffix(" MHz"))) ** (gains[policy] * power) * 100
+    assert holds("clock", clock_frame(line, lambda mhz: 1 + mhz / 100))[:3] == [True, True, True]
+    assert holds("clock", clock_frame(line, lambda mhz: 1 + mhz / 100, power=1.3))[:3] == [True, True, False]
+    assert holds("clock", clock_frame(line, lambda mhz: 1 + mhz / 100, power=-1))[0] is False
 
-    assert holds("clock", frame(latency, **axes)) == [True, True, True]
-    assert holds("clock", frame(lambda **at: latency(**at, power=1.3), **axes)) == [True, False, False]
-    assert holds("clock", frame(lambda **at: 1 / latency(**at), **axes))[0] is False
+
+@pytest.mark.parametrize(
+    ("static", "step", "asleep", "alone", "period"),
+    [
+        (10, 1.0, 0.0, "216 MHz (race to idle)", "216 MHz (race to idle)"),  # nothing asleep: as alone
+        (10, 1.0, 0.2, "216 MHz (race to idle)", "54 MHz (the slower the better)"),  # 0.2 mA/MHz for 100 s asleep
+        (10, 1.3, 0.0, "108 MHz (an optimum in between)", "108 MHz (an optimum in between)"),
+        (0.1, 1.3, 0.0, "108 MHz (an optimum in between)", "108 MHz (an optimum in between)"),
+    ],
+)
+def test_the_clock_of_least_energy_is_read_from_the_table(
+    static: float, step: float, asleep: float, alone: str, period: str
+) -> None:
+    """A current of ``static`` + 0.5 mA/MHz, times ``step`` where the regulator's voltage is higher."""
+
+    def current(mhz: float, _: str) -> float:
+        return static + mhz / 2 * (step if mhz == 216 else 1)
+
+    found = conclude("clock", clock_frame(current, lambda mhz: asleep * mhz))
+    assert f"least energy under internal at {alone}, tinyops at {alone}" in found[3].text
+    assert f"least energy is at {period}:" in found[6].text
+    assert all(one.holds for one in found[3:5])
 
 
 def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
@@ -133,6 +175,9 @@ def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
         axes: dict[str, list[object]] = {axis.key: [*axis.values] for axis in study.axes}
         table = frame(lambda **_: 90.0, model=["net"], machine=[*study.machines], policy=[*study.policies], **axes)
         table["cycles_dma_wait"] = 0
+        for column in ("clock_bus", "clock_sdram", "wait_states_flash", "regulator", "energy_mj", "supply_current_ma",
+                       "sleep_current_ma", "period_energy_mj"):  # fmt: skip
+            table[column] = 1.0
         assert not all(holds(name, table)), name
 
 

@@ -1,0 +1,127 @@
+"""Conclusions about the core's clock: time, energy of an inference, energy of a period with sleep in the rest.
+
+Which clock takes least energy, and why, is read from the table: nothing is said that the rows do not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from mcusim.sweeps.conclusions.series import Conclusion, Line, lines, ratios, span
+from mcusim.units import parse_clock
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["clock", "least", "verdict"]
+
+Columns = Mapping[str, Sequence[Line]]
+_FIGURES = ("energy_mj", "supply_current_ma", "cycles", "regulator", "period_energy_mj", "sleep_current_ma")
+
+
+def clock(frame: pandas.DataFrame) -> Iterator[Conclusion]:
+    found = lines(frame, "clock")
+    faster = all(b < a for _, line in found for a, b in pairwise(line.values()))
+    yield Conclusion("A faster clock is always faster.", faster)
+    rising = frame.drop_duplicates("clock").sort_values("clock_bus")
+    states = [int(number) for number in rising["wait_states_flash"]]
+    half = bool((rising["clock_sdram"] * 2 == rising["clock_bus"]).all())
+    text = f"The SDRAM's clock is half the core's at each, flash takes {', '.join(map(str, states))} wait states."
+    yield Conclusion(text, half and states == sorted(states) and states[0] < states[-1])
+    gains = {
+        policy: ratios(lines(frame, "clock", policy=policy), "54 MHz", "216 MHz")
+        for policy in ("internal", "tinyops", "external")
+    }
+    text = ", ".join(f"{policy} {span(times)}" for policy, times in gains.items())
+    near = all(abs(gain - 4) < 0.04 for times in gains.values() for gain in times)
+    yield Conclusion(f"So four times the clock is four times as fast, whatever waits for SDRAM: {text}.", near)
+    yield from _energy({name: lines(frame, "clock", name) for name in _FIGURES})
+
+
+def least(line: Mapping[Any, float]) -> Any:
+    """Where a figure is least; of several the first."""
+    return min(line, key=lambda at: line[at])
+
+
+def verdict(best: Sequence[Any], clocks: Sequence[Any]) -> str:
+    """What the ``best`` clocks of some lines say, among the ``clocks`` that were tried, slowest first."""
+    words = {clocks[-1]: "race to idle", clocks[0]: "the slower the better"}
+    return " or ".join(dict.fromkeys(words.get(one, "an optimum in between") for one in _once(best, clocks)))
+
+
+def _energy(found: Columns) -> Iterator[Conclusion]:
+    """One inference alone, why, and a period with sleep."""
+    clocks = sorted(found["energy_mj"][0][1], key=parse_clock)
+    best: dict[str, list[str]] = {}
+    for at, line in found["energy_mj"]:
+        best.setdefault(str(at["policy"]), []).append(least(line))
+    said = [f"{policy} at {_clocks(of, clocks)}" for policy, of in best.items()]
+    product = [
+        energy[at] / (current[at] * cycles[at] / parse_clock(at))
+        for (_, energy), (_, current), (_, cycles) in _rows(found, "energy_mj", "supply_current_ma", "cycles")
+        for at in clocks
+    ]
+    whole = max(product) <= 1.001 * min(product)  # energy is current a clock times cycles, so these two explain it
+    yield Conclusion(f"An inference alone takes least energy under {', '.join(said)}.", whole)
+    yield _static(found, clocks)
+    yield _steps(found, clocks)
+    yield _period(found, clocks)
+
+
+def _static(found: Columns, clocks: Sequence[str]) -> Conclusion:
+    """What of the current is left at the slowest clock, of that at the fastest one with the regulator set as there."""
+    setting = found["regulator"][0][1]
+    low, high = clocks[0], next(at for at in reversed(clocks) if setting[at] == setting[clocks[0]])
+    share, left = 100 * parse_clock(low) / parse_clock(high), dict[str, list[float]]()
+    for at, current in found["supply_current_ma"]:
+        left.setdefault(str(at["policy"]), []).append(100 * current[low] / current[high])
+    kept = ", ".join(f"{policy} {span(parts, 0)} %" for policy, parts in left.items())
+    text = f"For a fast clock: a part of the current follows none, {share:.0f} % of {high} take {kept} of its current."
+    return Conclusion(text, all(part >= share for parts in left.values() for part in parts))
+
+
+def _steps(found: Columns, clocks: Sequence[str]) -> Conclusion:
+    """How the charge of a cycle changes from each clock to the next, and how many cycles there are."""
+    kinds: dict[bool, list[float]] = {False: [], True: []}
+    for (_, current), (_, setting) in _rows(found, "supply_current_ma", "regulator"):
+        for slow, fast in pairwise(clocks):
+            charge = (current[fast] / parse_clock(fast)) / (current[slow] / parse_clock(slow))
+            kinds[setting[slow] != setting[fast]].append(100 * charge - 100)
+    waits = [100 * cycles[clocks[-1]] / cycles[clocks[0]] - 100 for _, cycles in found["cycles"]]
+    same, higher = (span(kinds[one], 1) if kinds[one] else "no" for one in (False, True))
+    text = (
+        f"For a slow one: from one clock to the next a cycle's charge changes by {same} % at one setting of the "
+        f"regulator, by {higher} % where its voltage rises; wait states change the cycles by {span(waits, 1)} % in all."
+    )
+    return Conclusion(text, not kinds[True] or not kinds[False] or max(kinds[True]) > max(kinds[False]))
+
+
+def _period(found: Columns, clocks: Sequence[str]) -> Conclusion:
+    """Energy of a period, where it is met, with the current asleep at the clock of the inference."""
+    best, shares, period = list[str](), list[float](), ""
+    for (at, energy), (_, alone) in _rows(found, "period_energy_mj", "energy_mj"):
+        met, period = {one: value for one, value in energy.items() if not isnan(value)}, str(at["period"])
+        best.append(least(met))
+        shares.append(100 - 100 * alone[best[-1]] / met[best[-1]])
+    slow, fast = (span([line[at] for _, line in found["sleep_current_ma"]], 1) for at in (clocks[0], clocks[-1]))
+    text = (
+        f"Every {period}, asleep in the rest at the same clock, least energy is at {_clocks(best, clocks)}: asleep it "
+        f"draws {slow} mA at {clocks[0]}, {fast} mA at {clocks[-1]}, and sleep is {span(shares, 0)} % of that energy."
+    )
+    return Conclusion(text, all(0 <= share <= 100 for share in shares))
+
+
+def _clocks(best: Sequence[str], clocks: Sequence[str]) -> str:
+    return f"{' or '.join(_once(best, clocks))} ({verdict(best, clocks)})"
+
+
+def _rows(found: Columns, *names: str) -> Iterator[tuple[Line, ...]]:
+    return zip(*(found[name] for name in names), strict=True)
+
+
+def _once(best: Sequence[str], clocks: Sequence[str]) -> list[str]:
+    """Each clock of ``best`` once, slowest first."""
+    return [one for one in clocks if one in best]
