@@ -135,8 +135,7 @@ class Accelerator:
     prefetch: bool
     keeps_prefetched: bool  # copies a prefetched line that the core came to into the instruction lines
     cancels_prefetch: bool  # a miss or a data read ends a prefetch under way; else it waits for it
-    prefetch_hides: Duration  # of a missed instruction line, what the sequential prefetch hides on average
-    line_change: Duration  # mean stall when code goes on to another line that the accelerator holds
+    line_change: Duration  # replay of a counted profile: what a line of code takes beyond the profile's cycles
 
 
 @dataclass(frozen=True, slots=True)

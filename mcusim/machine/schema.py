@@ -90,11 +90,6 @@ _MAINTENANCE = Default(
     "loop of CMSIS SCB_CleanDCache_by_Addr, a line a round; not measured",
     text=lambda _: "8 cycles",
 )
-_HIDES = Default(
-    lambda _: d.Duration(Fraction(4), "cycles"),
-    "cycles a line of code runs while the next one is fetched",
-    text=lambda _: "4 cycles",
-)
 _KEEPS = Default(lambda _: True, "not documented; ST RM0090 states that CoreMark runs as with 0 wait states")
 _CANCELS = Default(lambda _: True, "not documented: code that is asked for goes ahead of a guess")
 _PORT = Default(
@@ -156,6 +151,7 @@ _BEAT = "is no longer a key: what a beat costs follows from port_cost, matrix_co
 # keys of older versions, and what to do about one; * is any name
 OBSOLETE = {
     "bus.arbitration": "is no longer a key: nothing read it (core and DMA take turns at a memory); delete it",
+    "memory.*.accelerator.prefetch_hides": "is no longer a key: it follows from the code's pace; delete it",
     "memory.*.fifo": "is no longer a key: nothing read it; delete it",
     "dma.*.read_cost": _BEAT,
     "dma.*.write_cost": _BEAT,
@@ -213,7 +209,6 @@ ACCELERATOR: dict[str, Field] = {
     "prefetch": flag(),
     "keeps_prefetched": flag(_KEEPS),
     "cancels_prefetch": flag(_CANCELS),
-    "prefetch_hides": duration("hclk", default=_HIDES),
     "line_change": duration("hclk", default=_LINE_CHANGE),
 }
 DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {

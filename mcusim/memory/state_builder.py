@@ -155,7 +155,6 @@ class Builder:
             s[r + L.A_LINES], s[r + L.I_LINES] = accelerator.data_lines, accelerator.instruction_lines
             s[r + L.A_WAYS] = accelerator.ways or accelerator.data_lines
             s[r + L.I_WAYS] = accelerator.ways or accelerator.instruction_lines
-            s[r + L.HIDES] = ticks(machine, accelerator.prefetch_hides, machine.bus.clock) * accelerator.prefetch
             s[r + L.CHANGE] = ticks(machine, accelerator.line_change, machine.bus.clock)
             s[r + L.UNIFIED], s[r + L.PREFETCHES] = accelerator.unified, accelerator.prefetch
             s[r + L.KEEPS], s[r + L.CANCELS] = accelerator.keeps_prefetched, accelerator.cancels_prefetch

@@ -259,19 +259,30 @@ def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
             memory.measure(lambda s: replay.walk(s, base, 1 << 24, 1, 0, 0, 0))
 
 
-def code_fetch(machine: Machine, bytes_: int, sweeps: int, executed: int) -> int:
-    memory = MemorySystem(machine)
-    return int(replay.fetch(memory.state, machine.memory["flash"].base, bytes_, sweeps, 1, 0, executed)) // L.TICK
+def code_fetch(keys: dict[str, str], bytes_: int, sweeps: int, work: int = 0) -> int:
+    """The wait for so many sweeps over so much code of the F469, at so many cycles of work a line of 16 bytes."""
+    table = {"line_change": "0 cycles"} | keys
+    machine = quiet(F469, **{f"memory__flash__accelerator__{key}": value for key, value in table.items()})
+    memory, base = MemorySystem(machine), machine.memory["flash"].base
+    rate = (work * L.TICK << 16) // 16
+    return int(replay.fetch(memory.state, base, bytes_, sweeps, 1, 0, bytes_ * sweeps, rate)) // L.TICK
 
 
 def test_code_that_the_accelerator_holds_misses_once() -> None:
-    """1 KiB in 64 lines of 16 bytes: 64 misses of 6 cycles, less what the prefetch hides, then held lines only."""
-    keys = {"memory__flash__accelerator__line_change": "0 cycles"}
-    assert code_fetch(quiet(F469, **keys), 1024, 10, 10_240) == 64 * (5 + 1 - 4)
-    plain = quiet(F469, **keys, memory__flash__accelerator__prefetch="false")
-    assert code_fetch(plain, 1024, 10, 10_240) == 64 * (5 + 1)
-    assert code_fetch(plain, 1040, 10, 10_400) == 65 * 10 * (5 + 1)  # one line more: every line of every sweep
-    assert code_fetch(quiet(F469, memory__flash__accelerator__line_change="1 cycles"), 1024, 10, 10_240) == 64 * 2 + 576
+    """1 KiB in 64 lines of 16 bytes; one line more, and every line of every sweep misses."""
+    off = {"prefetch": "false"}
+    assert code_fetch(off, 1024, 10) == 64 * 5
+    assert code_fetch(off, 1040, 10) == 65 * 10 * 5
+    assert code_fetch(off | {"line_change": "1 cycles"}, 1024, 10) == 64 * 5 + 640
+
+
+@pytest.mark.parametrize(("work", "late"), [(0, 6), (4, 2), (5, 1), (6, 0), (9, 0)])
+def test_code_read_ahead_takes_the_longer_of_its_work_and_a_read(work: int, late: int) -> None:
+    """But for the first line of a sweep, which the core jumps to."""
+    assert code_fetch({}, 1024, 10, work) == 5 + 63 * late
+    assert code_fetch({}, 1040, 10, work) == 10 * (5 + 64 * late)
+    changed = max(0, late - 1)
+    assert code_fetch({"line_change": "1 cycles"}, 1040, 10, work) == 10 * (5 + 64 * changed + 65)
 
 
 def test_flash_lines_stream_at_the_bus_clock() -> None:

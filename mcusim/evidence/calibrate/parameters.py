@@ -48,10 +48,6 @@ _TABLE = (
     _Fittable("memory.<flash>.wait_states", 0, 15, 1, "code in {region} and the same code in RAM", True, default=False),
     _Fittable("memory.<flash>.read_latency", 0, 24, 1, "weights in {region} that no cache holds"),
     _Fittable("memory.<flash>.accelerator.line_change", 0, 8, 0.5, "code in {region} and the same code in RAM"),
-    _Fittable(
-        "memory.<flash>.accelerator.prefetch_hides", 0, 16, 1, "code longer than {region} caches, and a short loop",
-        default=False,
-    ),
     _Fittable("cache.data.maintenance", 0, 64, 4, "cleaning a range of known size, or policy tinyops with large tiles"),
     _Fittable("dma.*.port_cost", 0, 32, 1, "policy tinyops where copying takes longer than computing"),
     _Fittable("memory.<sdram>.dma_latency", 0, 40, 2, "copies from {region} and copies on chip", default=False),

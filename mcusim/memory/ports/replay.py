@@ -129,34 +129,38 @@ def cached_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, execu
 
 
 @native
-def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int) -> int:
+def flash_fetch(s: State, r: int, address: int, bytes_: int, sweeps: int, cold: int, run: int, rate: int) -> int:
     """Instruction fetch of ``run`` lines straight from flash and its accelerator; returns the stall in ticks."""
     line = 1 << s[r + L.LINE]
     if s[r + L.I_LINES] < 0:
         s[r + L.F_MISSES] += run
         return run * uncached_line(s, r, address, line, run)
     lines = (bytes_ + line - 1) >> s[r + L.LINE]
-    missed = min(run, lines * (sweeps if lines > s[r + L.I_LINES] else cold))
+    entered = sweeps if lines > s[r + L.I_LINES] else cold
+    missed = min(run, lines * entered)
     access = s[r + L.WAIT] + s[r + L.BEAT]
     s[r + L.F_MISSES] += missed
     s[r + L.READS] += missed
     s[r + L.READ_BYTES] += missed * line
     s[r + L.OCCUPIED] += missed * access
-    held = s[r + L.CHANGE]
-    return missed * max(held, access + s[r + L.LATENCY_R] - s[r + L.HIDES]) + (run - missed) * held
+    change, wait = s[r + L.CHANGE], s[r + L.WAIT] + s[r + L.LATENCY_R]
+    ahead = missed - min(missed, entered) if s[r + L.PREFETCHES] else 0
+    late = max(0, access - change - (line * rate >> 16))
+    return run * change + (missed - ahead) * wait + ahead * late
 
 
 @native
-def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int) -> int:
+def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: int, executed: int, rate: int) -> int:
     """Instruction fetch of a kernel call; returns the stall in ticks.
 
     ``bytes_`` of code are swept ``sweeps`` times; the call executes the code bytes from ``begun`` to ``executed`` of
-    its operator (the fetches of its tiles then sum to the operator's); ``cold`` says that the operator starts.
+    its operator (the fetches of its tiles then sum to the operator's), ``rate`` / 65,536 ticks each; ``cold`` says that
+    the operator starts.
 
     With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
     sweep (as under LRU and round-robin; a random replacement is taken to do no better). A flash accelerator holds lines
-    likewise; the sequential prefetch hides part of a miss, and going on to a line that is held costs ``line_change``.
-    Without either, every line executed comes from flash.
+    likewise; with its prefetch the first line of such a sweep waits, the others take the longer of their work and of a
+    read. ``line_change`` is added to every line. Without either, every line executed comes from flash.
     """
     q = range_lookup.find(s, address)
     if q < 0:
@@ -168,7 +172,7 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
         stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
     else:
         run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
-        stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run)
+        stall = flash_fetch(s, r, address, bytes_, sweeps, cold, run, rate)
     s[r + L.STALL] += stall
     s[r + L.FETCH_STALL] += stall
     s[L.NOW] += stall

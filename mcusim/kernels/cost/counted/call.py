@@ -124,7 +124,8 @@ def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, cost
     sweeps = _sweeps(g, kind, end) - _sweeps(g, kind, rows.out_row)
     before = compute_cycles(g, Tile(0, rows.out_row, 0, 0), costs)
     begun, executed = (int(n * costs.bytes_per_cycle) for n in (before, before + cycles))
-    return int(replay.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed))
+    rate = round((L.TICK << 16) / costs.bytes_per_cycle)
+    return int(replay.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed, rate))
 
 
 def _sweeps(g: Geometry, kind: str, rows: int) -> int:

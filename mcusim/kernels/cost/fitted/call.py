@@ -161,4 +161,5 @@ def _cold(state: Any, code: int, costs: FittedCosts) -> None:
 def _uncached(state: Any, code: int, costs: FittedCosts, ticks: int, rate: float) -> None:
     """Every line of code executed comes from a memory without cache or accelerator."""
     size = sum(n for _, n in costs.code)
-    replay.fetch(state, code + costs.code[0][0], size, 1, 1, 0, int(ticks / L.TICK * rate))
+    executed, pace = int(ticks / L.TICK * rate), round((L.TICK << 16) / rate)
+    replay.fetch(state, code + costs.code[0][0], size, 1, 1, 0, executed, pace)

@@ -38,7 +38,7 @@ def replayed_data(memory: MemorySystem, line: int, write: bool) -> None:
 
 
 def replayed_code(memory: MemorySystem, line: int, write: bool) -> None:
-    replay.fetch(memory.state, FLASH + line * LINE, LINE, 1, 1, 0, LINE)
+    replay.fetch(memory.state, FLASH + line * LINE, LINE, 1, 1, 0, LINE, 0)
 
 
 PORTS: dict[str, tuple[Access, int, int]] = {  # how it accesses, the header's word of its cache, where
