@@ -20,7 +20,7 @@ from mcusim.machine.schema import MACHINE, OBSOLETE
 __all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
-_NO_FIGURES = ("name", "title", "core.force_clock")
+_OPTIONAL = ("name", "title", "core.force_clock")
 
 
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
@@ -170,7 +170,7 @@ def _read_tree(tree: Branch, path: str, changes: Mapping[str, str]) -> tuple[Mac
 
 def has_key(machine: Machine, key: str) -> bool:
     """Whether ``key`` can be set."""
-    return key in machine.figures or key in _NO_FIGURES
+    return key in machine.figures or key in _OPTIONAL
 
 
 def _require_key(machine: Machine, key: str, value: object) -> None:

@@ -22,6 +22,7 @@ _HEAD = """\
 """
 _TABLES = {
     "core": "isa is the core's pipeline; clock its frequency while inferences run",
+    "regulator": "settings of the core's voltage regulator, and the clocks that each allows",
     "bus": "between core, DMA and memories; its clock is what hclk counts",
     "cache.instruction": 'size "0 B" switches it off',
     "cache.data": 'size "0 B" switches it off',
@@ -58,14 +59,17 @@ def _table(branch: Branch, path: str, figures: Mapping[str, Figure]) -> Iterator
     for key, leaf in leaves.items():
         yield f"{key} = {_figure(figures[join(path, key)], leaf)}"
     for figure in absent if path else ():
-        yield f"# {figure.key.rpartition('.')[2]} = {_default(figure)}  # {' '.join(printable(figure.source).split())}"
+        yield f"# {figure.key.rpartition('.')[2]} = {_plain(figure)}  # {' '.join(printable(figure.source).split())}"
     for key, node in branch.items.items():
         if isinstance(node, Branch):
             yield from _table(node, join(path, key), figures)
 
 
 def _figure(figure: Figure, leaf: Leaf) -> str:
-    value = _text(leaf.value) if isinstance(leaf.value, str) else figure.text
+    if leaf.typed:  # "true" and "5" are texts of a command line
+        value = _plain(figure)
+    else:
+        value = _text(leaf.value) if isinstance(leaf.value, str) else figure.text
     return f'{{ value = {value}, basis = "{figure.basis}", source = {_text(figure.source)} }}'
 
 
@@ -74,7 +78,7 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _default(figure: Figure) -> str:
-    """A default's text as a file would have it."""
+def _plain(figure: Figure) -> str:
+    """A figure's text as a file would have it."""
     plain = figure.text.startswith(("[", "0x")) or figure.text in ("true", "false") or figure.text.isdigit()
     return figure.text if plain else f'"{figure.text}"'

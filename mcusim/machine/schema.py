@@ -5,7 +5,6 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -162,7 +161,7 @@ CORE: dict[str, Field] = {
     "clock": clock(),
     "fpu": choice("single", "double", default=_SINGLE),
     "max_clock": clock(_NONE),
-    "force_clock": replace(flag(_FALSE), is_figure=False),
+    "force_clock": flag(_FALSE),
 }
 REGULATOR: dict[str, Field] = {
     "max_clock": clock(),

@@ -145,6 +145,21 @@ def test_machines_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.chdir(tmp_path)
     assert main(["machines", "--new", "my.toml", "--from", "f469", "--set", "core.clock=100 MHz"]) == 0
     assert load_machine("my.toml").core.clock == 100_000_000
+    words = ["machines", "--new", "my.toml", "--from", "f469", "--clock", "200 MHz", "--force-clock", "--force"]
+    assert main(words) == 0
+    forced = load_machine("my.toml")
+    assert (forced.core.clock, forced.core.force_clock, forced.moved) == (200_000_000, True, ())
+    assert forced.memory == load_machine("f469", {"core.clock": "200 MHz", "core.force_clock": "true"}).memory
+    typed = [
+        "--set",
+        "memory.flash.wait_states=3",
+        "--set",
+        "memory.sram1.dma=false",
+        "--set",
+        "memory.sdram.dividers=[2]",
+    ]
+    assert main(["machines", "--new", "my.toml", "--from", "f469", *typed, "--force"]) == 0
+    assert load_machine("my.toml").figures["memory.flash.wait_states"].text == "3"
     text = Path("my.toml").read_text()
     assert "# A copy of stm32f469i-disco" in text and "# aliases = []" in text and text.count("# ") > 10
     assert main(["machines", "--new", "my.toml", "--from", "f469"]) == 2 and Path("my.toml").read_text() == text
