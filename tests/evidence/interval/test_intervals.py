@@ -47,7 +47,9 @@ def test_it_is_about_this_run_and_says_what_it_rests_on() -> None:
     assert usual.latency_ms[0] < mcusim.simulate("ds-cnn", F746, "tinyops").value("latency_ms") < usual.latency_ms[1]  # type: ignore[operator]
     latencies = [one for one in stored_errors() if one.row.quantity == "latency"]
     assert usual.rows == len(latencies)
-    assert usual.like == sum((one.row.machine, one.row.policy) == (F746, "tinyops") for one in latencies) >= 4
+    alike = [(one.row.machine, one.row.policy, one.row.variant) for one in latencies]
+    assert usual.like == alike.count((F746, "tinyops", "")) >= 4
+    assert found("ds-cnn", F746, "tinyops", variant=2023).like == alike.count((F746, "tinyops", "2023")) >= 1
     assert usual.level == 0.9 and usual.not_measured == ()
 
 

@@ -53,6 +53,46 @@ def test_only_the_measured_experiment(policy: str, options: dict[str, Any], publ
     assert latency(mcusim.simulate(MODEL, F469, policy, **options)) == published
 
 
+@pytest.mark.parametrize(
+    ("model", "policy", "variant", "published"),
+    [
+        ("mnasnet-w1.00-r080", "tinyops", "2022", 2575),
+        ("mnasnet-w1.00-r080", "tinyops", "2023", 2146),
+        ("mnasnet-w1.00-r080-pad", "tinyops", "2022", 2575),
+        ("mnasnet-w1.00-r080-pad", "tinyops", "2023", None),  # the networks of 2023 had no PADs
+        ("mbv3-w0.50-r112", "tinyops", "2022", None),
+        ("mbv3-w0.40-r096-pad", "tinyops", "2023", None),
+        ("proxyless-w0.30-r144", "internal", None, 1089),
+    ],
+)
+def test_each_variant_has_the_figures_of_its_year(
+    model: str, policy: str, variant: str | None, published: float | None
+) -> None:
+    options: dict[str, Any] = {"sram_budget": "256 KiB", "variant": variant}
+    graph = mcusim.load_model(model)
+    assert latency(mcusim.simulate(graph, F469, policy, **options)) == published
+    program = mcusim.plan_program(graph, F469, policy, **options)
+    assert latency(replay(program, mcusim.load_machine(F469))) == published
+
+
+def test_a_network_of_2023_with_pads_would_not_fit() -> None:
+    result = mcusim.simulate("proxyless-w0.30-r144-pad", F469, sram_budget="256 KiB")
+    assert (result.fits, result.measured) == (False, None)
+
+
+def test_reports_name_the_variant(capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["ds-cnn", "-m", "stm32f746g-disco", "-p", "tinyops", "--variant", "2023"]
+    assert main(["run", *common]) == 0
+    assert "  policy tinyops 2023, kernels" in capsys.readouterr().out
+    assert main(["compare", *common]) == 0
+    assert "\ntinyops 2023 " in capsys.readouterr().out
+    assert main(["run", *common, "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["policy"], found["variant"], found["options"]["variant"]) == ("tinyops", "2023", "2023")
+    assert main(["run", *common[:3], "-p", "internal", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["variant"] is None
+
+
 def test_a_machine_file_that_carries_the_name_is_not_the_machine(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(f'extends = "{F469}"\nname = "{F469}"\n', encoding="utf-8")
