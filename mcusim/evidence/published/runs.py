@@ -36,7 +36,6 @@ class PublishedRun:
     fidelity: str = ""
     machine: str = ""
     policy: str = ""
-    variant: str = ""
     kernels: str = ""
     sram_budget: int | None = None
     order: str = "default"
@@ -47,6 +46,7 @@ class PublishedRun:
     changes: tuple[tuple[str, str], ...] = ()
     why: str = ""
     cannot: str | None = None
+    variant: str = ""
     place: int = field(default=0, compare=False)
 
     @property

@@ -59,11 +59,11 @@ class ValidationRow:
     fidelity: str = ""
     machine: str = ""
     policy: str = ""
-    variant: str = ""
     run: str = ""
     why: str = ""
     reason: str | None = None
     interval: tuple[float, float] | None = None
+    variant: str = ""
 
     @property
     def error(self) -> float | None:

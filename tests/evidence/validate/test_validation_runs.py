@@ -109,7 +109,7 @@ def test_a_micro_benchmark_is_a_call_of_a_test_program() -> None:
 def test_the_diagnosis_names_the_stored_errors() -> None:
     """The last column of its table: latency, and energy in brackets where it has one."""
     text = (REPOSITORY / "docs" / "pages" / "evidence" / "why-is-it-off.md").read_text(encoding="utf-8")
-    rows = [row for row in stored_rows() if row.source.startswith("TinyOps")]
+    rows = [row for row in stored_rows() if row.source.startswith("TinyOps (")]
     stored = {(row.model, row.board[5:9], row.placement, row.quantity): row.error for row in rows}
     table_3 = {"F469": "proxyless-w0.25-r160", "F746": "proxyless-w0.25-r192"}
     pattern = r"^\| [23] \| ([\w.-]+), (\w+) \|.*\| ([-+][\d.]+) %(?: \(([-+][\d.]+) %\))? \|$"
