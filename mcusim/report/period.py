@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcusim.results.energy import BatteryLife, Duty
+from mcusim.results.energy import SLEEP_BAND, BatteryLife, Duty
 from mcusim.results.result import Result
-from mcusim.text import columns, quantity, wrapped
+from mcusim.text import columns, quantity, suited, wrapped
 
-__all__ = ["battery_notes", "battery_text", "hours_text", "period_lines", "period_rows"]
+__all__ = ["battery_text", "hours_text", "period_lines", "period_notes", "period_rows", "period_sentences"]
 
 _UNITS = (("years", 24 * 365.25), ("days", 24.0), ("h", 1.0), ("min", 1 / 60))
 
@@ -41,14 +41,26 @@ def battery_text(life: BatteryLife) -> list[str]:
     return ["battery life", hours_text(life.hours), what]
 
 
-def battery_notes(duty: Duty) -> list[str]:
-    """How the life was found, and what the cell cannot deliver; nothing without a cell."""
-    if duty.battery is None:
-        return []
-    text, most = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
-    if duty.battery.overload and most is not None:
-        text += f"; it draws more than the {most:g} mA that the cell is meant for"
-    return wrapped(text)
+def period_notes(duty: Duty) -> list[str]:
+    """Where a measurement is expected; how the battery life was found, and what the cell cannot deliver."""
+    return [line for text in period_sentences(duty) for line in wrapped(text)]
+
+
+def period_sentences(duty: Duty) -> list[str]:
+    """:func:`period_notes`, one text each."""
+    found = []
+    if duty.interval_mj is not None:
+        scale, (least, most) = suited("mJ", duty.interval_mj), SLEEP_BAND
+        ends = f"{scale.shown(duty.interval_mj[0])} to {scale.text(duty.interval_mj[1])}"
+        found.append(
+            f"of a period {ends} are expected, {least:g} (peripherals off) to {most:g} times (on) as much asleep"
+        )
+    if duty.battery is not None:
+        text, limit = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
+        if duty.battery.overload and limit is not None:
+            text += f"; it draws more than the {limit:g} mA that the cell is meant for"
+        found.append(text)
+    return found
 
 
 def period_lines(results: Sequence[Result]) -> list[str]:

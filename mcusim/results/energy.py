@@ -114,6 +114,12 @@ def delivered(machine: Machine, usage: Usage) -> Energy:
     return Energy(latency_ms=1e3 * usage.seconds, energy_mj=1e3 * joules, supply_current_ma=1e3 * mean)
 
 
+SLEEP_BAND = (0.8, 3.7)
+"""What a current asleep may be in parts of the tables', which have the peripherals off: 0.8, as the run current of one
+part differs by 20 % between measurements (power of the NUCLEO-L4R5ZI in MLPerf Tiny), to 3.7 with all peripherals on
+(STM32F429: 78 against 21 mA, STM32F722: 82 against 24, STM32H743: 136 against 51; ST DS9405, DS11853, DS12110)."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatteryLife:
     """How long ``battery`` lasts; ``by`` says what was divided: its charge, or its energy."""
@@ -131,7 +137,8 @@ class BatteryLife:
 @dataclass(frozen=True, slots=True)
 class Duty:
     """An inference every ``period_ms``, asleep in the rest. ``met``: the period is no shorter than the inference; if
-    not, energy, power, current and battery life are None. ``energy_mj`` is one period's, ``sleep_mj`` of it asleep.
+    not, energy, power, current and battery life are None. ``energy_mj`` is one period's, ``sleep_mj`` of it asleep,
+    ``interval_mj`` where measurements of it are expected.
     """
 
     period_ms: float
@@ -143,10 +150,22 @@ class Duty:
     mean_power_mw: float | None = None
     mean_current_ma: float | None = None
     battery: BatteryLife | None = None
+    interval_mj: tuple[float, float] | None = None
+
+    def within(self, run_mj: tuple[float, float]) -> Duty:
+        """With ``interval_mj``, where a measurement of a period is expected when one of the run is within ``run_mj``.
+
+        Asleep it is :data:`SLEEP_BAND` around the current, for which there is no published row.
+        """
+        if self.sleep_mj is None:
+            return self
+        ends = zip(run_mj, SLEEP_BAND, strict=True)
+        low, high = (run + factor * self.sleep_mj for run, factor in ends)
+        return replace(self, interval_mj=(low, high))
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data."""
-        return asdict(self)
+        return asdict(self) | {"interval_mj": None if self.interval_mj is None else list(self.interval_mj)}
 
 
 def duty(machine: Machine, usage: Usage, asked: Period) -> Duty:

@@ -107,7 +107,10 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     def duty(self) -> Duty | None:
         """Energy for each period, where a period was asked for; None without one or without a run."""
         period = None if self.request is None else self.request.settings.period
-        return None if period is None or self.run is None else duty(self.machine, usage(self.run, self.machine), period)
+        if period is None or self.run is None:
+            return None
+        found = duty(self.machine, usage(self.run, self.machine), period)
+        return found if self.interval is None else found.within(self.interval.energy_mj)
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -45,6 +45,14 @@ def test_a_period_as_long_as_the_run_has_no_sleep_and_a_shorter_one_is_not_met(m
     assert (late.period_ms, late.latency_ms) == (pytest.approx(125 - 1e-6), 125)
 
 
+def test_a_period_s_interval_is_that_of_the_run_and_of_sleep(machine: Machine) -> None:
+    found = duty(machine, USAGE, Period(Fraction(1)))
+    assert found.interval_mj is None and found.to_json()["interval_mj"] is None
+    assert found.within((30.0, 60.0)).interval_mj == (pytest.approx(30 + 0.8 * 135), pytest.approx(60 + 3.7 * 135))
+    late = duty(machine, USAGE, Period(Fraction(1, 100)))
+    assert late.within((30.0, 60.0)) == late
+
+
 @pytest.mark.parametrize(
     ("volts", "hours"),
     [

@@ -14,7 +14,7 @@ from mcusim.report.html.run_figures.by_operator import breakdown_figure, causes_
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
-from mcusim.report.period import battery_notes, period_rows
+from mcusim.report.period import period_rows, period_sentences
 from mcusim.report.text.changes import change_texts
 from mcusim.report.text.interval import ends, interval_sentences, percentage
 from mcusim.results.difference import WORDS
@@ -106,7 +106,7 @@ def _facts(result: Result) -> str:
             rows.append([f"{title}, measured", f"{measured}, error {percent(result.error_percent(name))}"])
     if result.duty is not None:
         rows += [[label, f"{plain(value)} ({plain(note)})"] for label, value, note in period_rows(result.duty)]
-        rows += [["", plain(" ".join(battery_notes(result.duty)))]] * (result.duty.battery is not None)
+        rows += [["", plain(text)] for text in period_sentences(result.duty)]
     cycles = result.run.cycles if result.run else 0
     rows += [["cycles", f"{cycles:,}"], ["MACs", f"{result.macs or 0:,}"]]
     rows += [["cycles per MAC", f"{cycles / result.macs:.2f}"]] if result.macs else []

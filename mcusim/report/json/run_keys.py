@@ -141,6 +141,8 @@ _HEAD = {
     "period.energy_mj": ("number?", "energy of one period"),
     "period.mean_power_mw": ("number?", "mean power"),
     "period.mean_current_ma": ("number?", "mean current at the supply"),
+    "period.interval_mj[]": ("number", "low and high of a measurement of `energy_mj`; null without an interval"),
+    "period.interval_mj": ("list?", "null where the period is not met"),
     "period.battery": ("object?", "null without `--battery`"),
     "period.battery.battery.name": ("text", "the cell"),
     "period.battery.battery.capacity_mah": ("number", "its charge"),

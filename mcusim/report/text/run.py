@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
-from mcusim.report.period import battery_notes, period_rows
+from mcusim.report.period import period_notes, period_rows
 from mcusim.report.text.advice import advice_lines
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
@@ -77,7 +77,7 @@ def _summary(result: Result, run: Run) -> list[str]:
         each = f", {issued / result.macs:.2f} per MAC" if result.macs else ""
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     without = left_out_text(result.left_out)
-    notes = [] if result.duty is None else battery_notes(result.duty)
+    notes = [] if result.duty is None else period_notes(result.duty)
     return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
 
 

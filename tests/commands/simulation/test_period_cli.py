@@ -25,6 +25,9 @@ def test_run_says_what_a_period_takes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert period["energy_mj"] == pytest.approx(answer["energy_mj"] + asleep)
     assert period["mean_power_mw"] == pytest.approx(period["energy_mj"] / 0.01)
     assert period["battery"]["hours"] == pytest.approx(225 * 3 / period["mean_power_mw"])
+    low, high = answer["interval"]["energy_mj"]
+    assert period["interval_mj"] == pytest.approx([low + 0.8 * asleep, high + 3.7 * asleep])
+    assert "of a period" in table and "are expected, 0.8 (peripherals off) to 3.7 times (on)" in " ".join(table.split())
     assert period["battery"]["overload"] and answer["limits"][0]["name"] == "period" and answer["limits"][0]["met"]
     for label in ("energy a period", "mean power", "battery life"):
         assert label in table and label in page.read_text()
