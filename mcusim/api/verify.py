@@ -194,10 +194,11 @@ def _model(program: Program, asked: VerifyRequest) -> Graph | None:
 def _with_code(program: Program, model: str | Path | Graph | None) -> str:
     """The command that plans a program's model for kernels that can run, and runs it."""
     header = program.header
-    budget = header.options.get("sram_budget")
+    budget, variant = header.options.get("sram_budget"), header.options.get("variant")
     named = header.model[:80] if model is None or isinstance(model, Graph) else str(model)
     words = ["mcusim", "verify", named, "--machine", header.machine[:80]]
     words += ["--policy", header.policy[:80], *(["--sram-budget", f"{budget} B"] if isinstance(budget, int) else [])]
+    words += ["--variant", str(variant)[:80]] if variant is not None else []
     return f"`{shlex.join(words)}` plans the model for kernels {DEFAULT_SET} and runs it"
 
 

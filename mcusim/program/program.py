@@ -171,7 +171,7 @@ class Program(Displayed):
 
     def _line(self) -> str:
         head = self.header
-        what = f"{head.model[:60]} on {head.machine[:60]}, {head.policy[:30]}"
+        what = f"{head.model[:60]} on {head.machine[:60]}, {head.planner[:30]}"
         return f"{what}: {len(head.operators)} operators, {len(self.tasks)} tasks, {len(head.buffers)} buffers"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from runpy import run_path
 
 import pytest
@@ -207,3 +208,15 @@ def test_emulated_it_computes_what_litert_does(machine: str, capsys: pytest.Capt
     data = json.loads(capsys.readouterr().out)
     assert (status, data["findings"]) == (0, [])
     assert [data["equivalence"][name]["equal"] for name in ("untiled", "litert")] == [True, True]
+
+
+def test_a_program_without_code_for_its_kernels_names_the_command_that_plans_it_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "later.jsonl")
+    assert main(["plan", "ds-cnn", "-m", F469, "-p", "tinyops", "--variant", "2023", "-o", path]) == 0
+    capsys.readouterr()
+    assert main(["verify", path]) == 0
+    shown = capsys.readouterr()
+    assert "ds-cnn on stm32f469i-disco, tinyops 2023" in shown.out
+    assert "--policy tinyops --variant 2023" in " ".join((shown.out + shown.err).split())
