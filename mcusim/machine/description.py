@@ -174,6 +174,9 @@ class Sdram:
     read_overhead: Duration  # controller and bus, per read access of the core, beyond the commands themselves
     write_overhead: Duration
     dma_latency: Duration  # controller, per read access of a DMA, beyond the commands themselves
+    read_burst: bool  # RBURST: reads on during the CAS latency, into
+    read_fifo: int  # lines of a column each
+    read_pipe: Duration  # RPIPE
     write_fifo: int  # posted writes (words) the controller takes before it stalls the bus
     dividers: tuple[int, ...] = ()  # of the bus clock
     max_clock: int | None = None  # Hz, of what the dividers give
@@ -205,9 +208,7 @@ class Region:
     base: int
     size: int
     aliases: tuple[int, ...]
-    attribute: (
-        Attribute  # how the core's data cache treats it; device: uncached, and a Cortex-M7 must access it aligned
-    )
+    attribute: Attribute  # how the core's data cache treats it; device: uncached, a Cortex-M7 must access it aligned
     dma: bool  # can the DMA reach it
     writable: bool
     device: Device

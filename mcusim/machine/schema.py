@@ -106,6 +106,14 @@ _MATRIX = Default(
 _STREAM_FIFO = Default(lambda _: 16, "ST RM0090, DMA: 4 words a stream", basis="datasheet", text=lambda _: "16 B")
 _THRESHOLD = Default(lambda _: "1/2", "ST RM0090, DMA_SxFCR: its value after reset", basis="datasheet", text=str)
 _DMA_SRAM = Default(lambda scope: scope["read_latency"], "as the core's", "read_latency")
+_READ_BURST = Default(lambda _: False, "reads nothing ahead", text=lambda _: "false")
+_READ_FIFO = Default(lambda _: 6, "ST RM0385 13.7.3: 6 lines", basis="datasheet", text=str)
+_READ_PIPE = Default(
+    lambda _: d.Duration(Fraction(0), "clocks"),
+    "FMC_SDCR: none after reset",
+    basis="datasheet",
+    text=lambda _: "0 hclk",
+)
 _DMA_SDRAM = Default(lambda scope: scope["read_overhead"], "as the core's", "read_overhead")
 _LINE_CHANGE = Default(
     lambda _: d.Duration(Fraction(0), "cycles"),
@@ -245,6 +253,9 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "read_overhead": duration("sdclk"),
             "write_overhead": duration("sdclk"),
             "dma_latency": duration("sdclk", default=_DMA_SDRAM),
+            "read_burst": flag(_READ_BURST),
+            "read_fifo": count(0, 16, default=_READ_FIFO),
+            "read_pipe": duration("hclk", default=_READ_PIPE),
             "write_fifo": count(0, 1024),
             "dividers": dividers(),
             "max_clock": clock(_NONE),

@@ -7,17 +7,19 @@ beyond an ideal load or store, and moves the device's own state (open rows, latc
 32-byte visit. ``inter`` says that other streams run between them: then a row that had to be opened has to be opened
 again for each of them. ``line`` moves one cache line.
 
-SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), an access to
+SDRAM: a read is controller overhead + CL + one clock a beat (burst length 1, as the boards set it), the overhead alone
+where the controller has read all of it ahead (:mod:`mcusim.memory.read_fifo`); an access to
 another row of the bank adds tRP + tRCD, held back by tRAS, tRC and tWR; a write is posted, the core waits only when the
 controller's FIFO is full; a refresh every tREFI, behind an access under way, closes all rows for tRP + tRC.
 
-Not modelled: the FMC's read FIFO (uncached sequential reads of a byte and of a word take the same time on the board, so
-it is not seen to help), reordering in the controller, QSPI writes, and parts with more than 16 banks.
+Not modelled: columns read ahead for several streams that alternate in one visit (``inter``; they find none), a line's
+fill that begins at another word than its first, reordering in the controller, QSPI writes, and parts with more than 16
+banks.
 """
 
 from __future__ import annotations
 
-from mcusim.memory import flash_accelerator
+from mcusim.memory import flash_accelerator, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, inlined, native
 
@@ -35,6 +37,7 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     if s[r + L.T_REFI] > 0 and start >= s[r + L.NEXT_REFRESH]:
         for b in range(s[r + L.BANKS]):
             s[r + L.OPEN + b] = -1
+        read_fifo.flush(s, r)
         late = (start - s[r + L.NEXT_REFRESH]) // s[r + L.T_REFI]
         last = s[r + L.NEXT_REFRESH] + late * s[r + L.T_REFI]
         begun = max(last, s[r + L.BUSY])  # not in the middle of an access; in an idle gap it costs nothing
@@ -48,6 +51,7 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     at = start + wait
     activated = s[r + L.ACTIVATED + bank]
     if s[r + L.OPEN + bank] >= 0:
+        read_fifo.flush(s, r)
         ready = activated + s[r + L.T_RAS]
         if s[r + L.LAST_ADDRESS] == bank:  # older writes, in other banks, are over for longer than tWR
             ready = max(ready, s[r + L.LAST_WRITE] + s[r + L.T_WR])
@@ -59,22 +63,48 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     return at + s[r + L.T_RCD] - start
 
 
+@inlined
+def columns(s: State, r: int, address: int, beats: int) -> int:
+    """Ticks of a read of ``beats`` columns of an open row, 0 if all were read ahead."""
+    if s[r + L.AHEAD] == 0:
+        return s[r + L.T_CL] + beats * s[r + L.T_CLK]
+    column = address >> s[r + L.WIDTH]
+    missing = beats - read_fifo.given(s, r, column, beats)
+    if missing == 0:
+        return 0
+    read_fifo.read_ahead(s, r, column + beats)
+    return s[r + L.T_CL] + missing * s[r + L.T_CLK]
+
+
 @native
 def sdram_read(s: State, r: int, address: int, size: int, overhead: int) -> int:
     """One read past the cache, at ``s[NOW]``; returns its ticks, of which ``overhead`` are not the memory's."""
     now = s[L.NOW]
     beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
     start = max(now, s[r + L.BUSY])
-    ticks = sdram_row(s, r, address, start) + overhead + s[r + L.T_CL] + beats * s[r + L.T_CLK]
+    ticks = sdram_row(s, r, address, start) + overhead + columns(s, r, address, beats)
     s[r + L.OCCUPIED] += ticks
     s[r + L.BUSY] = start + ticks
     return start + ticks - now
 
 
 @native
+def sdram_reads(s: State, r: int, address: int, n: int, size: int) -> int:
+    """``n`` reads of one stream, some of whose columns may have been read ahead."""
+    now = s[L.NOW]
+    for i in range(n):
+        sdram_read(s, r, address + i * size, size, s[r + L.OVERHEAD_R])
+    return s[r + L.BUSY] - now
+
+
+@native
 def sdram_run(s: State, r: int, address: int, n: int, size: int, write: int, gap: int, inter: int) -> int:
     """``n`` uncached accesses; see the module's text."""
     now = s[L.NOW]
+    if s[r + L.AHEAD]:
+        if not write and not inter:
+            return sdram_reads(s, r, address, n, size)
+        read_fifo.flush(s, r)
     beats = max(1, (size + (1 << s[r + L.WIDTH]) - 1) >> s[r + L.WIDTH])
     start = max(now, s[r + L.BUSY])
     row = sdram_row(s, r, address, start)
@@ -104,13 +134,14 @@ def sdram_line(s: State, r: int, address: int, line: int, write: int, start: int
     beats = max(1, line >> s[r + L.WIDTH])
     row = sdram_row(s, r, address, start)
     if write:
+        read_fifo.flush(s, r)
         first = row + s[r + L.OVERHEAD_W]
         last = first + beats * s[r + L.T_CLK]
         s[r + L.LAST_WRITE], s[r + L.LAST_ADDRESS] = start + last, bank_of(s, r, address)
     else:
-        head = row + s[r + L.OVERHEAD_R] + s[r + L.T_CL]
-        first = head + max(1, 8 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
-        last = head + beats * s[r + L.T_CLK]
+        head = row + s[r + L.OVERHEAD_R]
+        last = head + columns(s, r, address, beats)
+        first = last - (beats - max(1, 8 >> s[r + L.WIDTH])) * s[r + L.T_CLK]
     s[r + L.OCCUPIED] += last
     s[r + L.BUSY] = start + last
     return first, last

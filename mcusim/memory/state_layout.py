@@ -23,6 +23,7 @@ MAX_TRANSFERS = 64
 MAX_OPERANDS = 32
 MAX_RANGES = 256
 MAX_BANKS = 16
+MAX_COLUMNS = 16  # lines of a read FIFO
 BUCKETS = 256  # of the instruction lines of an accelerator
 
 # linefill buffer: line number (-1 none), word that came first, its arrival, ticks from word to word, the last's arrival
@@ -123,6 +124,8 @@ A_WAYS, I_WAYS = region.fields("A_WAYS", "I_WAYS")  # of the accelerator's data 
 FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")
 T_CL, T_RCD, T_RP, T_RC, T_RAS = region.fields("T_CL", "T_RCD", "T_RP", "T_RC", "T_RAS")
 T_WR, T_CLK, T_REFI = region.fields("T_WR", "T_CLK", "T_REFI")
+# read FIFO: its lines, columns read during the CAS latency (0: it is off), those of a row less one
+READ_FIFO, AHEAD, COLUMN_MASK = region.fields("READ_FIFO", "AHEAD", "COLUMN_MASK")
 BANKS, ROW_SHIFT, ROW_MASK, BANK_SHIFT = region.fields("BANKS", "ROW_SHIFT", "ROW_MASK", "BANK_SHIFT")
 COMMAND, CS_HIGH = region.fields("COMMAND", "CS_HIGH")
 # dynamic state (LAST_ADDRESS: of a QSPI the next in sequence, of an SDRAM the bank of LAST_WRITE)
@@ -130,6 +133,7 @@ BUSY, NEXT_REFRESH, LATCH = region.fields("BUSY", "NEXT_REFRESH", "LATCH")
 LAST_ADDRESS, LAST_WRITE, ACCEL = region.fields("LAST_ADDRESS", "LAST_WRITE", "ACCEL")
 OPEN = region.array("OPEN", MAX_BANKS)  # open row per bank, -1 closed
 ACTIVATED = region.array("ACTIVATED", MAX_BANKS)  # time of the last ACTIVATE per bank
+COLUMNS_HELD, COLUMNS = region.field("COLUMNS_HELD"), region.array("COLUMNS", MAX_COLUMNS)  # in the read FIFO
 # counters: accesses, bytes, ticks the device was occupied, ticks the core stalled
 READS, WRITES, READ_BYTES, WRITE_BYTES = region.fields("READS", "WRITES", "READ_BYTES", "WRITE_BYTES")
 OCCUPIED, STALL, ROW_MISSES, REFRESHES = region.fields("OCCUPIED", "STALL", "ROW_MISSES", "REFRESHES")

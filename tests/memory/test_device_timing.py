@@ -34,9 +34,9 @@ class Probe:
 
 
 def quiet(name: str, **keys: str) -> Machine:
-    """The board without SDRAM refresh in the way (a period of a millisecond), SDRAM not cached."""
+    """The board without SDRAM refresh in the way (a period of a millisecond), SDRAM not cached, nothing read ahead."""
     sdram = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.attribute": "uncached"}
-    sdram["memory.sdram.read_overhead"] = f"{OVERHEAD[name]} cycles"
+    sdram |= {"memory.sdram.read_overhead": f"{OVERHEAD[name]} cycles", "memory.sdram.read_burst": "false"}
     return load_machine(name, sdram | {key.replace("__", "."): value for key, value in keys.items()})
 
 
@@ -106,7 +106,7 @@ def test_sdram_write_recovery_holds_the_row() -> None:
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_sdram_refresh_closes_the_rows_and_delays_who_comes_in_it(late: int) -> None:
-    machine = load_machine(F469, {"memory.sdram.read_overhead": "5 cycles"})
+    machine = load_machine(F469, {"memory.sdram.read_overhead": "5 cycles", "memory.sdram.read_burst": "false"})
     probe = Probe(machine)
     probe("sdram", 0)
     period = round(machine.cycles(machine.memory["sdram"].device.timing.refresh, 90_000_000))  # type: ignore[union-attr]
@@ -178,7 +178,8 @@ def test_cache_line_fill_hit_write_back_and_eviction() -> None:
 
 def test_a_line_streams_in_behind_the_critical_word() -> None:
     """Eight word loads of a missed line: at full speed they wait for the last beat, spaced out for the first word."""
-    machine = load_machine(F746, {"memory.sdram.timing.refresh": "1 ms"})
+    keys = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.read_overhead": "6 cycles"}
+    machine = load_machine(F746, keys | {"memory.sdram.read_burst": "false"})
     fast, slow = Probe(machine), Probe(machine)
     row = 2 * SDCLK
     head = row + 6 + 2 * SDCLK

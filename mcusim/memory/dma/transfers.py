@@ -184,6 +184,8 @@ class DmaTransfers:
         kind = s[r + L.KIND]
         if kind == L.SRAM:
             return n * int(s[r + L.LATENCY_DMA])
+        if kind == L.SDRAM and s[r + L.AHEAD]:  # all may be read ahead
+            return n * int(s[r + L.LATENCY_DMA])
         if kind == L.SDRAM:
             beats = max(n, -(-size // (1 << int(s[r + L.WIDTH]))))
             return n * int(s[r + L.LATENCY_DMA] + s[r + L.T_CL]) + beats * int(s[r + L.T_CLK])

@@ -16,7 +16,7 @@ of different memories at once, speculative loads, bus errors.
 
 from __future__ import annotations
 
-from mcusim.memory import devices
+from mcusim.memory import devices, read_fifo
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
@@ -266,7 +266,8 @@ def store(s: State, q: int, address: int, size: int) -> int:
 def second(s: State, q: int, address: int, write: int) -> int:
     """The second word of a doubleword that a 64-bit bus moves in one access (LDRD, STRD, VLDR and VSTR of a double).
 
-    Cached it is an access like any; uncached it costs its beats only. Returns the stall in ticks.
+    Cached it is an access like any; uncached it costs its beats only, which follow the first word's in one burst; where
+    that was read ahead and they were not, CL too. Returns the stall in ticks.
     """
     r = s[q + L.BLOCK]
     kind = s[r + L.KIND]
@@ -274,6 +275,15 @@ def second(s: State, q: int, address: int, write: int) -> int:
     if not plain or kind != L.SDRAM or address & 7 != 4:
         return access(s, q, address, 4, write)
     beats = max(1, 4 >> s[r + L.WIDTH]) * s[r + L.T_CLK]
+    if s[r + L.AHEAD]:
+        if write:
+            read_fifo.flush(s, r)
+        else:
+            column = address >> s[r + L.WIDTH]
+            columns = beats // s[r + L.T_CLK]
+            if read_fifo.given(s, r, column, columns) < columns:
+                beats += s[r + L.T_CL]
+            read_fifo.read_ahead(s, r, column + columns)
     s[r + L.OCCUPIED] += beats
     s[r + L.BUSY] += beats
     s[r + L.TAKEN] = max(s[r + L.TAKEN], s[r + L.BUSY])

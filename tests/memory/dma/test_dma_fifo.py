@@ -15,7 +15,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem
 
 F469 = "stm32f469i-disco"
-QUIET = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.clock": "90 MHz"}
+QUIET = {"memory.sdram.timing.refresh": "1 ms", "memory.sdram.read_burst": "false"}
 SDCLK = 2
 
 
