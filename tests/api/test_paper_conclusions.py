@@ -29,7 +29,7 @@ def test_tinyops_is_1_2_to_2_2_times_faster_than_external_memory(machine: str) -
     assert 1.2 <= ratio <= 2.2
 
 
-BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="12.4 % where 10.3 were measured, evidence/why-is-it-off.md"))
+BEHIND = pytest.param(F746, marks=pytest.mark.xfail(reason="12.4 %, measured 10.3 %: evidence/why-is-it-off.md"))
 
 
 @pytest.mark.parametrize("machine", [F469, BEHIND])
