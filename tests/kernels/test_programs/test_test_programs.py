@@ -21,7 +21,7 @@ from tests.support.graphs import conv_reference
 from tests.support.paths import REPOSITORY
 
 ROOT = REPOSITORY
-PROGRAMS = ("conv", "faults", "integer", "memory", "moves", "pipeline", "system")
+PROGRAMS = ("conv", "faults", "integer", "loops", "memory", "moves", "pipeline", "system")
 ELFS = sorted(FOLDER.glob("*.elf"))
 needs_sources = pytest.mark.skipif(not (ROOT / "scripts" / "build_kernels").exists(), reason="no source tree")
 needs_compiler = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
