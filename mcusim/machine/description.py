@@ -58,7 +58,7 @@ class Core:
     """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
 
     ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant; ``fpu``: what the
-    floating-point unit computes with.
+    floating-point unit computes with; ``revision``: as Arm writes it, ``r1p0``; None: that of the core's table.
     """
 
     isa: str
@@ -66,6 +66,7 @@ class Core:
     max_clock: int | None = None
     force_clock: bool = False
     fpu: Precision = "single"
+    revision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

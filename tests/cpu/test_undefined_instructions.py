@@ -114,6 +114,16 @@ def test_feature_registers_say_what_the_unit_has(board: str, features: tuple[int
     assert struct.unpack("<3I", Emulator(MACHINES[board]).read(MVFR, 12)) == features
 
 
+@pytest.mark.parametrize(
+    ("board", "cpuid"),
+    [(M4, 0x410F_C241), (M7_SINGLE, 0x410F_C271), ("nucleo-f767zi", 0x411F_C270), (M7_DOUBLE, 0x411F_C271)],
+)
+def test_cpuid_is_that_of_the_parts_core(board: str, cpuid: int) -> None:
+    emulator, stop = run(board, "0868 7047".replace(" ", ""), r1=0xE000_ED00)  # ldr r0, [r1]
+    assert stop.kind == "returned"
+    assert emulator.registers()["r0"] == cpuid
+
+
 def cycles_of_chain(code: str) -> int:
     """Cycles that each of a long chain of ``code`` takes, from the difference of 60 and 30 of it."""
 

@@ -232,8 +232,16 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
+    if machine.core.revision is not None:
+        registers[CPUID // 4] = _cpuid(own[CPUID], machine.core.revision)
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
     state[C.CCSIDR_I] = _ccsidr(machine.instruction_cache)
+
+
+def _cpuid(other: int, revision: str) -> int:
+    """CPUID of ``rXpY`` by that of another revision: X is in bits 23 to 20, Y in bits 3 to 0 (DDI0403 B3.2.3)."""
+    variant, patch = revision[1:].split("p")
+    return other & ~0xF0_000F | int(variant) << 20 | int(patch)
 
 
 def set_vectors(ppb: Any, address: int) -> None:
