@@ -57,10 +57,12 @@ def test_how_the_arena_is_planned_is_an_axis() -> None:
     assert axis_values("order", ["default", "optimal"]) == ("default", "optimal")
     assert axis_values("allocator", ["none", "greedy", "offline"]) == (None, "greedy", "offline")
     assert axis_values("in_place", [False, True]) == (False, True)
+    assert axis_values("variant", [2022, "2023"]) == ("2022", "2023")
     for key, value, text in (
         ("order", "best", 'the value "best" must be one of default, optimal'),
         ("allocator", "dynamic", 'the value "dynamic" must be one of greedy, linear, optimal, offline'),
         ("in_place", 1, "the value 1 must be true or false"),
+        ("variant", 2024, "the value 2024 must be one of 2022, 2023"),
     ):
         with pytest.raises(UsageError, match=text):
             axis_values(key, [value])

@@ -38,7 +38,7 @@ PROFILE = Path(mcusim.__file__).parent / "kernels/cost/profiles/cmsis-2021-gcc9.
         ("external", {}, 2167),
         ("external", {"weights": "sdram"}, 2167),
         ("external", {"weights": "qspi"}, None),
-        ("external", {"overrides": {"core.clock": "200 MHz"}}, None),
+        ("external", {"overrides": {"core.clock": "160 MHz"}}, None),
         ("external", {"overrides": {"core.clock": "180 MHz"}}, None),
         ("internal", {"sram_budget": "256 KiB"}, 1007),
         ("internal", {"sram_budget": "255 KiB"}, None),

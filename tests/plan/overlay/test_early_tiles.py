@@ -7,12 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 
 from mcusim import simulate
 from mcusim.commands.app import main
 from mcusim.engine.run import Run
+from mcusim.errors import UsageError
 from mcusim.kernels import load_profile
 from mcusim.model import Graph
 from mcusim.plan import PlanOptions, plan
@@ -220,3 +222,17 @@ def test_a_program_without_code_for_its_kernels_names_the_command_that_plans_it_
     shown = capsys.readouterr()
     assert "ds-cnn on stm32f469i-disco, tinyops 2023" in shown.out
     assert "--policy tinyops --variant 2023" in " ".join((shown.out + shown.err).split())
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "reason"),
+    [
+        ("tinyops", {"variant": "2024"}, "unknown variant '2024'; there are 2022, 2023"),
+        ("tinyops", {"variant": True}, "variant = True: must be a year"),
+        ("tinyops", {"variant": 2023, "buffering": "single"}, "--variant 2023 has two buffers for tiles"),
+        ("external", {"variant": 2022}, "--variant has no effect under policy external; it is for tinyops"),
+    ],
+)
+def test_wrong_use(policy: str, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        simulate("figure-1", F469, policy, **options)
