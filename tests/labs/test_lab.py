@@ -235,7 +235,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
     book.hint("ratio")
     printed = capsys.readouterr().out
     for text in (
-        "It is 2.206",
+        "It is 2.207",
         "0 times cannot be: guess from 0.1 to 1000.",
         "'much' is not a number",
         "You predicted 5; it is 2.206",
