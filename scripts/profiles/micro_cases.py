@@ -306,6 +306,16 @@ OWN: tuple[Case, ...] = (
     ("AVERAGE_POOL_2D", pool, 30, MOST),
     ("MAX_POOL_2D", pool, 40, MOST),
 )
+
+
+def large_pool(m: Maker) -> Graph:
+    """Windows of more elements than a sum of 16 bits holds."""
+    size, depth = m.pick((17, 17), (20, 14), (1, 300)), m.pick(1, 3, 8, 16)
+    options = _window(m, 1, "VALID") | {"filter_h": size[0], "filter_w": size[1], "activation": "NONE"}
+    return m.graph([m.add((1, size[0] + m.pick(0, 2), size[1] + m.pick(0, 3), depth))], options)
+
+
+OF_2020: tuple[Case, ...] = (*OWN, ("AVERAGE_POOL_2D", large_pool, 10, 0))
 PLAIN: tuple[Case, ...] = (
     ("CONV_2D", any_convolution, 60, MOST),
     ("DEPTHWISE_CONV_2D", depthwise_any, 50, MOST),
@@ -349,9 +359,12 @@ def softmax_16(m: Maker) -> Graph:
 STATE: tuple[Case, ...] = (("SVDF", svdf, 30, 0), ("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm, 30, 0))
 
 
-def cases(technique: str) -> Iterator[Graph]:
-    """Every operator to run for a set whose own int8 kernels follow ``technique``."""
-    rows = [(case, "int8") for case in (OWN if technique == "cmsis" else PLAIN)]
+OF_SET = {"reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}
+
+
+def cases(name: str) -> Iterator[Graph]:
+    """Every operator to run for the set of that name."""
+    rows = [(case, "int8") for case in OF_SET.get(name, OWN)]
     rows += [(case, "uint8") for case in PLAIN]
     rows += [(case, dtype) for case in SHARED for dtype in ("int8", "uint8")]
     rows += [(case, "int8") for case in BYTES]

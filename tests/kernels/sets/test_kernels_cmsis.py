@@ -32,6 +32,7 @@ OPERATORS = {
     "ADD": "cmsis_add", "MUL": "cmsis_mul", "AVERAGE_POOL_2D": "cmsis_average_pool", "MAX_POOL_2D": "cmsis_max_pool",
 }  # fmt: skip
 OF_2020 = OPERATORS | {
+    "CONV_2D": "cmsis_2020_conv",
     "DEPTHWISE_CONV_2D": "cmsis_2020_depthwise", "FULLY_CONNECTED": "cmsis_2020_fully_connected",
     "AVERAGE_POOL_2D": "cmsis_2020_average_pool", "MAX_POOL_2D": "reference_max_pool",
 }  # fmt: skip

@@ -44,9 +44,18 @@ _NESTS: Mapping[str, str] = {
     "depthwise_columns": f"call {' '.join(_COLUMN)} output pair odd one one_tap "
     + _loops("taps", "quads", "elements", "pairs")
     + " filter_bank column_bank",
-    "vector_by_rows": "call vector output quad element odd odd_quad odd_element "
-    + _loops("quads", "elements")
-    + " odd_element_bank odd_bank quad_bank",
+    **dict.fromkeys(
+        ("vector_by_rows", "vector_by_sixteens"),
+        "call vector output quad element odd odd_quad odd_element "
+        + _loops("quads", "elements")
+        + " odd_element_bank odd_bank quad_bank",
+    ),
+    **dict.fromkeys(
+        ("depthwise_by_fours", "depthwise_by_ones"),
+        "call pixel channel output row tap " + _loops("taps", "rows") + " bank",
+    ),
+    "average_by_halves": "call pixel row first first_quad first_element tap quad element output "
+    + _loops("quads", "elements", "first_quads", "first_elements"),
     "convolution": "call pixel output row outside tap mac " + _loops("macs", "taps", "rows") + " bank",
     "depthwise": "call pixel channel output row outside mac " + _loops("taps", "rows") + " bank",
     "fully_connected": "call output mac " + _loops("macs") + " bank",
@@ -81,6 +90,16 @@ _CASES = {
     "cmsis_depthwise-columns": "depthwise_columns",
     "cmsis_depthwise-plain": "depthwise",
     "cmsis_fully_connected": "vector_by_rows",
+    "cmsis_2020_conv-pointwise": "pointwise",
+    "cmsis_2020_conv-columns": "conv",
+    "cmsis_2020_conv-plain": "convolution",
+    "cmsis_2020_depthwise-columns": "depthwise_columns",
+    "cmsis_2020_depthwise-fours": "depthwise_by_fours",
+    "cmsis_2020_depthwise-ones": "depthwise_by_ones",
+    "cmsis_2020_depthwise-dilated": "depthwise",
+    "cmsis_2020_fully_connected": "vector_by_sixteens",
+    "cmsis_2020_average_pool-halves": "average_by_halves",
+    "cmsis_2020_average_pool-large": "pool",
     "cmsis_add-same": "binary_by_four",
     "cmsis_add-broadcast": "binary",
     "cmsis_mul-same": "binary_by_four",
@@ -157,6 +176,24 @@ def _depthwise(g: Geometry) -> str:
     return "3x3" if small and inside else "columns"
 
 
+def _conv_2020(g: Geometry) -> str:
+    case = _conv(g)
+    counted = max(g.in_c * g.kernel_h * g.kernel_w, g.out_c) < 1 << 16
+    return case if case != "dilated" and counted else "plain"
+
+
+def _depthwise_2020(g: Geometry) -> str:
+    if g.dilation_h * g.dilation_w != 1:
+        return "dilated"
+    if g.depth_multiplier == 1 and g.batch == 1:
+        return "columns"
+    return "ones" if g.depth_multiplier % 4 else "fours"
+
+
+def _average_2020(g: Geometry) -> str:
+    return "large" if g.kernel_h * g.kernel_w > 256 else "halves"
+
+
 def _cast(g: Geometry) -> str:
     first, _, last = g.types.partition("_to_")
     if "float32" in (first, last):
@@ -167,6 +204,9 @@ def _cast(g: Geometry) -> str:
 _CHOICE: Mapping[str, Callable[[Geometry], str]] = {
     "cmsis_conv": _conv,
     "cmsis_depthwise": _depthwise,
+    "cmsis_2020_conv": _conv_2020,
+    "cmsis_2020_depthwise": _depthwise_2020,
+    "cmsis_2020_average_pool": _average_2020,
     "reference_cast": _cast,
 }
 
@@ -211,7 +251,15 @@ def _pieces(g: Geometry) -> int:
 
 def nest(kind: str) -> Any:
     """The native function that replays ``kind``."""
-    from mcusim.kernels.cost.fitted import nests_cmsis, nests_other, nests_plain, nests_selecting, nests_state
+    from mcusim.kernels.cost.fitted import (
+        nests_2020,
+        nests_cmsis,
+        nests_other,
+        nests_plain,
+        nests_selecting,
+        nests_state,
+    )
 
-    name, modules = KINDS[kind].nest, (nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting)
+    modules = (nests_2020, nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting)
+    name = KINDS[kind].nest
     return next(getattr(m, name) for m in modules if hasattr(m, name))

@@ -117,8 +117,8 @@ def fully_connected(s: State, p: State) -> None:
 
 
 @native
-def vector_by_rows(s: State, p: State) -> None:
-    """``cmsis_fully_connected``: call, vector, pair, quad, element, odd, odd_quad, odd_element."""
+def vector_by_turns(s: State, p: State, turn: int) -> None:
+    """A vector by two rows at a time, ``turn`` elements in one turn of the loop by words, the rest one by one."""
     depth, channels = p[N.IN_C], p[N.OUT_C]
     step(s, p, 1, 1)
     for b in range(p[N.BATCH]):
@@ -128,16 +128,22 @@ def vector_by_rows(s: State, p: State) -> None:
             rows = min(2, channels - c)
             level = 3 if rows == 2 else 6
             for size in (4, 1):
-                begin, end = (0, depth // 4 * 4) if size == 4 else (depth // 4 * 4, depth)
+                begin, end = (0, depth // turn * turn) if size == 4 else (depth // turn * turn, depth)
                 for k in range(begin, end, size):
                     load(s, p, x + k, size)
                     for i in range(rows):
                         load(s, p, p[N.W] + (c + i) * depth + k, size)
                         bank_conflict(s, p, 14 + rows + size // 4, x + k, p[N.W] + (c + i) * depth + k)
                     step(s, p, level + 1 if size == 4 else level + 2, 1)
-            iterations(s, p, 9, depth // 4)
-            iterations(s, p, 12, depth & 3)
+            iterations(s, p, 9, depth // turn)
+            iterations(s, p, 12, depth % turn)
             for i in range(rows):
                 load_requantization(s, p, c + i, 1)
                 step(s, p, level, 1)
                 store(s, p, p[N.OUT] + b * channels + c + i, 1)
+
+
+@native
+def vector_by_rows(s: State, p: State) -> None:
+    """``cmsis_fully_connected``: call, vector, pair, quad, element, odd, odd_quad, odd_element."""
+    vector_by_turns(s, p, 4)

@@ -8,6 +8,7 @@
 
 typedef uint32_t any_word __attribute__((aligned(1), may_alias));
 #define INLINE static inline __attribute__((always_inline))
+#include <version.h> /* of the set that is built: smlad, sxtb16_8, lows, highs, high_product, rounded_shift, requantised */
 
 void *memset(void *to, int value, size_t bytes);
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
@@ -25,18 +26,9 @@ INLINE uint32_t pair_on(const int16_t **at) {
     return value;
 }
 
-INLINE int32_t smlad(uint32_t a, uint32_t b, int32_t sum) { /* sum + a.low * b.low + a.high * b.high */
-    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(a), "r"(b));
-    return sum;
-}
 INLINE uint32_t sxtb16(uint32_t x) { /* bytes 0 and 2, sign extended */
     uint32_t halves;
     __asm__("sxtb16 %0, %1" : "=r"(halves) : "r"(x));
-    return halves;
-}
-INLINE uint32_t sxtb16_8(uint32_t x) { /* bytes 1 and 3 */
-    uint32_t halves;
-    __asm__ volatile("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(x));
     return halves;
 }
 INLINE uint32_t sxtab16(uint32_t sum, uint32_t x) {
@@ -54,16 +46,6 @@ INLINE uint32_t sadd16(uint32_t a, uint32_t b) {
     __asm__("sadd16 %0, %1, %2" : "=r"(halves) : "r"(a), "r"(b));
     return halves;
 }
-INLINE uint32_t lows(uint32_t low, uint32_t high) { /* the low halves of both */
-    uint32_t halves;
-    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(halves) : "r"(low), "r"(high));
-    return halves;
-}
-INLINE uint32_t highs(uint32_t low, uint32_t high) { /* the high halves of both */
-    uint32_t halves;
-    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(halves) : "r"(high), "r"(low));
-    return halves;
-}
 INLINE uint32_t ror8(uint32_t x) { return x >> 8 | x << 24; }
 INLINE uint32_t twice(int32_t half) { return ((uint32_t)half & 0xFFFF) * 0x10001; }
 
@@ -74,8 +56,6 @@ INLINE void in_order(uint32_t bytes, uint32_t *first, uint32_t *last) {
     *last = highs(even, odd);
     *first = lows(even, odd);
 }
-
-#include <requantise.h> /* high_product, rounded_shift, requantised: those of the set that is built */
 
 INLINE int32_t clamped(int32_t value, int32_t least, int32_t most) {
     value = value > least ? value : least;
