@@ -71,7 +71,7 @@ def test_every_network_replays_as_it_emulates() -> None:
     hold_floors(found)
 
 
-@pytest.mark.parametrize("kernels", ["reference", "cmsis-nano"])
+@pytest.mark.parametrize("kernels", ["reference", "cmsis-nano", "cmsis-2020", "cmsis-2020-os"])
 @pytest.mark.parametrize("board", DISCOS)
 def test_the_other_sets_too(board: str, kernels: str) -> None:
     hold_floors(differences("vww_96_int8", board, "internal", kernels))

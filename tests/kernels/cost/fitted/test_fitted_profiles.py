@@ -25,7 +25,7 @@ from least_squares import fit, nonnegative
 from micro_runs import Bench, Measured
 
 CORES = ("cortex-m4", "cortex-m7")
-FITTED = ("cmsis-gcc12", "cmsis-nano-gcc12", "reference-gcc12")
+FITTED = ("cmsis-gcc12", "cmsis-nano-gcc12", "cmsis-2020-gcc12", "cmsis-2020-os-gcc12", "reference-gcc12")
 NEW = 1000  # seeds from here on give shapes not used in any fit
 INT8 = [
     ("CONV_2D", M.pointwise), ("CONV_2D", M.columns), ("CONV_2D", M.dilated), ("DEPTHWISE_CONV_2D", M.depthwise_3x3),
@@ -37,6 +37,11 @@ INT8 = [
 UINT8 = [
     ("CONV_2D", M.any_convolution), ("DEPTHWISE_CONV_2D", M.depthwise_any), ("FULLY_CONNECTED", M.fully_connected),
     ("MAX_POOL_2D", M.pool), ("ADD", M.same_shapes), ("SOFTMAX", M.softmax),
+]  # fmt: skip
+OF_2020 = [
+    ("CONV_2D", M.columns), ("CONV_2D", M.dilated), ("DEPTHWISE_CONV_2D", M.depthwise_3x3),
+    ("DEPTHWISE_CONV_2D", M.depthwise_plain), ("FULLY_CONNECTED", M.fully_connected), ("AVERAGE_POOL_2D", M.pool),
+    ("AVERAGE_POOL_2D", M.large_pool), ("MAX_POOL_2D", M.pool),
 ]  # fmt: skip
 CASES = [(*case, "int8") for case in INT8] + [(*case, "uint8") for case in UINT8]
 
@@ -61,6 +66,18 @@ def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
             for area in ("input0", "input1", "filter", "bias", "output", "scratch"):
                 if one.kind != "cmsis_add-broadcast":  # its rows are not distinguished
                     assert one.played[area] == one.accesses[area], (one.kind, area, seed)
+
+
+def test_nests_of_2020_play_the_loads_and_stores(core: str) -> None:
+    bench = Bench(core, {"cortex-m4": "cmsis-2020-os", "cortex-m7": "cmsis-2020"}[core], apart=True)
+    kinds = set()
+    for kind, shapes in OF_2020:
+        for seed in range(NEW, NEW + (8 if shapes is M.depthwise_plain else 3)):
+            one = measured(bench, (kind, shapes, "int8"), seed)
+            kinds.add(one.kind)
+            for area in ("input0", "filter", "bias", "output", "scratch"):
+                assert one.played[area] == one.accesses[area], (one.kind, area, seed)
+    assert len(kinds) >= 8
 
 
 def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
