@@ -363,7 +363,7 @@ OF_SET = {"reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}
 
 
 def cases(name: str) -> Iterator[Graph]:
-    """Every operator to run for the set of that name; those of 2020 have smaller ones, of other types than int8 fewer."""
+    """Every operator to run for the set of that name; those of 2020 have smaller ones, fewer but of int8."""
     rows = [(case, "int8") for case in OF_SET.get(name, OWN)]
     rows += [(case, "uint8") for case in PLAIN]
     rows += [(case, dtype) for case in SHARED for dtype in ("int8", "uint8")]

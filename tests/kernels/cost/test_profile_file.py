@@ -95,7 +95,7 @@ def counted(text: str, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ('[rest]\nprofile = "cmsis-2021-gcc9"\n', "known are cmsis-gcc12, cmsis-nano-gcc12, reference-gcc12"),
+        ('[rest]\nprofile = "cmsis-2021-gcc9"\n', "known are cmsis-2020-gcc12, cmsis-2020-os-gcc12, cmsis-gcc12"),
         ('[rest]\nvariants = ["elementwise"]\n', "needs a profile"),
         ('[rest]\nprofile = "reference-gcc12"\nvariants = ["dilated"]\n', "variants, some of pointwise"),
         ('[rest]\nprofile = "reference-gcc12"\nset = 1\n', r"unknown key rest\.set"),

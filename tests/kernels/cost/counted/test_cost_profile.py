@@ -15,7 +15,7 @@ from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.execute import code_address
 from mcusim.engine.system import System
 from mcusim.errors import UsageError
-from mcusim.kernels import load_profile, profile_names
+from mcusim.kernels import load_profile
 from mcusim.kernels.cost.counted.loop_counts import compute_cycles, counts, per_call
 from mcusim.kernels.cost.counted.variants import scratch_bytes, variant
 from mcusim.kernels.cost.profile import FOLDER
