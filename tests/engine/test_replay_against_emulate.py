@@ -21,7 +21,7 @@ MEDIAN, WORST = 0.05, 0.15
 # The byte loop that cmsis-nano's RESHAPE is takes as long as the flash line that a linker puts it in lets it.
 BEYOND = {("SOFTMAX", ""): 0.65, ("CONCATENATION", "swiftnet_vwwc19_uint8 stm32f469i-disco tinyops"): 0.25}
 BEYOND["RESHAPE", "vww_96_int8 stm32f469i-disco internal"] = 0.25
-# two outputs of cmsis-2020 on a Cortex-M7: a thousand cycles, a sixth of them by what its predictor makes of short loops
+# two outputs of cmsis-2020 on a Cortex-M7: a thousand cycles, a sixth of them what its predictor makes of short loops
 BEYOND["FULLY_CONNECTED", "vww_96_int8 stm32f746g-disco internal"] = 0.2
 QUICK = [("ds-cnn", DISCOS[0], "internal"), ("ds-cnn", DISCOS[1], "external"), ("figure-1", DISCOS[0], "tinyops")]
 Differences = dict[str, float]
