@@ -30,8 +30,10 @@ def test_a_study_and_measurements_are_read() -> None:
 def test_a_machine_file_says_which_line_to_delete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "ds-cnn", "-m", str(OLD / "machine.toml")]) == 2
     error = capsys.readouterr().err
-    assert "machine.toml:13" in error and "bus.arbitration" in error and "delete" in error and error.count("\n") == 1
+    assert "machine.toml:13" in error and "bus.arbitration" in error and "delete" in error and error.count("\n") == 4
+    assert "read_cost" in error and "write_cost" in error and "port_cost, matrix_cost, fifo and threshold" in error
     lines = (OLD / "machine.toml").read_text(encoding="utf-8").splitlines()
     changed = tmp_path / "machine.toml"
-    changed.write_text("\n".join(line for line in lines if not line.startswith("arbitration")), encoding="utf-8")
+    gone = ("arbitration", "read_cost", "write_cost")
+    changed.write_text("\n".join(line for line in lines if not line.startswith(gone)), encoding="utf-8")
     assert load_machine(changed).core.clock == load_machine("nucleo-l4r5zi").core.clock
