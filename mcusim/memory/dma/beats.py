@@ -102,6 +102,8 @@ def make_room(s: State, f: int, now: int) -> None:
     """At ``now`` an access has ended: is there room for the next read, or will the write under way make it?"""
     room = s[f + L.D_ROOM] - s[f + L.D_LEVEL]
     need = min(s[f + L.D_STEP], s[f + L.D_UNREAD])
+    if s[f + L.D_DRAIN] == 0 and s[f + L.D_LEVEL] < s[f + L.D_THRESHOLD]:
+        need = min(need, room)  # the rest of a burst, or beat, that a line's end cut: nothing is written before it
     s[f + L.D_ROOM_AT] = now if room >= need else L.NEVER
     if room >= need > room - s[f + L.D_FREED]:
         s[f + L.D_ROOM_AT] = max(now, s[f + L.D_WRITE_END])
@@ -189,7 +191,7 @@ def target_of(s: State, f: int) -> int:
 @native
 def read(s: State, f: int, r: int) -> int:
     """The read at ``s[NOW]`` from block ``r``; returns how many bytes."""
-    size = min(s[f + L.D_STEP], s[f + L.D_AHEAD])
+    size = min(s[f + L.D_STEP], s[f + L.D_AHEAD], s[f + L.D_ROOM] - s[f + L.D_LEVEL])
     end = s[L.NOW] + data_read(s, f, r, size)
     s[f + L.D_READ] += size
     s[f + L.D_UNREAD] -= size

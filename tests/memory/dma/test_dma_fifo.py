@@ -139,3 +139,19 @@ def test_there_is_room_for_so_many_transfers() -> None:
         memory.begin_transfer(dma, 0, first, second, 4, 0, 0)
     with pytest.raises(UsageError, match=f"over {L.MAX_TRANSFERS} DMA transfers at once"):
         memory.begin_transfer(dma, 0, first, second, 4, 0, 0)
+
+
+@pytest.mark.parametrize("threshold", ["direct", "1/4", "1/2", "3/4", "full"])
+@pytest.mark.parametrize(("beat", "burst"), [(1, 1), (2, 1), (4, 1), (1, 4), (2, 4), (4, 4), (1, 16)])
+def test_a_transfer_ends_wherever_it_begins(beat: int, burst: int, threshold: str) -> None:
+    """A line's end cuts a burst, or a beat that is not aligned: the FIFO is filled up by the rest of it."""
+    try:
+        machine = board(beat, threshold, burst)
+    except (MachineError, UsageError):
+        pytest.skip("no such setting")
+    memory = MemorySystem(machine)
+    source, target = machine.memory["sram1"].base, machine.memory["sram2"].base
+    least = 1.0
+    for offset in (0, 1, 2, 6, 17, 26, 31):
+        ticks = memory.transfer(machine.dma["dma2"], source + offset, target + 3 * offset, 200)
+        assert int(memory.state[L.ALONE + L.D_LEFT]) == 0 and ticks / L.TICK >= least * 200 / beat, offset
