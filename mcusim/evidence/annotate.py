@@ -106,9 +106,11 @@ replay = _annotated(api.replay)
 def diff(
     first: str | Path | Result, second: str | Path | Result, *, fail_if: str | Iterable[str] | None = None
 ) -> RunDifference:
-    """:func:`mcusim.api.diff.diff`, with the intervals of the ratios of latency and energy.
+    """What ``second`` takes more than ``first``, in total and operator by operator, and the intervals of the ratios.
 
-    Not modelled: ratios of files that mcusim wrote before it had intervals, which are without.
+    Both are results or JSON files of runs, ``fail_if`` limits such as ``"latency +5 %"``: see
+    :func:`mcusim.api.diff.diff`. Raises InputError for a file that is not the JSON of a run, UsageError for a limit
+    that cannot be read. Not modelled: ratios of files that mcusim wrote before it had intervals, which are without.
     """
     found = api_diff(first, second, fail_if=fail_if)
     sides = [(run.situation, _energy_of(run)) for run in (found.second, found.first)]

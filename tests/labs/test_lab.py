@@ -238,7 +238,7 @@ def test_a_notebooks_calls(capsys: pytest.CaptureFixture[str]) -> None:
         "It is 2.207",
         "0 times cannot be: guess from 0.1 to 1000.",
         "'much' is not a number",
-        "You predicted 5; it is 2.206",
+        "You predicted 5; it is 2.207",
         "instead of None",
         "It is external.latency_ms /",
         "Right.",
