@@ -64,7 +64,7 @@ def simulate(
     ``weights`` names the region they are read from; ``overlay`` is what ``tinyops`` copies by DMA, some of ``input``,
     ``filter``, ``bias``, ``quant``, ``variant`` its year; further ones: :class:`~mcusim.plan.options.PlanOptions`.
     ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
-    ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on the inputs of ``execution`` (or random).
+    ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on ``execution``'s inputs (or random).
     ``period`` (``"1 s"``) and ``battery`` (``"CR2032"``) are for ``Result.duty``. A model that does not fit, and a
     kernel that faults, are results. Raises :class:`~mcusim.errors.InputError` for what cannot be used.
     Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.

@@ -84,7 +84,7 @@ def test_a_set_that_no_profile_was_fitted_to(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_kernels_of_a_program_are_shipped_ones() -> None:
     assert shipped_kernels("cmsis") == "cmsis"
-    with pytest.raises(ProgramError, match="written for kernels '/etc/passwd', which are none of cmsis-2021-gcc9, "):
+    with pytest.raises(ProgramError, match=r"written for kernels '/etc/passwd', which are none of .*cmsis-2021-gcc9, "):
         shipped_kernels("/etc/passwd")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcusim.program.opaque import left_out_text
-from mcusim.report.text.interval import percentage
+from mcusim.report.text.interval import ends, percentage
 from mcusim.results.measurement.interval import LEVEL
-from mcusim.text import UnitScale, columns, kib, suited, wrapped
+from mcusim.text import columns, kib, suited, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
 
@@ -45,27 +45,20 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
 
 
 def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
+    """Of each figure the best point; intervals where the table has them."""
     found = [(title, min(ran, key=lambda row: row[column])) for title, column in _BEST]
     latency = suited("ms", [best["latency_ms"] for _, best in found])
     energy = suited("mJ", [best["energy_mj"] for _, best in found])
-    head = [latency.unit, percentage(LEVEL), energy.unit, percentage(LEVEL), "SRAM KiB"]
-    table = [["", *(_tail(key) for key in varied), *head]]
+    known = all(best.get(name) is not None for _, best in found for name in ("latency_low_ms", "energy_low_mj"))
+    level = [percentage(LEVEL)] * known
+    table = [["", *(_tail(key) for key in varied), latency.unit, *level, energy.unit, *level, "SRAM KiB"]]
     for title, best in found:
-        figures = [
-            *_expected(best, "latency", latency),
-            *_expected(best, "energy", energy),
-            kib(best["peak_sram_bytes"]),
-        ]
-        table.append([title, *(_short(best[key]) for key in varied), *figures])
+        cells = [latency.shown(best["latency_ms"]), energy.shown(best["energy_mj"])]
+        if known:
+            cells.insert(1, ends((best["latency_low_ms"], best["latency_high_ms"]), latency))
+            cells.append(ends((best["energy_low_mj"], best["energy_high_mj"]), energy))
+        table.append([title, *(_short(best[key]) for key in varied), *cells, kib(best["peak_sram_bytes"])])
     return columns(table, left=1 + len(varied), indent=4)
-
-
-def _expected(row: Mapping[str, Any], figure: str, scale: UnitScale) -> list[str]:
-    """The figure and its interval; a dash where a table has none."""
-    unit = {"latency": "ms", "energy": "mj"}[figure]
-    low, high = (row.get(f"{figure}_{end}_{unit}") for end in ("low", "high"))
-    known = "-" if low is None or high is None else f"{scale.shown(low)} to {scale.shown(high)}"
-    return [scale.shown(row[f"{figure}_{unit}"]), known]
 
 
 def _tail(key: str) -> str:
