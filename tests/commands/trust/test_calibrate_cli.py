@@ -38,7 +38,7 @@ def test_writes_a_machine_and_says_what_it_rests_on(
     text, found = capsys.readouterr().out, json.loads(data.read_text(encoding="utf-8"))
     assert f"{F469}, fitted to board.csv" in text and f"written: {out}" in text
     assert "root of the mean squared error" in text and "left out: " in text
-    assert [(p["key"], p["unit"], p["start"]) for p in found["parameters"]] == [(READ, "cycles", 3.75), (RUN, "mA", 41)]
+    assert [(p["key"], p["unit"], p["start"]) for p in found["parameters"]] == [(READ, "cycles", 4.25), (RUN, "mA", 41)]
     assert [p["value"] for p in found["parameters"]] == [pytest.approx(9, rel=0.01), pytest.approx(55, rel=0.001)]
     assert len(found["rows"]) == 4 and found["rows"][0]["where"] == "board.csv:2"
     assert all(abs(row["error_after_percent"]) < 0.1 for row in found["rows"])
