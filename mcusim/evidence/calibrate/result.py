@@ -175,8 +175,9 @@ def calibration_table(found: Calibration) -> str:
     lines = [f"{found.machine}, fitted to {found.measurements}", ""]
     rows = [["fitted", "before", "after", "+-", "bounds"]]
     for p in found.parameters:
-        spread = "-" if p.standard_error is None else f"{p.standard_error:.2g}"
-        rows.append([p.key, f"{p.start:.4g}", p.text, spread, f"{p.low:.4g} to {p.high:.4g}"])
+        spread = "-" if p.standard_error is None else _spread(p.standard_error)
+        after = p.text.partition(" at ")[0]  # of a current at a clock: that clock is the machine's
+        rows.append([p.key, f"{p.start:.4g}", after, spread, f"{p.low:.4g} to {p.high:.4g}"])
     lines += columns(rows)
     lines += ["", "  errors in percent of the measurement"]
     table = [["row", "run", "measured", "", "before", "after", "left out"]]
@@ -187,6 +188,10 @@ def calibration_table(found: Calibration) -> str:
     lines += columns(table, left=4)
     lines += ["", *_notes(found)]
     return "\n".join(lines)
+
+
+def _spread(error: float) -> str:
+    return "<0.01" if 0 < error < 0.01 else f"{error:.2g}"
 
 
 def _number(value: float) -> str:
