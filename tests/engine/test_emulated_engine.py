@@ -266,6 +266,6 @@ def test_what_the_core_computes_does_not_depend_on_the_dma(board: str) -> None:
     other, _ = run(network(), load_machine(board, {"dma.dma2.completion_interrupt": "3000 cycles"}), "tinyops")
     assert other.by_cause["runtime"] > base.by_cause["runtime"] + 15 * 2880
     words, _ = run(network(), load_machine(board, {"dma.dma2.beat": "4 B"}), "tinyops")
-    assert words.by_cause["bus"] < base.by_cause["bus"] - 500
+    assert 2 * words.by_cause["bus"] < base.by_cause["bus"]
     for changed in (other, words):
         assert changed.by_cause["compute"] == pytest.approx(base.by_cause["compute"], abs=20)

@@ -72,6 +72,7 @@ def test_line_fill_at_100_mhz() -> None:
 def test_line_fill_and_uncached_word_of_an_h7_class_board(cached: bool, clocks: float, step: int) -> None:
     """The same measurement at that board's clocks: core 480 MHz, bus 240 MHz; the FMC's own time in its clocks."""
     keys = {"core.clock": "480 MHz", "bus.clock": "240 MHz", "memory.sdram.clock": "100 MHz"}
+    keys["core.force_clock"] = "true"
     keys |= {"memory.sdram.read_overhead": "3 sdclk", "memory.sdram.read_burst": "false", "cache.data.size": "16 KiB"}
     board = Core(load_machine(F746, keys))
     board.memory.enable_caches(data=cached, instruction=True)

@@ -65,6 +65,8 @@ class Both:
             "line": f"{line} B",
         }
         dma = {"dma__dma2__beat": f"{beat} B", "dma__dma2__burst": str(burst)}
+        if burst > 1:
+            dma["dma__dma2__threshold"] = "full"  # of which a burst has to be a whole part
         machine = board(F746, **{f"cache__data__{key}": value for key, value in keys.items()}, **dma)
         self.rig, random, self.size, self.ways = Rig(machine, ranges(machine)), Random(size), size, ways
         memory: dict[int, int] = {}

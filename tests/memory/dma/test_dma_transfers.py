@@ -95,13 +95,14 @@ def test_alone_a_flight_takes_exactly_what_a_transfer_does(case: Copies) -> None
 
 @pytest.mark.parametrize("name", list(BOARDS))
 def test_an_undisturbed_flight_needs_few_questions(name: str) -> None:
+    """Within one SDRAM more: that reads and writes close each other's rows is not in the bound."""
     dma, memory = BOARDS[name].dma["dma2"], BOARDS[name].memory
     for source in READABLE[name]:
         for target in WRITABLE[name]:
             system = MemorySystem(BOARDS[name])
             first, to = memory[source].base, memory[target].base + (source == target) * 4096
             _, questions = ended(system, system.begin_transfer(dma, 0, first, to, 15000, 0, 70), 70)
-            assert questions <= 20, (source, target)
+            assert questions <= (30 if source == target == "sdram" else 20), (source, target)
 
 
 SDRAM = {F469: 0xC000_0000, F746: 0x6000_0000}
