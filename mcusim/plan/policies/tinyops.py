@@ -60,7 +60,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     emitter = Emitter(machine, dma, chosen.scratch_buffer if chosen.one_filter_buffer else None)
     emitter.schedule.require_room(transfers(work, dma.max_units * dma.beat))  # before the work of emitting
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
-    overlay = chosen.total(padded) - (max(need.scratch) if chosen.one_filter_buffer else padded(chosen.scratch))
+    overlay = chosen.total(padded) - _scratch_bytes(need, chosen, padded)
     recorded = _chosen(options, weights, chosen)
     header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
     pipeline = EarlyTilePipeline if chosen.one_filter_buffer else TaskPipeline
@@ -73,6 +73,13 @@ def _sizes(
     if options.variant == "2023":
         return choose_one_filter_buffer(need, found, pool, padded)
     return choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
+
+
+def _scratch_bytes(need: MemoryNeeds, chosen: OverlaySizes, padded: Callable[[int], int]) -> int:
+    """Bytes of the buffers that the parts of the memory count as scratch; a scratch buffer of size 0 is not there."""
+    if chosen.one_filter_buffer:
+        return max(need.scratch, default=0)
+    return padded(chosen.scratch) if chosen.scratch else 0
 
 
 def _check_reach(machine: Machine, *names: str) -> None:
