@@ -15,7 +15,7 @@ PING_PONG, THIN, SPLIT, LARGE = "ping-pong-four-tiles", "copy-bound", "split-tra
 CACHED, RESIDUAL, BLOCK = "cached-filters", "add-second-input", "filters-alternate"
 Tasks = tuple[int, ...]
 Expected = tuple[str, Tasks] | None
-STARVED_CYCLES = 1_273_495, 1_168_507  # of the program with the wrong priorities and of its twin
+STARVED_CYCLES = 1_106_086, 1_036_509  # of the program with the wrong priorities and of its twin
 
 
 @dataclass(frozen=True)
