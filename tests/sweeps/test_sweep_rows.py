@@ -131,7 +131,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "policies": ["tinyops"],
         "axes": {
             "power.run": ["96 mA", "10 mA"],
-            "power.stalled": ["29 mA", "90 mA"],
+            "power.stalled": ["33 mA", "90 mA"],
             "power.sdram_active": ["35 mA", "0 mA"],
             "power.dma_active": ["2 mA", "20 mA"],
             "power.energy_per_byte.sdram": ["0.7 nJ", "9 nJ"],
