@@ -29,7 +29,7 @@ _TICKS = (1, 0.5, 2, 0.7, 1.4, 0.8, 1.25, 0.9, 1.1)  # those that have room, the
 
 
 @dataclass(frozen=True)
-class Run:
+class PageRun:
     """What one run is compared with: rows of one source, board, model and placement, by quantity."""
 
     rows: dict[str, ValidationRow]
@@ -64,7 +64,7 @@ class Run:
         return max((abs(self.rows[name].error or 0.0) for name in BARS if name in self.rows), default=-1.0)
 
 
-def _runs(rows: Sequence[ValidationRow]) -> list[Run]:
+def _runs(rows: Sequence[ValidationRow]) -> list[PageRun]:
     """Each run once: those used in no fit first, of these the one with the largest error."""
     found: dict[tuple[str, ...], dict[str, ValidationRow]] = {}
     for row in rows:
@@ -74,7 +74,7 @@ def _runs(rows: Sequence[ValidationRow]) -> list[Run]:
             while row.quantity in found.get((*key, str(number)), ()):  # published twice
                 number += 1
             found.setdefault((*key, str(number)), {})[row.quantity] = row
-    return sorted((Run(one) for one in found.values()), key=lambda run: (run.least_use, -run.worst))
+    return sorted((PageRun(one) for one in found.values()), key=lambda run: (run.least_use, -run.worst))
 
 
 def runs_section(rows: Sequence[ValidationRow]) -> str:
@@ -103,7 +103,7 @@ def _legend() -> str:
     )
 
 
-def _filters(runs: Sequence[Run]) -> str:
+def _filters(runs: Sequence[PageRun]) -> str:
     def choice(name: str, title: str, values: Sequence[str], texts: Sequence[str] = ()) -> str:
         pairs = zip(values, texts or values, strict=True)
         options = "".join(f'<option value="{plain(value)}">{plain(text)}</option>' for value, text in pairs)
@@ -124,7 +124,7 @@ def _filters(runs: Sequence[Run]) -> str:
     return f'<div class="filters">{"".join(parts)}</div>'
 
 
-def _table(runs: Sequence[Run], limit: float) -> str:
+def _table(runs: Sequence[PageRun], limit: float) -> str:
     bars = [name for name in BARS if any(name in run.rows for run in runs)]
     more = any(set(run.rows) - {*BARS} for run in runs)
     units = {name: in_base_unit(next(run.rows[name] for run in runs if name in run.rows))[0] for name in bars}
@@ -148,7 +148,7 @@ def _head(text: str, number: bool = False) -> str:
     return f'<th{kind} aria-sort="none"><button type="button">{text}</button></th>'
 
 
-def _line(run: Run, bars: Sequence[str], more: bool, limit: float) -> str:
+def _line(run: PageRun, bars: Sequence[str], more: bool, limit: float) -> str:
     row = run.first
     data = {
         "board": row.board, "source": row.source, "use": " ".join(run.uses), "kernels": row.kernels,
@@ -205,7 +205,7 @@ def _ratios(row: ValidationRow) -> list[float]:
     return [value / row.simulated for value in found] if row.simulated and min(found) > 0 else []
 
 
-def _limit(runs: Sequence[Run]) -> float:
+def _limit(runs: Sequence[PageRun]) -> float:
     """Half the length of the axis: all that is counted, within reason."""
     rows = [run.rows[name] for run in runs for name in BARS if name in run.rows]
     ratios = [ratio for row in rows if row.use != "context" for ratio in _ratios(row)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log, sqrt
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import mcusim
 from mcusim.evidence.interval import published_errors as module
 from mcusim.evidence.interval.coverage import coverage
+from mcusim.evidence.interval.error_model import FLAGS
 from mcusim.evidence.interval.published_errors import QUANTITIES, published_errors, stored_errors
 from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.validate.validate import stored_validation
@@ -17,6 +20,7 @@ from mcusim.machine import load_machine
 from mcusim.request.settings import Execution
 from mcusim.results import Result
 from mcusim.results.measurement.interval import Interval
+from tests.support.paths import shared_model
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 
@@ -140,3 +144,15 @@ def test_coverage_counts_what_is_outside() -> None:
 def test_no_run_no_interval() -> None:
     result: Result = mcusim.simulate("mobilenet-v1-w1.0-r224", F746)
     assert not result.fits and result.interval is None
+
+
+def test_a_build_of_unknown_flags_rests_on_code() -> None:
+    """Kernels of 2020 by -O3 and by -Os: who simulates one where each is equally likely errs by FLAGS."""
+    squares = []
+    for name in ("ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "vww_96_int8"):
+        quick, small = (
+            mcusim.simulate(shared_model(f"{name}.tflite"), "nucleo-l4r5zi", kernels=kernels).run.cycles
+            for kernels in ("cmsis-2020", "cmsis-2020-os")
+        )
+        squares.append(log(small / quick) ** 2)
+    assert sqrt(mean(squares) / 2) == pytest.approx(FLAGS, abs=0.03)
