@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 ALL_BOARDS = "all boards"
+FLAGS = {False: "flags unknown", True: "all but these"}  # rows of all boards by what is known of their builds
 QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "access", "copy", "macs", "file_size")
 USES = ("validate", "calibrate")  # what is counted, apart
 RANKED = 4  # rows of a board, at least
@@ -140,7 +141,8 @@ class Validation(Displayed):
 
     @cached_property
     def summary(self) -> tuple[Statistics, ...]:
-        """By quantity and use: all boards, then each of them where there are several."""
+        """By quantity and use: all boards, then each of them where there are several; validate rows of builds
+        with unknown compiler flags are also counted apart."""
         found = []
         for quantity in QUANTITIES:
             for use in USES:
@@ -149,7 +151,7 @@ class Validation(Displayed):
                 ]
                 boards = list(dict.fromkeys(row.board for row in rows))
                 if len(boards) > 1:
-                    found.append(statistics(rows, ALL_BOARDS))
+                    found += [statistics(rows, ALL_BOARDS), *(_by_flags(rows) if use == USES[0] else [])]
                 found += [statistics([row for row in rows if row.board == board], board) for board in boards]
         return tuple(found)
 
@@ -167,11 +169,17 @@ class Validation(Displayed):
         return f"{len(self.rows)} published figures, {ran} simulated"
 
 
+def _by_flags(rows: Sequence[ValidationRow]) -> list[Statistics]:
+    """None where no row or every one is of unknown flags."""
+    parts = {name: [row for row in rows if row.flags_known is known] for known, name in FLAGS.items()}
+    return [statistics(part, name) for name, part in parts.items()] if all(parts.values()) else []
+
+
 def statistics(rows: Sequence[ValidationRow], board: str) -> Statistics:
     """Of rows of one quantity and use, all of them run; at least one."""
     errors = [row.error for row in rows if row.error is not None]
     rank = None
-    if board != ALL_BOARDS and len(errors) >= RANKED:
+    if board not in (ALL_BOARDS, *FLAGS.values()) and len(errors) >= RANKED:
         rank = rank_correlation([row.measured for row in rows], [row.simulated or 0.0 for row in rows])
     sizes = [abs(error) for error in errors]
     worst = max(errors, key=abs)

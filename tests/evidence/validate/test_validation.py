@@ -102,6 +102,13 @@ def test_calibrate_validate_and_context_are_counted_apart() -> None:
     ]
 
 
+def test_builds_of_unknown_flags_are_counted_apart_next_to_all() -> None:
+    rows = [row(100, 110), row(100, 120, board="B-BOARD"), row(100, 60, build="CMSIS-NN, flags unknown")]
+    found = {one.board: (one.count, one.median, one.rank) for one in Validation(tuple(rows)).summary}
+    assert found[ALL_BOARDS] == (3, 20, None)
+    assert found["flags unknown"] == (1, 40, None) and found["all but these"] == (2, 15, None)
+
+
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=1, max_size=12))
 def test_statistics_are_those_of_the_errors(pairs: list[tuple[float, float]]) -> None:
     found = statistics([row(measured, simulated) for measured, simulated in pairs], "A-BOARD")
