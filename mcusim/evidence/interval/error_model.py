@@ -10,11 +10,11 @@ Effects are what two rows can have in common (:data:`WEIGHTS`): all rows share t
 ``mix`` is the sum of the smaller of the two shares of each type of operator; ``source`` is shared by rows of one
 publication alone, so that a run that nobody measured never has it. Three quarters of a row's own part are its network's
 on its machine (:data:`OF_MODEL`). A source that does not know its compiler's flags has a further effect of
-:data:`FLAGS`: kernels of 2020 by -Os and by -O3 (``cmsis-2020-os``, ``cmsis-2020``) differ by d = 0.21 in the logarithm
-(root mean square of MLPerf Tiny's four networks, emulated on the nucleo-l4r5zi), and simulating one of the two where
-each is equally likely errs by d / sqrt(2). The scales t and s are not known: they are averaged over a grid, weighed by the rows' likelihood and a
-half-normal prior of :data:`PRIOR`, so few rows and rows that disagree make the prediction wide. What is
-predicted is a measurement, not a mean: between sources and boards as well as within.
+:data:`FLAGS`: kernels of 2020 by -Os and by -O3 (``cmsis-2020-os``, ``cmsis-2020``) differ by d = 0.21 in the
+logarithm (root mean square of MLPerf Tiny's four networks, emulated on the nucleo-l4r5zi), and simulating one of the
+two where each is equally likely errs by d / sqrt(2). The scales t and s are not known: they are averaged over a grid,
+weighed by the rows' likelihood and a half-normal prior of :data:`PRIOR`, so few rows and rows that disagree make the
+prediction wide. What is predicted is a measurement, not a mean: between sources and boards as well as within.
 
 Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
 Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
