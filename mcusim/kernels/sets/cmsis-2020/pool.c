@@ -1,20 +1,10 @@
 /* AVERAGE_POOL_2D of 2020: sums of all channels of a window as q15 in scratch (2 bytes a channel), two to one QADD16. 256
    elements of a byte are as many as such a sum holds: windows of more are the reference set's. */
-#include "dsp.h"
+#include "window.h"
 
 int32_t reference_average_pool(const struct pool_call *c);
 void cmsis_2020_widen(const int8_t *from, int16_t *to, int32_t count);
 void cmsis_2020_accumulate(int16_t *sum, const int8_t *more, int32_t count);
-
-struct window { /* what of an output pixel's window is inside */
-    int32_t top, bottom, left, right;
-};
-
-INLINE struct window window_at(const struct pool_call *c, int32_t y, int32_t x) {
-    const int32_t y0 = y * c->stride_h - c->pad_top, x0 = x * c->stride_w - c->pad_left;
-    return (struct window){
-        larger(0, y0), smaller(y0 + c->filter_h, c->in_h), larger(0, x0), smaller(x0 + c->filter_w, c->in_w)};
-}
 
 INLINE uint32_t qadd16(uint32_t a, uint32_t b) {
     uint32_t halves;

@@ -1,16 +1,6 @@
 /* AVERAGE_POOL_2D: sums of all channels of a window in scratch (4 bytes a channel). MAX_POOL_2D: the window's pixels one
    after another onto the output, four bytes at a time, and everything clamped at the end. */
-#include "dsp.h"
-
-struct window { /* what of an output pixel's window is inside */
-    int32_t top, bottom, left, right;
-};
-
-INLINE struct window window_at(const struct pool_call *c, int32_t y, int32_t x) {
-    const int32_t y0 = y * c->stride_h - c->pad_top, x0 = x * c->stride_w - c->pad_left;
-    return (struct window){
-        larger(0, y0), smaller(y0 + c->filter_h, c->in_h), larger(0, x0), smaller(x0 + c->filter_w, c->in_w)};
-}
+#include "window.h"
 
 INLINE int32_t qadd(int32_t a, int32_t b) {
     int32_t sum;
