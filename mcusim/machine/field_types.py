@@ -238,7 +238,7 @@ def clock(default: Default | None = None) -> Field:
     def parse(value: object) -> int:
         hertz = units.parse_clock(value)
         if not SLOWEST_CLOCK <= hertz <= FASTEST_CLOCK:
-            raise RejectedError("a clock must be 1 kHz to 10 GHz")
+            raise RejectedError(f"a clock must be {units.hertz(SLOWEST_CLOCK)} to {units.hertz(FASTEST_CLOCK)}")
         return hertz
 
     return Field(parse, default)
@@ -332,7 +332,7 @@ def _bounded(
     def parse(value: object) -> float:
         exact = parse_exact(value)
         if not (exact > 0 if low else exact >= 0) or exact > high:
-            raise RejectedError(f"a size {rule}")
+            raise RejectedError(rule)
         return float(exact)
 
     return Field(parse, default)
