@@ -91,9 +91,12 @@ def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
 
 
 def _ratio(pair: Pair) -> str:
-    """That of the latencies with its interval, in a sentence of its own; '' when it is not known."""
+    """Those of latency and energy with their intervals, in a sentence of its own; '' when they are not known."""
     found = pair.second.ratios
-    return "" if found is None else f". {ratio_text(f'{pair.label}/{pair.base}', found.latency)}."
+    if found is None:
+        return ""
+    texts = ratio_text("latency", found.latency), ratio_text("energy", found.energy)
+    return f". {pair.label}/{pair.base}: {'; '.join(texts)}."
 
 
 def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mcusim.report.text.interval import range_text
 from mcusim.results.energy import SLEEP_BAND, BatteryLife, Duty
 from mcusim.results.result import Result
-from mcusim.text import columns, quantity, suited, wrapped
+from mcusim.text import columns, quantity, wrapped
 
 __all__ = ["battery_text", "hours_text", "period_lines", "period_notes", "period_rows", "period_sentences"]
 
@@ -26,7 +27,7 @@ def period_rows(duty: Duty) -> list[list[str]]:
         over = quantity(duty.latency_ms - duty.period_ms, "ms")
         return [["period", period, f"not met: the inference takes {quantity(duty.latency_ms, 'ms')}, {over} too long"]]
     share = duty.sleep_mj / duty.energy_mj if duty.energy_mj else 0.0
-    asleep = f"of {period}, {share:.0%} of it asleep at {quantity(duty.sleep_current_ma, 'mA')}"
+    asleep = f"of {period}, {100 * share:.0f} % of it asleep at {quantity(duty.sleep_current_ma, 'mA')}"
     rows = [
         ["energy a period", quantity(duty.energy_mj, "mJ"), asleep],
         ["mean power", quantity(duty.mean_power_mw, "mW"), f"{quantity(duty.mean_current_ma, 'mA')} at the supply"],
@@ -50,11 +51,9 @@ def period_sentences(duty: Duty) -> list[str]:
     """:func:`period_notes`, one text each."""
     found = []
     if duty.interval_mj is not None:
-        scale, (least, most) = suited("mJ", duty.interval_mj), SLEEP_BAND
-        ends = f"{scale.shown(duty.interval_mj[0])} to {scale.text(duty.interval_mj[1])}"
-        found.append(
-            f"of a period {ends} are expected, {least:g} (peripherals off) to {most:g} times (on) as much asleep"
-        )
+        least, most = SLEEP_BAND
+        text = f"of a period {range_text(duty.interval_mj, 'mJ')} are expected"
+        found.append(f"{text}, {least:g} (peripherals off) to {most:g} times (on) as much asleep")
     if duty.battery is not None:
         text, limit = f"battery life by {duty.battery.by}", duty.battery.battery.most_ma
         if duty.battery.overload and limit is not None:
@@ -65,11 +64,11 @@ def period_sentences(duty: Duty) -> list[str]:
 
 def period_lines(results: Sequence[Result]) -> list[str]:
     """A block of lines for rows that were asked for with a period: nothing without one."""
-    found = [(result.policy, duty) for result in results if (duty := result.duty) is not None]
+    found = [(result.planner, duty) for result in results if (duty := result.duty) is not None]
     if not found:
         return []
     life = next((duty.battery for _, duty in found if duty.battery is not None), None)
-    head = ["each period", "energy", "mean power", "" if life is None else life.battery.name]
+    head = ["each period", "energy", "expected", "mean power", "" if life is None else life.battery.name]
     note = f"a period is {quantity(found[0][1].period_ms, 'ms')}, asleep when there is no inference"
     note += "" if life is None else f"; life by {life.by}"
     note += "; draws more than the cell is meant for" if life is not None and life.overload else ""
@@ -78,6 +77,7 @@ def period_lines(results: Sequence[Result]) -> list[str]:
 
 def _cells(policy: str, duty: Duty) -> list[str]:
     if not duty.met:
-        return [policy, "-", "-", f"not met by {quantity(duty.latency_ms - duty.period_ms, 'ms')}"]
+        return [policy, "-", "-", "-", f"not met by {quantity(duty.latency_ms - duty.period_ms, 'ms')}"]
     lasts = "" if duty.battery is None else hours_text(duty.battery.hours)
-    return [policy, quantity(duty.energy_mj, "mJ"), quantity(duty.mean_power_mw, "mW"), lasts]
+    expected = "-" if duty.interval_mj is None else range_text(duty.interval_mj, "mJ")
+    return [policy, quantity(duty.energy_mj, "mJ"), expected, quantity(duty.mean_power_mw, "mW"), lasts]

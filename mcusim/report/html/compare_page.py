@@ -75,7 +75,8 @@ def _said(pair: Pair) -> str:
     said = f"{pair.sentence()}; {energy}." if energy else f"{pair.sentence()}."
     if ratios is None:
         return said
-    return f"{said} {ratio_text(f'Latency of {pair.label} over {pair.base}', ratios.latency)}."
+    texts = ratio_text("latency", ratios.latency), ratio_text("energy", ratios.energy)
+    return f"{said} {pair.label} over {pair.base}: {'; '.join(texts)}."
 
 
 def _numbers(named: Mapping[str, Result]) -> str:

@@ -16,7 +16,7 @@ from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.report.period import period_rows, period_sentences
 from mcusim.report.text.changes import change_texts
-from mcusim.report.text.interval import ends, interval_sentences, percentage
+from mcusim.report.text.interval import ends, interval_sentences, percentage, range_text
 from mcusim.results.difference import WORDS
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
@@ -60,13 +60,19 @@ def summary(result: Result) -> str:
     if result.run is None:
         why = str(result.negative or result.unusable or "not run")
         return f'<p class="summary">There is no run: {plain(shortened(why, 600))}</p>{notes}'
-    text = (
-        f"<b>{quantity(result.value('latency_ms'), 'ms')}</b>, <b>{quantity(result.value('energy_mj'), 'mJ')}</b>, "
-        f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
-    )
+    text = f"{_figure(result, 'latency_ms', 'ms')}, {_figure(result, 'energy_mj', 'mJ')}, "
+    text += f"{result.run.cycles:,} cycles at {result.run.clock / 1e6:g} MHz"
     without = left_out_text(result.left_out)
     missing = f'<p class="summary">Totals are {plain(without)}.</p>' if without else ""
     return f'<p class="summary">{text}</p>{missing}{notes}'
+
+
+def _figure(result: Result, name: str, unit: str) -> str:
+    """A figure with the ends of its interval, where it has one."""
+    value = f"<b>{quantity(result.value(name), unit)}</b>"
+    if result.interval is None:
+        return value
+    return f"{value} ({range_text(getattr(result.interval, name), unit)})"
 
 
 def cycle_bar(run: Run) -> str:

@@ -41,7 +41,7 @@ def compare_table(results: Sequence[Result]) -> str:
         table += ["", _title(members[0]), *([] if alike else change_lines(members[0].machine, ""))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
-        table += interval_summary((result.policy, result.interval) for result in members)
+        table += interval_summary((result.planner, result.interval) for result in members)
         table += period_lines(members)
     why = differences_lines(results)
     table += ["", *why] if why else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcusim.results.measurement.interval import Interval, Range, RatioInterval
-from mcusim.text import UnitScale, hanging, suited
+from mcusim.text import UnitScale, columns, hanging, suited
 
 __all__ = [
     "ends",
@@ -15,6 +15,7 @@ __all__ = [
     "interval_sentences",
     "interval_summary",
     "percentage",
+    "range_text",
     "ratio_text",
 ]
 
@@ -26,12 +27,13 @@ def percentage(level: float) -> str:
 
 def interval_figures(found: Interval) -> str:
     """``"latency 840 to 1,190 ms, energy 180 to 250 mJ"``."""
-    return f"latency {_range(found.latency_ms, 'ms')}, energy {_range(found.energy_mj, 'mJ')}"
+    return f"latency {range_text(found.latency_ms, 'ms')}, energy {range_text(found.energy_mj, 'mJ')}"
 
 
-def _range(found: Range, unit: str) -> str:
+def range_text(found: Range, unit: str) -> str:
+    """``"840 to 1,190 ms"``, in the unit that suits; ``found`` is kept in ``unit``."""
     scale = suited(unit, list(found))
-    return f"{scale.shown(found[0])} to {scale.text(found[1])}"
+    return f"{scale.text(found[0]).removesuffix(f' {scale.unit}')} to {scale.text(found[1])}"
 
 
 def ends(found: Range, scale: UnitScale) -> str:
@@ -74,9 +76,9 @@ def ratio_text(name: str, found: RatioInterval) -> str:
 
 
 def interval_summary(named: Iterable[tuple[str, Interval | None]]) -> list[str]:
-    """The latencies of several runs, by short names."""
+    """Latencies and energies of several runs, by short names, a line each."""
     known = [(name, found) for name, found in named if found is not None]
     if not known:
         return []
-    texts = [f"{name} {_range(found.latency_ms, 'ms')}" for name, found in known]
-    return hanging(f"{percentage(known[0][1].level)} interval: {'; '.join(texts)}")
+    rows = [[name, range_text(found.latency_ms, "ms"), range_text(found.energy_mj, "mJ")] for name, found in known]
+    return columns([[f"{percentage(known[0][1].level)} interval", "latency", "energy"], *rows])

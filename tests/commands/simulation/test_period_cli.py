@@ -64,7 +64,7 @@ def test_compare_has_a_block_for_each_group(tmp_path: Path, capsys: pytest.Captu
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     at = next(number for number, words in enumerate(lines) if words[:2] == ["each", "period"])
     assert [words[0] for words in lines[at + 1 : at + 4]] == ["internal", "external", "tinyops"]
-    assert lines[at + 2][1:6] == ["-", "-", "not", "met", "by"] and lines[at + 1][-1] == "h"
+    assert lines[at + 2][1:7] == ["-", "-", "-", "not", "met", "by"] and lines[at + 1][-1] == "h"
     assert "period not met" in page.read_text() and "1000 mAh 3.7 V" in page.read_text()
     assert main([*asked, "20 ms", "--force"]) == 1
     assert "no row ends within the period of 20 ms; the fastest takes 31.2 ms" in capsys.readouterr().err
