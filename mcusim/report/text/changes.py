@@ -34,8 +34,5 @@ def _moves(machine: Machine) -> Iterator[str]:
 
 
 def change_lines(machine: Machine, indent: str = "  ") -> list[str]:
-    """:func:`change_texts` as lines: the keys on one, the others of at most 80 columns."""
-    found: list[str] = []
-    for text in change_texts(machine):
-        found += [indent + text] if text.startswith("changed:") else hanging(text, indent, f"{indent}  ")
-    return found
+    """:func:`change_texts` as lines of at most 80 columns."""
+    return [line for text in change_texts(machine) for line in hanging(text, indent, f"{indent}  ")]
