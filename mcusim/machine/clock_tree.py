@@ -79,7 +79,7 @@ def forced(machine: Machine) -> bool:
 
 def clock_json(machine: Machine) -> dict[str, object]:
     """The core's clock as plain data: ``{hz, max_hz, forced, regulator, moved[{key, before, after, rule, basis,
-    source}]}``; ``max_hz`` and ``regulator`` are null where the machine's file does not say."""
+    source}], stayed[]}``; ``max_hz`` and ``regulator`` are null where the machine's file does not say."""
     core = machine.core
     return {
         "hz": core.clock,
@@ -87,6 +87,7 @@ def clock_json(machine: Machine) -> dict[str, object]:
         "forced": forced(machine),
         "regulator": regulator_scale(machine, core.clock),
         "moved": [one.to_json() for one in machine.moved],
+        "stayed": list(machine.stayed),
     }
 
 
@@ -132,6 +133,23 @@ class Following:
         for region in self.machine.memory.values():
             found.append(self._flash(region) if region.kind == "flash" else self._memory(region))
         return tuple(one for one in found if one is not None and one.before != one.after)
+
+    def stayed(self) -> tuple[str, ...]:
+        """Keys with their values that no divider, table or clock lets follow, where a clock that they hang on has
+        changed. Call it after :meth:`moved`."""
+        file, figures = self.file, self.machine.figures
+        core, bus = self.machine.core.clock != file.core.clock, self.bus != file.bus.clock
+        keys = ["bus.clock"] if core and not bus and not _divided(file.core.clock, file.bus.dividers, self.bus) else []
+        for name, device in ((region.name, region.device) for region in self.machine.memory.values() if bus):
+            if isinstance(device, Flash) and not (
+                device.wait_state_clocks or (self.setting or device).wait_state_clocks
+            ):
+                keys.append(f"memory.{name}.wait_states")
+            elif isinstance(device, Sdram | Qspi) and not _divided(file.bus.clock, device.dividers, device.clock):
+                keys.append(f"memory.{name}.clock")
+        plain = " at " not in figures["power.run"].text and "run" not in self.machine.power.followed
+        keys += ["power.run"] if core and plain else []
+        return tuple(f"{key} {figures[key].text}" for key in keys if key not in self.pinned)
 
     def _entry(self, key: str, before: str, after: str, rule: str, rests_on: str) -> ClockMove:
         """``rests_on``: the key whose source the rule has."""
@@ -202,9 +220,14 @@ class Following:
         if kept:
             rule = f"the table asks {states}; the file's own are the {'most' if slower else 'least'}"
             return self._entry(key, str(own), str(own), rule, key)
-        above = f"beyond the table, by its own step of {hertz(clocks[0])}"
-        rule = f"up to {hertz(clocks[states])}" if states < len(clocks) and self.bus <= clocks[states] else above
-        return self._entry(key, str(own), str(states), rule, table)
+        if self.bus <= clocks[-1]:
+            return self._entry(key, str(own), str(states), f"up to {hertz(clocks[states])}", table)
+        if not self.machine.core.force_clock:
+            ends = f"{hertz(self.bus)}, the bus clock, exceeds the last of {table} ({hertz(clocks[-1])})"
+            self.problems.append((key, f"{ends}; --force-clock runs it as a what-if beyond the part"))
+        return self._entry(
+            key, str(own), str(states), f"beyond the table, by its own step of {hertz(clocks[0])}", table
+        )
 
 
 def moved_currents(file: Machine, machine: Machine) -> Iterator[ClockMove]:

@@ -1,9 +1,8 @@
 """A machine as typed, frozen data: what the loader builds from a TOML file and everything above reads.
 
 Clocks are in Hz, sizes and addresses in bytes, currents in A, energies in J, voltages in V.
-Durations keep the unit they were written in (:class:`Duration`): a wait state is a number of core
-cycles, an SDRAM parameter a number of its own clocks or a time; they are converted to whole core
-cycles once, where the engine is built.
+Durations keep the unit they were written in (:class:`Duration`): a wait state is a number of core cycles, an SDRAM
+parameter a number of its own clocks or a time; they become whole core cycles once, where the engine is built.
 """
 
 from __future__ import annotations
@@ -379,6 +378,7 @@ class Machine(Displayed):
     regulator: tuple[RegulatorSetting, ...] = ()  # by the clock that they allow
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading
     moved: tuple[ClockMove, ...] = ()  # what followed the clocks that the user set (:mod:`mcusim.machine.clock_tree`)
+    stayed: tuple[str, ...] = ()  # keys with their values that have no rule to follow those clocks by
     _file: Any = field(default=None, repr=False, compare=False)  # the machine as its file has it; None: this one
     _raw: Any = field(default=None, repr=False, compare=False)  # what the loader read, for replace()
     _replace: Any = field(default=None, repr=False, compare=False)  # the loader's own, which reads it again

@@ -117,7 +117,9 @@ def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, 
     if moved:
         machine, reader = _read_tree(tree, path, texts)
     all_moved = (*moved, *moved_currents(file, machine))
-    return _checked(dataclasses.replace(machine, moved=all_moved, _file=file), reader, following.problems)
+    return _checked(
+        dataclasses.replace(machine, moved=all_moved, stayed=following.stayed(), _file=file), reader, following.problems
+    )
 
 
 def require_value(machine: Machine, key: str, value: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+from mcusim.machine.clock_tree import regulator_setting
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
 from mcusim.machine.known_cores import double_precision
@@ -16,6 +17,7 @@ __all__ = ["broken"]
 Broken = Iterator[tuple[str, str]]
 _ADDRESSES = 1 << 32
 _PAGE, _MOST_PERIPHERALS = 4096, 256
+_FORCE = "; --force-clock runs it as a what-if beyond the part"
 
 
 def broken(machine: Machine) -> Broken:
@@ -84,8 +86,11 @@ def _core_clock(machine: Machine) -> Broken:
     core, limit = machine.core, machine.core.max_clock
     if limit is not None and core.clock > limit and not core.force_clock:
         source = machine.figures["core.max_clock"].source
-        text = f"{hertz(core.clock)} exceeds core.max_clock = {hertz(limit)} ({source})"
-        yield "core.clock", f"{text}; --force-clock runs it as a what-if beyond the part"
+        yield "core.clock", f"{hertz(core.clock)} exceeds core.max_clock = {hertz(limit)} ({source}){_FORCE}"
+    elif machine.regulator and core.clock > machine.regulator[-1].max_clock and not core.force_clock:
+        highest = machine.regulator[-1]
+        text = f"{hertz(core.clock)} exceeds regulator.{highest.name}.max_clock = {hertz(highest.max_clock)}"
+        yield "core.clock", f"{text}, the highest setting{_FORCE}"
     for low, high in pairwise(machine.regulator):
         if low.max_clock == high.max_clock:
             yield f"regulator.{high.name}.max_clock", f"must not be that of {low.name} ({hertz(low.max_clock)})"
@@ -99,6 +104,12 @@ def _precision(machine: Machine) -> Broken:
 def _bus_clock(machine: Machine) -> Broken:
     if machine.bus.clock > machine.core.clock:
         yield "bus.clock", f"must not be faster than core.clock ({machine.core.clock:,} Hz); set both"
+    setting = regulator_setting(machine, machine.core.clock)
+    limit = None if setting is None else setting.max_bus_clock
+    if setting is not None and limit is not None and machine.bus.clock > limit and not machine.core.force_clock:
+        key = f"regulator.{setting.name}.max_bus_clock"
+        text = f"{hertz(machine.bus.clock)} exceeds {key} = {hertz(limit)} ({machine.figures[key].source})"
+        yield "bus.clock", f"{text}{_FORCE}"
 
 
 def _flash_line(machine: Machine) -> Broken:

@@ -128,7 +128,12 @@ def test_a_firmware_with_fewer_wait_states_than_its_part_asks() -> None:
     assert [flash(at(F746, clock)) for clock in (216 * MHZ, 210 * MHZ, 180 * MHZ + 1, 180 * MHZ)] == [5, 5, 5, 5]
     assert flash(at(F746, 150 * MHZ)) == 4
     assert [flash(at(F746, 216 * MHZ, **{"core.max_clock": "250 MHz"})), flash(load_machine(F746))] == [5, 5]
-    faster = at(F746, 240 * MHZ, **{"core.max_clock": "250 MHz"})
+    beyond = {"core.max_clock": "250 MHz", "regulator.scale1-over-drive.max_clock": "250 MHz"}
+    with pytest.raises(
+        MachineError, match=r"240 MHz, the bus clock, exceeds the last of .* \(216 MHz\); --force-clock"
+    ):
+        at(F746, 240 * MHZ, **beyond)
+    faster = at(F746, 240 * MHZ, **{"core.force_clock": "true"})
     assert flash(faster) == 7 and "its own step of 30 MHz" in faster.figures["memory.flash.wait_states"].source
 
 
@@ -217,6 +222,12 @@ def test_beyond_the_part_is_refused_by_naming_the_limit() -> None:
         assert at(board, limit * MHZ).core.clock == limit * MHZ
         with pytest.raises(MachineError, match=f"exceeds core.max_clock = {limit} MHz"):
             at(board, limit * MHZ + 1)
+    with pytest.raises(MachineError, match=r"exceeds regulator.scale1-over-drive.max_clock = 216 MHz, the highest"):
+        at(F746, 217 * MHZ, **{"core.max_clock": "250 MHz"})
+    assert load_machine(H743, {"bus.clock": "240 MHz"}).bus.clock == 240 * MHZ
+    with pytest.raises(MachineError, match=r"480 MHz exceeds regulator.vos0.max_bus_clock = 240 MHz \(ST RM0433"):
+        load_machine(H743, {"bus.clock": "480 MHz"})
+    assert load_machine(H743, {"bus.clock": "480 MHz", "core.force_clock": "true"}).bus.clock == 480 * MHZ
 
 
 def test_forced_beyond_the_part() -> None:
@@ -238,10 +249,15 @@ def test_a_file_of_plain_figures_moves_nothing(tmp_path: Path) -> None:
     path.write_text(PLAIN.format(core="isa = 'cortex-m4'\nclock = '100 MHz'", flash="wait_states = 3"))
     machine = load_machine(path, {"core.clock": "500 MHz"})
     assert flash(machine) == 3 and moved(machine) == {"bus.clock": ("100 MHz", "500 MHz")}
+    assert machine.stayed[0] == "memory.flash.wait_states 3" and machine.stayed[1].startswith("power.run ")
+    set_too = load_machine(path, {"core.clock": "500 MHz", "memory.flash.wait_states": "7"})
+    assert [text.split()[0] for text in set_too.stayed] == ["power.run"]
+    assert load_machine(path, {"core.clock": "100 MHz"}).stayed == at(F746, 108 * MHZ).stayed == ()
     assert regulator_scale(machine, 1) is None and "core.max_clock" not in machine.figures
     path.write_text("extends = 'stm32f746g-disco'\nmemory.sdram.clock = '100 MHz'\nmemory.flash.wait_states = 7\n")
     extended = load_machine(path)
     assert moved(extended) == {} and (memory_clock(extended, "sdram"), flash(extended)) == (100 * MHZ, 7)
+    assert load_machine(path, {"core.clock": "200 MHz"}).stayed == ("memory.sdram.clock 100 MHz",)
     slower = load_machine(path, {"core.clock": "200 MHz"})  # 100 MHz is no divider's; 7 are more than 6 of the table
     assert (memory_clock(slower, "sdram"), flash(slower)) == (100 * MHZ, 6)
 

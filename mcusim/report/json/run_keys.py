@@ -120,6 +120,7 @@ _HEAD = {
     "clock.moved[].rule": ("text", "by which divider or up to which clock of the table"),
     "clock.moved[].basis": ("text", "what the rule rests on: `datasheet`, `measured`, `calibrated` or `assumed`"),
     "clock.moved[].source": ("text", "and where it is from"),
+    "clock.stayed[]": ("text", "a key with its value that has no divider or table to follow a changed clock by"),
     "model_sha256": ("text?", "of the model's file; of a built-in network its definition's"),
     "options": (
         "object?",

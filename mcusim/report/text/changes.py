@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcusim.machine.clock_tree import forced
-from mcusim.machine.description import Machine
+from mcusim.machine.description import Machine, Qspi, Sdram
 from mcusim.text import hanging
 from mcusim.units import hertz
 
@@ -13,15 +13,25 @@ __all__ = ["change_lines", "change_texts"]
 
 
 def change_texts(machine: Machine, moves: bool = True) -> list[str]:
-    """The keys that the user set, with ``moves`` what followed a changed clock with the rule and its basis, and whether
-    the core is faster than its part is specified for: a text each, for what there is."""
+    """A text each, for what there is: the keys that the user set; with ``moves`` what followed a changed clock with the
+    rule and its basis; what did not, for want of a rule; and which clocks are beyond what the part is specified for."""
     keys = ", ".join(f"{key} = {value}" for key, value in machine.changes.items())
-    limit = machine.core.max_clock
     found = [f"changed: {keys}"] if keys else []
     found += [f"moved with the clock: {', '.join(_moves(machine))}"] if moves and machine.moved else []
-    if limit is not None and forced(machine):
-        found.append(f"beyond the part: {hertz(machine.core.clock)}, where core.max_clock is {hertz(limit)}")
+    stayed = ", ".join(machine.stayed)
+    found += [f"stays at every clock, as the file has no rule for it: {stayed}"] if stayed else []
+    found += [f"beyond the part: {text}" for text in _beyond(machine)]
     return found
+
+
+def _beyond(machine: Machine) -> Iterator[str]:
+    limit = machine.core.max_clock
+    if limit is not None and forced(machine):
+        yield f"{hertz(machine.core.clock)}, where core.max_clock is {hertz(limit)}"
+    for name, device in ((region.name, region.device) for region in machine.memory.values()):
+        if isinstance(device, Sdram | Qspi) and device.max_clock is not None and device.clock > device.max_clock:
+            key = f"memory.{name}"
+            yield f"{key}.clock {hertz(device.clock)}, where {key}.max_clock is {hertz(device.max_clock)}"
 
 
 def _moves(machine: Machine) -> Iterator[str]:

@@ -37,7 +37,7 @@ def rows() -> list[Any]:
         replace(nothing, does_not_fit=DoesNotFit("dtcm", 2, 1, "the arena")),
         replace(nothing, fault=fault),
         replace(nothing, unusable="no such memory", macs=None),
-        make_result(),
+        replace(make_result(), machine=replace(emulated.machine, stayed=("power.run 10 mA",))),
         replay(program, load_machine("stm32f469i-disco")),
         simulate(chain("RELU", opaque("foo"), opaque("bar")), F746, costs={"foo": "1 cycle"}),
     ]
