@@ -17,6 +17,7 @@ from mcusim.cpu.decode.instruction import Instruction
 from mcusim.cpu.decode.lacking import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.machine.description import Device, Flash, Machine, Sram
 
 __all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
 
@@ -28,17 +29,15 @@ MOST_INSTRUCTIONS = (
 
 
 class Code:
-    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met.
+    """Blocks by address. ``arrays`` are those that the native hooks share; ``marks`` has a bit where code was met."""
 
-    ``double``: the core computes in double precision.
-    """
-
-    def __init__(self, traits: CoreTraits, double: bool, core: UnicornCore) -> None:
+    def __init__(self, traits: CoreTraits, machine: Machine, core: UnicornCore) -> None:
         self._pipeline = traits.pipeline()
         self.tables = Tables(traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
         self._early_divide = traits.early_divide
-        self._fpv5, self._double = traits.fpv5, double
+        self._fpv5, self._double = traits.fpv5, machine.core.fpu == "double"
+        self._in_turn = _lines_in_turn(machine)
         self._decoder = Decoder()
         self._core = core
         self._live: dict[int, CodeBlock] = {}
@@ -64,7 +63,8 @@ class Code:
         block = self._seen.get(key)
         if block is None:
             instructions = self._decoder.decode(code, address, it_state)
-            block = self.tables.add(instructions, self._pipeline.schedule(instructions))
+            line = next((line for code, line in self._in_turn if address in code), 0)
+            block = self.tables.add(instructions, self._pipeline.schedule(instructions, line))
             self._seen[key] = block
             self._instructions += len(instructions)
         else:
@@ -138,3 +138,20 @@ class Code:
     def block_of(self, record: int) -> CodeBlock:
         """The block whose native record begins at ``record``."""
         return self.tables.known[record // C.BLOCK]
+
+
+def _lines_in_turn(machine: Machine) -> list[tuple[range, int]]:
+    """Addresses whose memory gives code and literals in turn, and the bytes that it gives the prefetch at once."""
+    found = [(one, _line_in_turn(one.device)) for one in machine.memory.values()]
+    return [(range(at, at + one.size), line) for one, line in found if line for at in (one.base, *one.aliases)]
+
+
+def _line_in_turn(device: Device) -> int:
+    """A flash's line, without wait states, without a prefetch and without lines that keep code and data apart; a word
+    of an SRAM; else 0."""
+    if isinstance(device, Sram):
+        return device.width // 8
+    if not isinstance(device, Flash) or device.wait_states:
+        return 0
+    held = device.accelerator
+    return 0 if held and (held.instruction_lines or held.data_lines or held.prefetch) else device.line

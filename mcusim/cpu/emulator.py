@@ -57,7 +57,7 @@ class GuestCore:
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
         self.memory.contents, self.behind = behind_the_cache(machine, self.core)
-        self.code = Code(core_named(machine.core.isa), machine.core.fpu == "double", self.core)
+        self.code = Code(core_named(machine.core.isa), machine, self.core)
         self.image: Image | None = None
         self._output = output or (lambda _: None)
         self.state = np.zeros(C.CORE, np.int64)

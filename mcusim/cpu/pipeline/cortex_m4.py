@@ -43,7 +43,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcusim.cpu.decode.instruction import PC, SINGLE, Instruction, Kind
-from mcusim.cpu.pipeline.cortex_m4_fetch import FULL, STATES, Prefetch, found_in_decode, words_of
+from mcusim.cpu.pipeline.cortex_m4_fetch import FULL, STATES, Prefetch, found_in_decode
 from mcusim.cpu.pipeline.timing import AccessTiming, Stall, Timing
 from mcusim.native.compile import native
 
@@ -178,10 +178,11 @@ def divide_extra(dividend: int, divisor: int, signed: int) -> int:
 class CortexM4:
     """The pipeline; see the module's text for its rules."""
 
-    def schedule(self, block: Sequence[Instruction]) -> Timing:
+    def schedule(self, block: Sequence[Instruction], line: int = 0) -> Timing:
         """Time one block of consecutive instructions, the first entered with nothing in flight and three words
-        fetched; ``Timing.fetched`` has what other states of the prefetch cost beyond that."""
-        schedule = _Schedule(block)
+        fetched; ``Timing.fetched`` has what other states of the prefetch cost beyond that. ``line``: see
+        :class:`~mcusim.cpu.pipeline.cortex_m4_fetch.Prefetch`."""
+        schedule = _Schedule(block, line)
         timing = schedule.timing()
         if not block:
             return timing
@@ -194,9 +195,10 @@ class CortexM4:
 class _Schedule:
     """One block on its way through the pipeline."""
 
-    def __init__(self, block: Sequence[Instruction]) -> None:
+    def __init__(self, block: Sequence[Instruction], line: int) -> None:
         self.block = block
-        self.prefetch = Prefetch(block[0].address if block else 0, FULL)
+        self.line = line
+        self.prefetch = Prefetch(block[0].address if block else 0, FULL, line)
         self.delivered: list[tuple[int, int, int, int]] = []  # instruction, cycles after the one before, when, state
         self.now = 0
         self.at: list[int] = []
@@ -261,16 +263,16 @@ class _Schedule:
         gap = self.now - (self.delivered[-1][2] if self.delivered else 0)
         there = self.prefetch.deliver(instruction, self.now)
         self._charge(index, "alignment", there - self.now, always=True)
-        self.prefetch.access(self.now, words_of(instruction))
+        self.prefetch.access(self.now, instruction)
         self.delivered.append((index, gap, self.now, self.prefetch.state))
 
     def entered(self, state: int) -> tuple[int, int]:
         """Cycles, at least 0, that the block costs more when entered in ``state``, and the state that it leaves."""
-        prefetch, now = Prefetch(self.block[0].address, state), 0
+        prefetch, now = Prefetch(self.block[0].address, state, self.line), 0
         for index, gap, when, then in self.delivered:
             instruction = self.block[index]
             now = prefetch.deliver(instruction, now + gap)
-            prefetch.access(now, words_of(instruction))
+            prefetch.access(now, instruction)
             if prefetch.state == then:  # all goes on as from a full buffer
                 return max(0, now - when), self.left
         late = now - self.delivered[-1][2]

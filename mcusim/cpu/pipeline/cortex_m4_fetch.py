@@ -14,24 +14,38 @@ branch found in decode   B, BL, BX LR, MOV pc, LR, unless LR is written just bef
                          it is decoded, so that its refill is 1 cycle; others 2
 code at 0x2000_0000 up   over the system bus a fetch takes two cycles and the next one does not overlap it; loads and
                          stores go before (PFU). The loop SUBS, BNE takes 4 cycles there and 3 elsewhere (modm)
+literal load             of a memory that gives code and data one at a time (SRAM below 0x2000_0000, flash without
+                         lines for both): it goes before a fetch asked for in the same cycle (DDI 0337E 14.3, ST RM0090
+                         3.5.2: D-Code before I-Code), which comes a cycle later; "might add a cycle" (DDI 0337I 3.3.2,
+                         SWCU185G). A fetch inside the line of flash that the core is in takes nothing (RM0090 3.5.2)
 =======================  ===============================================================================================
 
 What follows from these and was measured: a branch to a wide instruction at an odd halfword costs one cycle more (PFU
 12.3, compendium); of wide instructions at odd halfwords each third waits one cycle (KA, compendium), also behind one of
-several cycles; two of them, or a mixture with 16-bit ones, do not wait.
+several cycles; two of them, or a mixture with 16-bit ones, do not wait. Code and literals that a flash accelerator has
+lines for do not meet: each bus ends in its own.
 
 Not modelled: the fetch that a conditional branch takes for its target when it then falls through (PFU: it "consumes a
-slot"; the instruction table has 1 for it whatever is around), literal loads that contend with fetches of the same
-memory (a hit in the flash accelerator's data lines costs nothing; DDI 0439 has "might add a cycle"), cycles that wait
-states or the divider give the prefetch, code in SRAM whose data is in the code region (its loads and stores count as on
-the system bus), STR of which compendium sees the fourth wait and not the third.
+slot"; the instruction table has 1 for it whatever is around), loads of other constants than literals in the cycle of a
+fetch (their address is known only when they run), literals of a flash with wait states (the waits of both are counted
+one after the other), cycles that wait states or the divider give the prefetch, code in SRAM whose data is in the code
+region (its loads and stores count as on the system bus), STR of which compendium sees the fourth wait, not the third.
 """
 
 from __future__ import annotations
 
-from mcusim.cpu.decode.instruction import LR, Instruction, Kind
+from mcusim.cpu.decode.instruction import LR, PC, Instruction, Kind
 
-__all__ = ["AFTER_BRANCH", "FULL", "STATES", "Prefetch", "found_in_decode", "over_system_bus", "words_of"]
+__all__ = [
+    "AFTER_BRANCH",
+    "FULL",
+    "STATES",
+    "Prefetch",
+    "found_in_decode",
+    "is_literal_load",
+    "over_system_bus",
+    "words_of",
+]
 
 BUFFER = 3  # words
 SYSTEM_BUS = 0x2000_0000  # code from here on is fetched over the system bus
@@ -58,16 +72,25 @@ def found_in_decode(branch: Instruction, before: Instruction | None) -> bool:
     return False
 
 
-class Prefetch:
-    """The buffer from one cycle to the next; cycle 0 is the one in which the block's first instruction may issue."""
+def is_literal_load(instruction: Instruction) -> bool:
+    """Whether it loads from the memory that its code is in, at an address that the program counter gives."""
+    return instruction.loads and bool(instruction.address_reads >> PC & 1)
 
-    def __init__(self, address: int, entry: int) -> None:
+
+class Prefetch:
+    """The buffer from one cycle to the next; cycle 0 is the one in which the block's first instruction may issue.
+
+    ``line``: bytes that the code's memory reads at once and keeps, where it gives code and data one at a time, else 0.
+    """
+
+    def __init__(self, address: int, entry: int, line: int = 0) -> None:
         self._latency = 2 if over_system_bus(address) else 1
+        self._line = 0 if over_system_bus(address) else line
         target = (0, 1) if self._latency > 1 else (1, 1)
         self._words, self._wait = target if entry == AFTER_BRANCH else _STATES[entry]  # at the start of ``_cycle``
         self._cycle = -1
         self._at = address  # of the next halfword to decode
-        self._busy: set[int] = set()  # cycles in which loads and stores have the system bus
+        self._busy: set[int] = set()  # cycles in which loads and stores have the bus that the code comes over
 
     def deliver(self, instruction: Instruction, earliest: int) -> int:
         """Decode ``instruction``, and the bytes left before it, so that it can issue at ``earliest``, or as soon as
@@ -83,10 +106,10 @@ class Prefetch:
         self._step(freed)
         return self._cycle
 
-    def access(self, first: int, words: int) -> None:
-        """The core makes accesses to as many words from cycle ``first`` on."""
-        if self._latency > 1:
-            self._busy.update(range(first, first + words))
+    def access(self, first: int, instruction: Instruction) -> None:
+        """The core makes the accesses of ``instruction`` from cycle ``first`` on, a word each."""
+        if self._latency > 1 or (self._line and is_literal_load(instruction)):
+            self._busy.update(range(first, first + words_of(instruction)))
 
     @property
     def state(self) -> int:
@@ -106,6 +129,7 @@ class Prefetch:
     def _step(self, freed: int) -> None:
         """One cycle, in which decode empties ``freed`` words."""
         asked = self._words + (self._wait > 0) < BUFFER and self._wait < 2
+        late = asked and self._cycle in self._busy and self._opens_a_line(freed)
         if self._wait == 1:
             self._words += 1
             self._wait = 0
@@ -113,8 +137,13 @@ class Prefetch:
             self._wait = 1
         self._words -= freed
         if asked:
-            self._wait = self._latency
+            self._wait = self._latency + late
         self._cycle += 1
+
+    def _opens_a_line(self, freed: int) -> bool:
+        """Whether the word to ask for is the first of a line; decode empties ``freed`` words in this cycle."""
+        word = (self._at >> 2) - freed + self._words + (self._wait > 0)
+        return self._line > 0 and word * 4 % self._line == 0
 
 
 def words_of(instruction: Instruction) -> int:

@@ -209,8 +209,9 @@ def _issued(block: Sequence[Instruction]) -> _Schedule:
 class CortexM7:
     """Times a block as a Cortex-M7 with zero-wait memories issues it."""
 
-    def schedule(self, block: Sequence[Instruction]) -> Timing:
-        """Time one block of consecutive instructions, the first entered with nothing in flight.
+    def schedule(self, block: Sequence[Instruction], line: int = 0) -> Timing:
+        """Time one block of consecutive instructions, the first entered with nothing in flight; ``line`` changes
+        nothing: its prefetch queue is longer than a literal's turn.
 
         ``cycles`` is the number of different ``at`` plus that of all stalls. ``ready`` and ``needs`` both count one
         cycle more than a plain ALU instruction would: their difference stays, and addresses have room below it.

@@ -72,5 +72,8 @@ class Timing:
 class Pipeline(Protocol):
     """A core's static timing."""
 
-    def schedule(self, block: Sequence[Instruction]) -> Timing:
-        """Time one block of consecutive instructions, the first entered with nothing in flight."""
+    def schedule(self, block: Sequence[Instruction], line: int = 0) -> Timing:
+        """Time one block of consecutive instructions, the first entered with nothing in flight.
+
+        ``line``: bytes of a line of the code's memory where that gives code and literals in turn, else 0.
+        """

@@ -19,16 +19,17 @@ from tests.support.code.cortex_m4_code import CODE
 DECODER, CORE = Decoder(), CortexM4()
 FLASH, SRAM = 0x0800_0000, 0x2000_0000
 ADD, NARROW, NOP = "add.w r0, r1, r2", "adds r0, r1, r2", "nop"
-LDR, LDM = "ldr.w r0, [r1]", "ldm r1, {r4, r5, r6}"
+LDR, LDM, LITERAL = "ldr.w r0, [r1]", "ldm r1, {r4, r5, r6}", "ldr.w r0, [pc, #32]"
+WORD, LINE = 4, 16  # bytes that a memory gives the prefetch at once, where literals take turns with it
 
 
-def timed(*texts: str, at: int) -> Timing:
-    return CORE.schedule(DECODER.decode(bytes.fromhex("".join(CODE[text] for text in texts)), at))
+def timed(*texts: str, at: int, line: int = 0) -> Timing:
+    return CORE.schedule(DECODER.decode(bytes.fromhex("".join(CODE[text] for text in texts)), at), line)
 
 
-def after_a_branch(*texts: str, at: int) -> int:
+def after_a_branch(*texts: str, at: int, line: int = 0) -> int:
     """Cycles of the block behind a taken branch, without that one's refill."""
-    timing = timed(*texts, at=at)
+    timing = timed(*texts, at=at, line=line)
     return timing.cycles + timing.fetched[0][AFTER_BRANCH]
 
 
@@ -116,12 +117,45 @@ def test_code_on_the_system_bus(texts: list[str], cycles: int) -> None:
     assert after_a_branch(*texts, at=SRAM) == cycles
 
 
+@pytest.mark.parametrize(
+    ("literals", "dense", "sparse"),
+    [
+        (1, 0, 0),  # the fetch put off is made up for in the load's own second cycle
+        (2, 1, 0),  # pipelined: one second cycle for two fetches put off
+        (3, 2, 2),  # two of them before the first instruction behind, whatever its size
+    ],
+)
+def test_literals_of_a_memory_with_one_port_put_fetches_off(literals: int, dense: int, sparse: int) -> None:
+    """In dense code, a word a cycle, a fetch that comes late is one that is waited for."""
+    for text, late in ((ADD, dense), (NARROW, sparse)):
+        alone = literals + 1 + 6
+        code = [LITERAL] * literals + [text] * 6
+        assert after_a_branch(*code, at=FLASH) == alone
+        assert after_a_branch(*code, at=FLASH, line=WORD) == alone + late
+        others = [LDR] * literals + [text] * 6  # from another memory than that of the code
+        assert after_a_branch(*others, at=FLASH, line=WORD) == alone
+
+
+@pytest.mark.parametrize(("at", "late"), [(0, 0), (4, 1), (8, 0), (12, 0)])
+def test_a_literal_meets_only_the_fetch_that_opens_a_line(at: int, late: int) -> None:
+    """The word at 16 is asked for in the first literal's cycle (``at`` 4) and put off by both, in the second one's (0)
+    and put off by that, or before them; the second literal's own second cycle makes up for one.
+    """
+    assert after_a_branch(LITERAL, LITERAL, *[ADD] * 6, at=FLASH + at, line=LINE) == 9 + late
+
+
+def test_literals_over_the_system_bus_wait_as_other_data_does() -> None:
+    code = [LITERAL, LITERAL, *[ADD] * 6]
+    assert after_a_branch(*code, at=SRAM, line=WORD) == after_a_branch(*code, at=SRAM)
+
+
 @given(
     st.lists(st.sampled_from(sorted(CODE)), min_size=1, max_size=10),
     st.sampled_from([FLASH, FLASH + 2, SRAM, SRAM + 2]),
+    st.sampled_from([0, WORD, LINE]),
 )
-def test_any_block_may_be_entered_in_any_state(texts: list[str], at: int) -> None:
-    costs, leaves = timed(*texts, at=at).fetched
+def test_any_block_may_be_entered_in_any_state(texts: list[str], at: int, line: int) -> None:
+    costs, leaves = timed(*texts, at=at, line=line).fetched
     assert len(costs) == len(leaves) == STATES <= 1 << C.STATE_BITS
     assert costs[FULL] == 0
     assert all(0 <= cost < 1 << C.STATE_BITS for cost in costs)
