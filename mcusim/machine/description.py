@@ -115,6 +115,7 @@ class Sram:
     read_latency: Duration  # single read, or the first beat of a line fill
     write_latency: Duration
     dma_latency: Duration  # of a DMA's read, beyond its data cycle on the bus
+    read_arbitration: Duration  # in the bus matrix, of the first of a core's reads back to back, past the caches
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,8 @@ class Accelerator:
     """Flash read cache (ST's ART): ``instruction_lines`` and ``data_lines`` of one flash line each, LRU.
 
     A line of flash has ``ways`` places (0: any of them), those whose number is the same modulo the number of sets.
-    With ``serves`` ``aliases`` the region's aliases are a port of their own, which has the accelerator, neither caches
-    nor ``read_latency``; the region at its base has none (STM32F7: ITCM and AXI). ``unified``: data reads use the
-    instruction lines.
+    With ``serves`` ``aliases`` the region's aliases are a port with the accelerator, without caches or
+    ``read_latency``; the region at its base has none (STM32F7: ITCM and AXI). ``unified``: data reads use these lines.
     """
 
     instruction_lines: int

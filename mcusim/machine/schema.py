@@ -106,6 +106,11 @@ _MATRIX = Default(
 _STREAM_FIFO = Default(lambda _: 16, "ST RM0090, DMA: 4 words a stream", basis="datasheet", text=lambda _: "16 B")
 _THRESHOLD = Default(lambda _: "1/2", "ST RM0090, DMA_SxFCR: its value after reset", basis="datasheet", text=str)
 _DMA_SRAM = Default(lambda scope: scope["read_latency"], "as the core's", "read_latency")
+_ARBITRATION = Default(
+    lambda _: d.Duration(Fraction(0), "cycles"),
+    "the core's ideal load counts it: the matrix keeps the core's bus at this memory",
+    text=lambda _: "0 cycles",
+)
 _READ_BURST = Default(lambda _: False, "reads nothing ahead", text=lambda _: "false")
 _READ_FIFO = Default(lambda _: 6, "ST RM0385 13.7.3: 6 lines", basis="datasheet", text=str)
 _READ_PIPE = Default(
@@ -229,6 +234,7 @@ DEVICES: dict[str, tuple[type[d.Device], dict[str, Field | Table | Each]]] = {
             "read_latency": duration("hclk"),
             "write_latency": duration("hclk"),
             "dma_latency": duration("hclk", default=_DMA_SRAM),
+            "read_arbitration": duration("hclk", default=_ARBITRATION),
         },
     ),
     "flash": (

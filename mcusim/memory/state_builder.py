@@ -141,6 +141,7 @@ class Builder:
         s[r + L.LATENCY_R] = ticks(machine, device.read_latency, device.clock)
         s[r + L.LATENCY_W] = ticks(machine, device.write_latency, device.clock)
         s[r + L.LATENCY_DMA] = ticks(machine, device.dma_latency, device.clock)
+        s[r + L.ARBITRATION] = ticks(machine, device.read_arbitration, machine.bus.clock)
         s[r + L.BEAT] = round(Fraction(machine.core.clock, device.clock) * L.TICK)
         s[r + L.WIDTH] = _log2(device.width // 8)
 

@@ -119,6 +119,7 @@ region = Record("region")
 # kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
 KIND, LATENCY_R, LATENCY_W, BEAT, WIDTH = region.fields("KIND", "LATENCY_R", "LATENCY_W", "BEAT", "WIDTH")
 LATENCY_DMA = region.field("LATENCY_DMA")  # of a DMA's read
+ARBITRATION = region.field("ARBITRATION")  # in the bus matrix, of the first of a core's reads back to back
 LINE, WAIT, A_LINES, I_LINES, CHANGE = region.fields("LINE", "WAIT", "A_LINES", "I_LINES", "CHANGE")
 A_WAYS, I_WAYS = region.fields("A_WAYS", "I_WAYS")  # of the accelerator's data and instruction lines
 FIFO, OVERHEAD_R, OVERHEAD_W = region.fields("FIFO", "OVERHEAD_R", "OVERHEAD_W")

@@ -89,15 +89,22 @@ def unaligned_parts(address: int, size: int) -> int:
 
 
 @native
-def together(c: State, s: State, q: int, r: int, flags: int, address: int) -> int:
-    """Ticks that the accesses around this one cost it: M7 banks that collide, M4 pipelining across memories."""
+def together(c: State, s: State, q: int, write: int, flags: int, address: int) -> int:
+    """Ticks that the accesses around this one cost it: M7 banks that collide, M4 pipelining across memories.
+
+    Arbitration in the bus matrix, 0 for consecutive accesses to one SRAM (ST AN4031 tables 4 and 5), is that of an M4's
+    read that follows none; writes wait for it behind the write buffer.
+    """
     extra = 0
     bank = (address >> 2) & 1
     if flags & C.PAIRED and bank == c[C.LAST_BANK]:
         extra = L.TICK
     region = s[q + L.BLOCK]
-    if flags & C.FOLLOWS and region != c[C.LAST_REGION]:
-        extra = L.TICK
+    if flags & C.FOLLOWS:
+        if region != c[C.LAST_REGION]:
+            extra = L.TICK
+    elif write == 0 and (s[L.DATA_AT] == 0 or s[q + L.ATTRIBUTE] == 0):
+        extra += s[region + L.ARBITRATION]
     c[C.LAST_BANK] = bank
     c[C.LAST_REGION] = region
     return extra
@@ -218,7 +225,7 @@ def ordinary(
     """A load or store (of ``value``) of a memory region (range record ``q``); ``r`` is the access record."""
     flags = a[r + C.ACCESS_FLAGS]
     pc = a[r + C.PC]
-    extra = together(c, s, q, r, flags, address)
+    extra = together(c, s, q, write, flags, address)
     unaligned = address & (size - 1)
     if unaligned:
         extra += misaligned(c, s, b, q, address, size, write, flags, pc)

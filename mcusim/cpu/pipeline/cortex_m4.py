@@ -12,6 +12,7 @@ load of one word or less              2; the second cycle is hidden by a load, a
 ...not hidden                         when the second access takes its address from the first's result (TRM), or from
                                       the base register the first updates (jnk0le: other bases chain)
 ...of two memories                    one cycle more, added when it runs: ``AccessTiming.follows`` (jnk0le)
+...that follows none                  the memory's ``read_arbitration`` more, added when it runs
 STR, immediate offset, pre/post       1 (TRM); 2 before a load of any kind, so STR LDR = 4 in all (jnk0le: the store
                                       gets the cycle; TRM's own sum would be 3); 2 before a store whose base it updates
 STR, register offset                  2; a NOP behind it hides the second (jnk0le)
@@ -309,7 +310,7 @@ class _Schedule:
             at = self.at[index]
             for number, access in enumerate(instruction.accesses):
                 extra = 0 if number else self.extra[index]
-                timings.append(AccessTiming(at, extra, follows=self.follows[index] and not number))
+                timings.append(AccessTiming(at, extra, follows=bool(number) or self.follows[index]))
                 # one word a cycle; under a condition the cycles come with the first access
                 at += 0 if instruction.conditional or instruction.kind not in MEMORY else access.size // 4
         return timings

@@ -35,7 +35,7 @@ class AccessTiming:
     at: int
     extra: int = 0  # added when the access is made: a conditional instruction whose failing costs less than its passing
     paired: bool = False  # M7: issued in the same cycle as the access before it; the same bank costs a cycle more
-    follows: bool = False  # M4: pipelined behind the access before it; another memory costs a cycle more
+    follows: bool = False  # M4: back to back with the access before it; another memory costs a cycle more
     younger: bool = False  # M7: in the second issue slot
     even: bool = False  # M7: first of an even number of words of one STM; 4 past a multiple of 8 costs a cycle more
 
