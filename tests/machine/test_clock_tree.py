@@ -14,11 +14,12 @@ from mcusim.memory.state_builder import clocks
 from mcusim.memory.state_layout import TICK
 from mcusim.units import hertz
 
+F407 = "stm32f407g-disc1"
 F469, F746, F767 = "stm32f469i-disco", "stm32f746g-disco", "nucleo-f767zi"
 H743, L4R5, NUCLEO_F746 = "nucleo-h743zi", "nucleo-l4r5zi", "nucleo-f746zg"
 PLAIN = "[core]\n{core}\n[memory.flash]\ndevice = 'flash'\nbase = 0x0800_0000\nsize = '1 MiB'\nline = '16 B'\n{flash}\n"
 PLAIN += "read_latency = '0 cycles'\n[power]\nsupply = '3.3 V'\nrun = '1 mA'\n"
-SPECIFIED = {F469: 180, F746: 216, NUCLEO_F746: 216, F767: 216, H743: 480, L4R5: 120}
+SPECIFIED = {F407: 168, F469: 180, F746: 216, NUCLEO_F746: 216, F767: 216, H743: 480, L4R5: 120}
 MHZ = 10**6
 
 
@@ -88,6 +89,7 @@ def test_a_range_with_a_lower_voltage_has_its_own_wait_states(clock: int, states
 
 
 SCALES = {
+    F407: {"scale2": 144, "scale1": 168},
     F469: {"scale3": 120, "scale2": 144, "scale1": 168, "scale1-over-drive": 180},
     F746: {"scale3": 144, "scale2": 168, "scale1": 180, "scale1-over-drive": 216},
     H743: {"vos3": 200, "vos2": 300, "vos1": 400, "vos0": 480},
