@@ -1,9 +1,9 @@
 """The read FIFO of an SDRAM controller (ST FMC with RBURST set): columns read ahead of those that are asked for.
 
 A read that is not in it goes to the memory, and during the CAS latency the controller reads on: one column a clock, in
-the same row. Each is kept with its address, the oldest is lost when there is no line left for it. A read that finds all
-its columns there does without the memory; what it found is given away. A write, a precharge and a refresh empty it
-(ST RM0385 13.7.3, SDRAM controller read cycle).
+the same row, at most as many as the FIFO has lines. Each is kept with its address, the oldest is lost when there is no
+line left for it. A read that finds all its columns there does without the memory; what it found is given away. A write,
+a precharge and a refresh empty it (ST RM0385 13.7.3, SDRAM controller read cycle).
 
 A column is as wide as the memory: the bytes of one that was read are not kept, so a byte next to it is read again.
 

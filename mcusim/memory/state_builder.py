@@ -181,7 +181,7 @@ class Builder:
         s[r + L.T_WR] = clocks(machine, timing.tWR, hz)
         s[r + L.T_CL] += ticks(machine, device.read_pipe, machine.bus.clock)
         s[r + L.READ_FIFO], s[r + L.COLUMN_MASK] = device.read_fifo, device.columns - 1
-        s[r + L.AHEAD] = s[r + L.T_CL] // s[r + L.T_CLK] if device.read_burst and device.read_fifo else 0
+        s[r + L.AHEAD] = min(device.read_fifo, s[r + L.T_CL] // s[r + L.T_CLK]) if device.read_burst else 0
         s[r + L.T_REFI] = ticks(machine, timing.refresh, hz)
         s[r + L.NEXT_REFRESH] = s[r + L.T_REFI]
         s[r + L.OVERHEAD_R] = ticks(machine, device.read_overhead, hz)

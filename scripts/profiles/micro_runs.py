@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from call_words import CallWords, Words
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
@@ -61,7 +62,7 @@ class Measured(NamedTuple):
     counts: Any  # of every level
     cycles: float  # without the wait for code
     fetch: float  # cycles waited for code
-    words: int  # read of the call structure
+    words: Words  # read of the call structure, of a function where the whole set has it
     accesses: dict[str, tuple[int, int, int, int]]  # by area: reads, writes, bytes of them
     played: dict[str, tuple[int, int]]
     code: int
@@ -80,6 +81,8 @@ class Bench:
         self.emulator, self.kernels = Emulator(self.machine), load_set(folder)
         self.image = self.kernels.image(core)
         self.emulator.load(self.image, as_started=True)
+        low = FIRST + AREAS.index("call") * ROOM
+        self._words = CallWords(self.emulator, low, low + ROOM)
         self.at: dict[str, int] = {}
         self._entries: dict[str, int] = {}
         self.executed: dict[str, set[tuple[int, int]]] = {}
@@ -145,6 +148,7 @@ class Bench:
         entry = self.entry(symbol)
         for _ in range(RUNS):
             self._forget()
+            self._words.forget()
             emulator.set_stack(top, top - 0x4000)
             before, regions = int(emulator.memory.state[L.NOW]), emulator.memory.by_region()
             runs = self._runs()
@@ -162,7 +166,8 @@ class Bench:
         cycles = (int(emulator.memory.state[L.NOW]) - before) / L.TICK - fetch
         accesses = {a: tuple(change[a][k] for k in ("reads", "writes", "read_bytes", "write_bytes")) for a in AREAS}
         counts, played = self._count(kind, places, g, sizes)
-        return Measured(kind, counts, cycles, fetch, change["call"]["reads"], accesses, played, code)
+        words = {} if self.alone else self._words.found(places.call)
+        return Measured(kind, counts, cycles, fetch, words, accesses, played, code)
 
     def _forget(self) -> None:
         """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""

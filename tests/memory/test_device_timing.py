@@ -253,7 +253,7 @@ def test_short_cache_lines_are_looked_up_one_by_one() -> None:
 
 def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
     fast = {"core.clock": "2 GHz", "core.force_clock": "true", "memory.flash.wait_states": "5"}
-    machine = load_machine(F469, fast | {"memory.sdram.timing.CL": "1 ms", "memory.sdram.read_burst": "false"})
+    machine = load_machine(F469, fast | {"memory.sdram.timing.CL": "1 ms"})
     memory = MemorySystem(machine)
     base = machine.memory["sdram"].base
     with pytest.raises(UsageError, match="durations are out of scale"):

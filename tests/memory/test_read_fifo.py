@@ -63,6 +63,13 @@ def test_the_oldest_is_lost_when_the_lines_are_full(lines: int) -> None:
     assert reads(core, 0, 256, 8) == [miss, miss, 0]
 
 
+def test_a_long_cas_latency_fills_the_lines_and_no_more() -> None:
+    """However long: the cost of simulating it does not depend on it."""
+    core, _ = opened(F469, memory__sdram__timing__CL="5000 sdclk")
+    miss = 5001 * SDCLK
+    assert reads(core, *range(0, 64, 4)) == ([miss] + 6 * [0]) * 2 + [miss, 0]
+
+
 def test_a_read_of_two_columns_one_of_them_ahead_waits_for_the_other() -> None:
     core, miss = opened(F746)
     assert reads(core, 0, size=4) == [miss + SDCLK]

@@ -43,16 +43,19 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 TECHNIQUES = ("cmsis", "reference")
 
 
+Level = tuple[float, float, tuple[tuple[int, float], ...]]
+
+
 @dataclass(frozen=True)
 class FittedCosts:
     """One kind of kernel call (:mod:`mcusim.kernels.cost.fitted.kinds`) as it was fitted to ``runs`` emulated ones.
 
-    ``levels``: cycles, cycles waited for code and words read of the call structure, each time a level runs. ``code``:
-    what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``: error of the cycles
-    in percent.
+    ``levels``: cycles, cycles waited for code and words read of the call structure (offset, how often), each time a
+    level runs. ``code``: what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``:
+    error of the cycles in percent.
     """
 
-    levels: Mapping[str, tuple[float, float, float]]
+    levels: Mapping[str, Level]
     code: tuple[tuple[int, int], ...]
     runs: int
     median: float
@@ -268,19 +271,25 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     unknown = set(table) - set(KINDS[kind].levels) - {"code", "runs", "median", "worst"}
     if unknown:
         raise UsageError(f"kernel profile {where}: unknown key {key}.{min(unknown)}")
-    levels = {}
-    for level in KINDS[kind].levels:
-        found = table.get(level, [0, 0, 0])
-        if not isinstance(found, list) or len(found) != 3:
-            raise UsageError(f"kernel profile {where}: {key}.{level}: cycles, cycles waited and words are needed")
-        first, second, third = (_number(where, f"{key}.{level}", value) for value in found)
-        levels[level] = (first, second, third)
+    levels = {level: _level(where, f"{key}.{level}", table.get(level, [0, 0, []])) for level in KINDS[kind].levels}
     spans = table.get("code")
     if not isinstance(spans, list) or any(not isinstance(span, list) or len(span) != 2 for span in spans):
         raise UsageError(f"kernel profile {where}: {key}.code: pairs of offset and bytes are needed")
     code = [tuple(int(_number(where, f"{key}.code", value)) for value in span) for span in spans]
     runs, median, worst = (_number(where, f"{key}.{name}", table.get(name)) for name in ("runs", "median", "worst"))
     return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
+
+
+def _level(where: str, key: str, found: object) -> Level:
+    if not isinstance(found, list) or len(found) != 3:
+        raise UsageError(f"kernel profile {where}: {key}: cycles, cycles waited and words are needed")
+    first, second = (_number(where, key, value) for value in found[:2])
+    listed = found[2] if isinstance(found[2], list) else [[0, found[2]]]  # how many, where is not known
+    pairs = [word if isinstance(word, list) else [word, 1] for word in listed]
+    if any(len(pair) != 2 for pair in pairs):
+        raise UsageError(f"kernel profile {where}: {key}: a word is an offset, or [offset, how often]")
+    words = [(int(_number(where, key, offset)), _number(where, key, often)) for offset, often in pairs]
+    return first, second, tuple(words)
 
 
 def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:

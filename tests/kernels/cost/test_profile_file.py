@@ -73,6 +73,23 @@ def test_run_and_replay_take_a_profile_by_path(tmp_path: Path, capsys: pytest.Ca
     assert "--kernels" in error
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("[4, [8, 0.5, 1]]", r"call: a word is an offset, or \[offset, how often\]"),
+        ("[-4]", "call = -4: a number of at least 0"),
+        ('"4"', "call = '4': a number of at least 0"),
+    ],
+)
+def test_words_of_a_call_are_offsets(tmp_path: Path, words: str, wanted: str) -> None:
+    path = tmp_path / "mine.toml"
+    good = (FOLDER / "reference-gcc12.toml").read_text(encoding="utf-8")
+    levels = r"(\[cortex-m4\.reference_add\]\n(?:.*\n)*?call = \[.*?, .*?, )\[.*\]\]?"
+    path.write_text(re.sub(levels, rf"\g<1>{words}]", good, count=1), encoding="utf-8")
+    with pytest.raises(UsageError, match=wanted):
+        load_profile(str(path))
+
+
 def test_a_program_opens_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "x.jsonl"
     assert main(["plan", "ds-cnn", "-o", str(trace)]) == 0

@@ -16,7 +16,7 @@ import numpy as np
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
-from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Profile
+from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Level, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
@@ -47,12 +47,14 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     found = costs.fitted[kind]
-    cycles, waits, words = _levels(kind, found)
+    cycles, waits, read, words = _levels(kind, found)
     region, measured = _code_region(state, code, costs)
     factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
     fetch = np.rint(waits * factor).astype(np.int64)
-    for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, words)):
+    listed = p.size + N.WORD * (np.cumsum(read) - read)
+    for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, read), (N.LISTED, listed)):
         p[slot : slot + N.LEVELS] = values
+    p = np.concatenate((p, words))
     p[N.PLAY], p[N.SPLITS] = 1, state[L.BUS] == 2
     if region and not measured:
         _cold(state, code, found)
@@ -125,16 +127,18 @@ def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
 
 
 @lru_cache(maxsize=512)
-def _as_arrays(kind: str, levels: tuple[tuple[float, float, float], ...]) -> tuple[Any, Any, Any]:
+def _as_arrays(kind: str, levels: tuple[Level, ...]) -> tuple[Any, Any, Any, Any]:
     table = np.zeros((N.LEVELS, 3))
-    table[: len(levels)] = levels
-    cycles, waits, words = table.T
-    return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, np.rint(words * N.ONE).astype(np.int64)
+    table[: len(levels)] = [(cycles, waits, len(words)) for cycles, waits, words in levels]
+    cycles, waits, read = table.T
+    words = [(offset, round(rate * N.ONE), 0) for *_, listed in levels for offset, rate in listed]
+    return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, read.astype(np.int64), np.array(words, np.int64)
 
 
-def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any]:
-    """Ticks of a level's cycles, of its wait for code, words it reads of the call structure in 1 / ONE."""
-    return _as_arrays(kind, tuple(costs.levels[name] for name in KINDS[kind].levels))
+def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any, Any]:
+    """By level ticks of its cycles, of its wait for code, words it reads of the call structure; all these words."""
+    cycles, waits, read, words = _as_arrays(kind, tuple(costs.levels[name] for name in KINDS[kind].levels))
+    return cycles, waits, read, words.ravel()
 
 
 def _code_region(state: Any, code: int, costs: CoreCosts) -> tuple[int, bool]:

@@ -6,8 +6,10 @@ runs. A level has a cost that was fitted to the emulated function (:mod:`mcusim.
 memory's clock goes on by it, so that the accesses come at the core's pace. Level 0 of every nest is what words off a
 word boundary take more.
 
-Not modelled: the order of loads inside a loop body, loads and stores of the stack (they hit zero-wait or cached memory
-and are in the cycles), the members of the call structure one by one: a level reads as many words of it as were counted.
+A level reads the words of the call structure that the emulated function was seen to read, in its order.
+
+Not modelled: the order of loads inside a loop body (operands come before the call structure), loads and stores of the
+stack (they hit zero-wait or cached memory and are in the cycles).
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR, CALL = range(9)
 BATCH, IN_H, IN_W, IN_C, ROWS, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL, DM = range(9, 25)
 ITEM, SIZE, SIZE2, OUT_SIZE, BYTES, PIECES, PLAY = range(25, 32)  # BYTES: memset and memcpy go byte by byte
 LEVELS = 40  # the most a nest may have
-# by level: how often, ticks, reads of the call structure in 1 / ONE, ticks of waiting for code
-COUNT, COST, READS, FETCH = (32 + i * LEVELS for i in range(4))
-# OWED: reads; LATER: ticks of a level still to come; STALLED: since the last level; WAITED: for code, in all;
+# by level: how often, ticks, ticks of waiting for code, words read of the call structure and where they are listed
+COUNT, COST, FETCH, READS, LISTED = (32 + i * LEVELS for i in range(5))
+# LATER: ticks of a level still to come; STALLED: since the last level; WAITED: for code, in all;
 # SPLITS: words off their boundary are split; ELEMENT: bytes of an activation; MORE: inputs of CONCATENATION, behind the
 # slots address and bytes of each
-OWED, LATER, STALLED, WAITED, SPLITS, ELEMENT, MORE = range(32 + 4 * LEVELS, 39 + 4 * LEVELS)
+LATER, STALLED, WAITED, SPLITS, ELEMENT, MORE = range(32 + 5 * LEVELS, 38 + 5 * LEVELS)
 SLOTS = MORE + 1
+OFFSET, RATE, OWED, WORD = range(4)  # of a word listed: reads each time the level runs, and those to come, in 1 / ONE
 ONE = 256
 BEHIND = 5  # the part of a level's time that comes behind its stores
 UNALIGNED = 0
@@ -83,6 +86,17 @@ def store(s: State, p: State, address: int, size: int) -> None:
 
 
 @native
+def read_call(s: State, p: State, level: int) -> None:
+    """The words of the call structure that ``level`` reads each time."""
+    for i in range(p[READS + level]):
+        word = p[LISTED + level] + i * WORD
+        p[word + OWED] += p[word + RATE]
+        while p[word + OWED] >= ONE:
+            p[word + OWED] -= ONE
+            load(s, p, p[CALL] + p[word + OFFSET], 4)
+
+
+@native
 def step(s: State, p: State, level: int, n: int) -> None:
     """``n`` iterations of a loop level. While the core waits for data its code goes on coming."""
     p[COUNT + level] += n
@@ -95,10 +109,8 @@ def step(s: State, p: State, level: int, n: int) -> None:
         p[STALLED] = 0
         p[WAITED] += wait
         if p[READS + level]:
-            p[OWED] += n * p[READS + level]
-            while p[OWED] >= ONE:
-                p[OWED] -= ONE
-                load(s, p, p[CALL], 4)
+            for _ in range(n):
+                read_call(s, p, level)
 
 
 @native

@@ -89,7 +89,7 @@ def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     for case in CASES:
         for seed in range(NEW, NEW + 3):
             one = measured(bench, case, seed)
-            cost = np.array([costs.fitted[one.kind].levels[name] for name in KINDS[one.kind].levels])
+            cost = np.array([costs.fitted[one.kind].levels[name][:2] for name in KINDS[one.kind].levels])
             counts = one.counts[: len(cost)]
             errors.append(abs(counts @ (cost[:, 0] + cost[:, 1]) / (one.cycles + one.fetch) - 1))
             assert errors[-1] <= (0.6 if one.kind == "reference_join" else 0.3), (one.kind, seed)
@@ -119,6 +119,19 @@ def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(
             replayed.run.cycles,
             emulated.run.cycles,
         )
+
+
+@pytest.mark.parametrize(("kind", "shapes"), [("ADD", M.same_shapes), ("DEPTHWISE_CONV_2D", M.depthwise_any)])
+def test_words_of_a_call_in_sdram_are_found_ahead_as_emulated(kind: str, shapes: Any) -> None:
+    """Which words of a call structure in SDRAM its read FIFO has depends on their order; all at one address took 21 %
+    and 13 % longer."""
+    graph = shapes(M.Maker(kind, "uint8", NEW, 30_000))
+    board, execution = "stm32f469i-disco", Execution(overhead=0)
+    replayed = mcusim.simulate(graph, board, "external", "cmsis-gcc12", execution=execution).run
+    emulated = mcusim.simulate(graph, board, "external", "cmsis", fidelity="emulate", execution=execution).run
+    assert replayed is not None
+    assert emulated is not None
+    assert replayed.cycles == pytest.approx(emulated.cycles, rel=0.06)
 
 
 LOOSE = ("rows", "compared", "reduced")  # time depends on data, or on what lies around a row
