@@ -28,6 +28,7 @@ __all__ = [
     "clock_columns",
     "clock_json",
     "fastest",
+    "file_clock",
     "forced",
     "movable",
     "moved_currents",
@@ -69,6 +70,12 @@ def fastest(clock: int, dividers: Sequence[int], limit: int | None) -> int:
     """The divider of ``clock`` Hz that gives the fastest clock within ``limit``, else the largest of ``dividers``."""
     within = (divider for divider in dividers if limit is None or clock <= limit * divider)
     return next(within, dividers[-1])
+
+
+def file_clock(machine: Machine) -> int:
+    """The core's clock in Hz as the machine's file has it."""
+    file: Machine = machine if machine._file is None else machine._file
+    return file.core.clock
 
 
 def forced(machine: Machine) -> bool:

@@ -4,6 +4,7 @@ The error of a row is e = ln(measured / simulated). Rows that have something in 
 
     e        = effects + own
     cov(i,j) = t^2 x sum over effects: weight x likeness of i and j  +  s^2 x own part of i and j
+    with PRIOR in place of t for effects in which no rows differ
 
 Effects are what two rows can have in common (:data:`WEIGHTS`): all rows share the first; ``machine``, ``core``,
 ``code``, ``fidelity``, ``policy`` and ``setting`` are alike or not; ``clock`` fades as exp(-(log2 of the ratio)^2 / 2);
@@ -12,9 +13,14 @@ publication alone, so that a run that nobody measured never has it. Three quarte
 on its machine (:data:`OF_MODEL`). A source that does not know its compiler's flags has a further effect of
 :data:`FLAGS`: kernels of 2020 by -Os and by -O3 (``cmsis-2020-os``, ``cmsis-2020``) differ by d = 0.21 in the
 logarithm (root mean square of MLPerf Tiny's four networks, emulated on the nucleo-l4r5zi), and simulating one of the
-two where each is equally likely errs by d / sqrt(2). The scales t and s are not known: they are averaged over a grid,
-weighed by the rows' likelihood and a half-normal prior of :data:`PRIOR`, so few rows and rows that disagree make the
-prediction wide. What is predicted is a measurement, not a mean: between sources and boards as well as within.
+two where each is equally likely errs by d / sqrt(2).
+
+Rows that do not differ in an effect say nothing of its scale: it is :data:`PRIOR` then, so that a clock, a setting or
+kernels that no row has make the prediction wide however alike the rows are. The same holds for the types of operators
+of which every row spends less than :data:`MET` (uint8, the interpreter). The other scales t and s are not known: they
+are averaged over a grid, weighed by the rows' likelihood and a half-normal prior of :data:`PRIOR`, so few rows and
+rows that disagree make the prediction wide. What is predicted is a measurement, not a mean: between sources and
+boards as well as within.
 
 Source: Gaussian-process regression with several random effects, C. E. Rasmussen and C. K. I. Williams, "Gaussian
 Processes for Machine Learning", 2006, 2.2 and 5.2; hierarchical models, A. Gelman et al., "Bayesian Data Analysis",
@@ -26,7 +32,7 @@ logarithm, and scales that differ between sources.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FLAGS", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
+__all__ = ["FLAGS", "MET", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
 
 WEIGHTS = {
     "all": 1.0,
@@ -53,25 +59,34 @@ WEIGHTS = {
     "source": 1.0,
 }
 OF_MODEL = 0.75
+MET = 0.1  # share of a row's time from which a type of operator counts as measured
 FLAGS = 0.15  # of ln(measured / simulated): a build of unknown flags, simulated with others
 PRIOR = 0.1  # of both scales
+_BY_VALUE = ("machine", "core", "code", "fidelity", "policy", "setting")
+_ALWAYS = frozenset({"all", "mix", "source"})  # effects that any rows speak of
 _SCALES = [0.01 * 1.25**step for step in range(18)]  # 1 % to 44 %
 _LIGHT = 1e-3  # of a point's weight in the grid, which is left out
 
 
-def likeness(a: Situation, b: Situation) -> float:
-    """Sum over effects of weight times likeness, 0 to 1, of two situations."""
-    alike = sum(
-        WEIGHTS[name] for name in ("machine", "core", "code", "fidelity", "policy", "setting") if _same(a, b, name)
-    )
-    alike += WEIGHTS["all"] + WEIGHTS["clock"] * math.exp(-((math.log2(a.clock / b.clock)) ** 2) / 2)
+def likeness(a: Situation, b: Situation, effects: Iterable[str] = WEIGHTS) -> float:
+    """Sum over ``effects`` of weight times likeness, 0 to 1, of two situations."""
+    return sum(WEIGHTS[name] * _alike(a, b, name) for name in effects)
+
+
+def _alike(a: Situation, b: Situation, effect: str) -> float:
+    if effect in _BY_VALUE:
+        return float(getattr(a, effect) == getattr(b, effect))
+    if effect == "clock":
+        return math.exp(-((math.log2(a.clock / b.clock)) ** 2) / 2)
+    if effect == "mix":
+        return _common(a, b)
+    return float(effect == "all" or a is b or (a.source is not None and a.source == b.source))
+
+
+def _common(a: Situation, b: Situation, without: Container[str] = ()) -> float:
+    """Sum of the smaller of the two shares of each type of operator, but for those of ``without``."""
     shares = dict(b.mix)
-    alike += WEIGHTS["mix"] * sum(min(share, shares.get(name, 0.0)) for name, share in a.mix)
-    return alike + WEIGHTS["source"] * (a is b or (a.source is not None and a.source == b.source))
-
-
-def _same(a: Situation, b: Situation, name: str) -> bool:
-    return bool(getattr(a, name) == getattr(b, name))
+    return sum(min(share, shares.get(name, 0.0)) for name, share in a.mix if name not in without)
 
 
 def _own(a: Situation, b: Situation) -> float:
@@ -103,6 +118,10 @@ class ErrorModel:
     def __init__(self, situations: Sequence[Situation], errors: Sequence[float]) -> None:
         self.situations = tuple(situations)
         self.errors = tuple(errors)
+        differing = {name for name in (*_BY_VALUE, "clock") if len({getattr(one, name) for one in situations}) > 1}
+        self._learned = [name for name in WEIGHTS if name in _ALWAYS | differing]
+        self._assumed = [name for name in WEIGHTS if name not in self._learned]
+        self._met = {name for one in situations for name, share in one.mix if share >= MET}
         self._grid = self._fitted()
 
     def _fitted(self) -> _Grid:
@@ -121,15 +140,18 @@ class ErrorModel:
         weights = weights[kept] / weights[kept].sum()
         return _Grid(t[kept] ** 2, s[kept] ** 2, weights, inverse[kept], solved[kept])
 
-    @staticmethod
-    def _covariance(first: Sequence[Situation], second: Sequence[Situation], t2: Array, s2: Array) -> Array:
+    def _assumption(self, a: Situation, b: Situation) -> float:
+        """Covariance by what the rows do not speak of."""
+        return PRIOR**2 * (likeness(a, b, self._assumed) + WEIGHTS["mix"] * _common(a, b, self._met)) + _flags(a, b)
+
+    def _covariance(self, first: Sequence[Situation], second: Sequence[Situation], t2: Array, s2: Array) -> Array:
         import numpy as np
 
         def matrix(of: Callable[[Situation, Situation], float]) -> Array:
             return np.array([[of(a, b) for b in second] for a in first]).reshape(len(first), len(second))
 
-        shared, own, flags = matrix(likeness), matrix(_own), matrix(_flags)
-        return t2[:, None, None] * shared + s2[:, None, None] * own + flags
+        shared, own = matrix(lambda a, b: likeness(a, b, self._learned)), matrix(_own)
+        return t2[:, None, None] * shared + s2[:, None, None] * own + matrix(self._assumption)
 
     def range(self, of: Situation, level: float) -> tuple[float, float]:
         """Low and high of the error of a measurement of ``of``, which it is within with probability ``level``."""

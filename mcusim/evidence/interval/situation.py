@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.kernels import load_profile, profile_names
 from mcusim.machine import load_machine, load_shipped, machine_names
+from mcusim.machine.clock_tree import file_clock
 from mcusim.machine.description import Machine
 from mcusim.results.measurement.interval import AS_PUBLISHED, RUNTIME, Situation
 
@@ -56,9 +57,10 @@ def code_of(kernels: str) -> str:
 
 
 def _compared(machine: Machine) -> tuple[float, str | None]:
-    """The clock over that of the shipped machine of its name, and what else differs from that one, in words."""
+    """The clock over that of the shipped machine of its name, or of its own file, and what else differs from the
+    shipped one, in words."""
     if machine.name not in machine_names():
-        return 1.0, None
+        return machine.core.clock / file_clock(machine), None
     shipped = load_shipped(machine.name)
     ratio = machine.core.clock / shipped.core.clock
     core = machine.core

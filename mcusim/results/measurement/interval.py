@@ -20,9 +20,10 @@ class Situation:
 
     ``machine`` is the board's name and ``core`` its core. ``code`` is the kernel set, or the profile where it was
     fitted to none; ``setting`` what is set otherwise than in published runs, in words. ``clock`` is the core's over
-    that of the machine as it ships. ``mix`` has the share of the cycles in each type of operator (``uint8`` and other
-    types apart from int8) and in the interpreter (:data:`RUNTIME`); they sum to 1. ``source`` is the publication, None
-    for a run that nobody measured; ``flags_known`` is false where it says that the compiler's flags are not known.
+    that of the machine as it ships or as its file has it. ``mix`` has the share of the cycles in each type of
+    operator (``uint8`` and other types apart from int8) and in the interpreter (:data:`RUNTIME`); they sum to 1.
+    ``source`` is the publication, None for a run that nobody measured; ``flags_known`` is false where it says that
+    the compiler's flags are not known.
     """
 
     machine: str

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.evidence.interval.error_model import OF_MODEL, WEIGHTS, ErrorModel, likeness
+from mcusim.evidence.interval.error_model import OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
 from mcusim.results.measurement.interval import LEVEL, Situation
 
 BASE = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
@@ -50,6 +50,27 @@ def test_what_was_not_measured_makes_it_wider(changes: dict[str, Any]) -> None:
     errors = [0.05, -0.02, 0.08, 0.01, -0.04, 0.06]
     model = ErrorModel(rows(6), errors)
     assert width(model.range(replace(BASE, **changes), LEVEL)) > 1.005 * width(model.range(BASE, LEVEL))
+
+
+def test_rows_that_do_not_differ_in_an_effect_leave_it_at_the_prior() -> None:
+    """60 errors of 2 %, from two policies: a third policy is as good as known. A clock, a setting and a type of
+    operator that no row has add PRIOR by their weights, whatever the rows say: for what is new, and for what of the
+    rows' own offset is theirs, of which the rows know the sum over six such effects alone."""
+    two = [replace(one, policy=f"{n % 2}") for n, one in enumerate(rows(60))]
+    model = ErrorModel(two, np.random.default_rng(2).normal(0, 0.02, 60).tolist())
+    known = width(model.range(replace(BASE, policy="0"), LEVEL))
+    assert width(model.range(replace(BASE, policy="new"), LEVEL)) < 1.2 * known
+
+    def added(weight: float, **changes: Any) -> None:
+        found = width(model.range(replace(BASE, policy="0", **changes), LEVEL))
+        least = ((2 * 1.645 * PRIOR) ** 2 * weight + known**2) ** 0.5
+        assert 0.97 * least < found < 1.2 * least
+
+    constant = sum(WEIGHTS[name] for name in ("machine", "core", "code", "fidelity", "setting", "clock"))
+    added(WEIGHTS["setting"] * (2 - WEIGHTS["setting"] / constant), setting="weights in qspi")
+    added(WEIGHTS["clock"] * (2 - WEIGHTS["clock"] / constant), clock=0.05)
+    added(WEIGHTS["mix"], mix=(("CONV_2D uint8", 1.0),))
+    added(WEIGHTS["mix"] * 0.5, mix=(("CONV_2D", 0.3), ("ADD", 0.2), ("runtime", 0.5)))
 
 
 def test_farther_is_wider_step_by_step() -> None:

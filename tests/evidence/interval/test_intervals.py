@@ -83,6 +83,8 @@ def test_what_was_not_measured_is_named_and_widens(
 def test_a_board_of_ones_own_is_none_that_was_measured() -> None:
     mine = replace(load_machine(F746), name="my-board")
     assert "machine my-board" in found("ds-cnn", mine, "tinyops").not_measured
+    slower = found("ds-cnn", load_machine(F746, {"core.clock": "54 MHz", "name": "my-board"}), "tinyops")
+    assert slower.not_measured[:2] == ("machine my-board", "0.25 times its clock")
 
 
 def test_rows_of_a_comparison_have_the_ratio_to_the_fastest() -> None:
