@@ -18,6 +18,7 @@ from mcusim.units import parse_size
 __all__ = ["Published", "PublishedRun", "published"]
 
 _PROGRAMS = "mcusim/kernels/test_programs/elf"  # the test programs, in the checkout
+_TASKS = "mcusim/evidence/published/programs"  # programs as `mcusim replay` plays them
 _USED = "duplicate"  # the use of a row that repeats an experiment of another table
 
 
@@ -28,7 +29,7 @@ class PublishedRun:
     ``cannot``, when it is set, says why nothing here reproduces the rows; else ``fidelity`` is ``replay``, ``emulate``
     or ``plan``, which runs nothing. ``variant`` is the policy's, empty for its default. ``sram_budget`` is in bytes,
     ``place`` the run's in the file. A memory micro-benchmark calls ``function`` of the program ``model`` with
-    ``arguments``, which makes ``accesses``, on the machine with ``changes``.
+    ``arguments``, or replays the tasks of the file ``model``; it makes ``accesses``, on the machine with ``changes``.
     """
 
     model: str
@@ -50,12 +51,19 @@ class PublishedRun:
     place: int = field(default=0, compare=False)
 
     @property
+    def tasks(self) -> bool:
+        """Whether ``model`` is a file of tasks, of this package's ``programs``."""
+        return self.model.endswith(".jsonl")
+
+    @property
     def command(self) -> str:
         """The command that repeats it; empty when nothing does. Model files are named without their folder."""
         if self.cannot is not None:
             return ""
+        changes = "".join(f' --set {key}="{value}"' for key, value in self.changes)
+        if self.tasks:
+            return f"mcusim replay {_TASKS}/{self.model} -m {self.machine}{changes}"
         if self.function:
-            changes = "".join(f' --set {key}="{value}"' for key, value in self.changes)
             called = f"--call {self.function} --args {','.join(self.arguments)}"
             return f"mcusim emulate {_PROGRAMS}/{self.model} -m {self.machine}{changes} {called}"
         steps, model = [], self.model
@@ -129,8 +137,10 @@ def _run(row: Mapping[str, str], document: Mapping[str, Any]) -> PublishedRun:
     entry = {key: value for key, value in document["run"][places[0]].items() if key != "rows"}
     name = row["model"].partition(" (")[0]
     call = document["call"].get(name)
-    if call is not None:
-        entry |= call | {"arguments": tuple(entry["arguments"]), "changes": tuple(entry.pop("set").items())}
+    if call is not None and "program" in entry:
+        changes = entry.pop("set") | call.get("set", {})
+        entry |= {key: value for key, value in call.items() if key != "set"}
+        entry |= {"arguments": tuple(entry.get("arguments", ())), "changes": tuple(changes.items())}
         return PublishedRun(entry.pop("program"), place=places[0], **entry)
     model = document["model"].get(name, {"zoo": name + entry.pop("form", "")})
     if "sram_budget" in entry:

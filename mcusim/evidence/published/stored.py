@@ -31,6 +31,7 @@ FIGURES = {  # the figure of a published quantity, and how many of its units one
     ("peak_activations", "B"): ("peak_bytes", 1.0),
     ("access", "HCLK"): ("cycles_per_access", 1.0),
     ("copy", "ms"): ("copy_ms", 1.0),
+    ("dma", "cycles"): ("cycles_per_access", 1.0),
     ("macs", "M"): ("macs", 1e6),
     ("file_size", "MB"): ("file_bytes", 1e6),
 }

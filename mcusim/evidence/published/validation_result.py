@@ -19,6 +19,8 @@ __all__ = [
     "QUANTITIES",
     "Coverage",
     "Statistics",
+    "Trial",
+    "TrialRow",
     "Validation",
     "ValidationRow",
     "rank_correlation",
@@ -27,7 +29,18 @@ __all__ = [
 
 ALL_BOARDS = "all boards"
 FLAGS = {False: "flags unknown", True: "all but these"}  # rows of all boards by what is known of their builds
-QUANTITIES = ("latency", "energy", "supply_current", "arena", "peak_activations", "access", "copy", "macs", "file_size")
+QUANTITIES = (
+    "latency",
+    "energy",
+    "supply_current",
+    "arena",
+    "peak_activations",
+    "access",
+    "copy",
+    "dma",
+    "macs",
+    "file_size",
+)
 USES = ("validate", "calibrate")  # what is counted, apart
 RANKED = 4  # rows of a board, at least
 
@@ -130,14 +143,56 @@ class Coverage:
     narrower: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One figure: ``measured`` (or published) and ``simulated``, in the unit of its trial."""
+
+    name: str
+    measured: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        """Per cent of the measured figure."""
+        return 100 * (self.simulated / self.measured - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Programs of one ``source`` on one ``machine``: ``tried`` says what was compiled and how it was run."""
+
+    name: str
+    machine: str
+    unit: str
+    tried: str
+    source: str
+    rows: tuple[TrialRow, ...]
+
+    @property
+    def summary(self) -> str:
+        """Mean of the signed errors, and the largest."""
+        return f"mean of signed errors {self.bias:+.1f} %, furthest {self.worst:+.1f} %"
+
+    @property
+    def bias(self) -> float:
+        """Mean of the signed errors in percent."""
+        return fmean(row.error for row in self.rows)
+
+    @property
+    def worst(self) -> float:
+        """The error of largest size in percent, with its sign."""
+        return max((row.error for row in self.rows), key=abs)
+
+
 @dataclass(frozen=True)
 class Validation(Displayed):
     """``rows`` in the order of the data set; ``figures`` has all that each run gave, by :attr:`ValidationRow.run`;
-    ``coverage`` says whether the intervals keep their word."""
+    ``coverage`` says whether the intervals keep their word; ``trials`` are no runs of mcusim's."""
 
     rows: tuple[ValidationRow, ...]
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     coverage: tuple[Coverage, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     @cached_property
     def summary(self) -> tuple[Statistics, ...]:

@@ -17,7 +17,7 @@ from textwrap import wrap
 from typing import Any
 
 from mcusim.evidence.validate.table import coverage_lines
-from mcusim.evidence.validate.trials import trials, trials_markdown, trials_table
+from mcusim.evidence.validate.trials import trials, trials_json, trials_markdown, trials_table
 from mcusim.evidence.validate.validate import stored_validation
 
 __all__ = [
@@ -125,7 +125,7 @@ def ledger_json() -> dict[str, Any]:
     return {
         "entries": [asdict(entry) for entry in entries()],
         "kernels": [asdict(kernel) for kernel in kernel_errors()],
-        "trials": [asdict(trial) for trial in trials()],
+        "trials": trials_json(trials()),
         "coverage": [asdict(one) for one in stored_validation().coverage],
     }
 

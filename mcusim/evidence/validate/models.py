@@ -45,7 +45,7 @@ def models_folder(given: str | Path | None) -> Path | None:
 
 def find(run: PublishedRun, folder: Path | None) -> FoundModel:
     """The model of ``run``; a file must be the published one, identified by its sha256. Programs ship with the code."""
-    if run.function:
+    if run.function or run.tasks:
         return FoundModel(run.model)
     if run.sha256 is None:
         from mcusim.model.zoo import parse_name

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcusim.evidence.published.validation_result import Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.page_answer import answer
+from mcusim.evidence.validate.page_memory import MEMORY, memory_section, trials_section
 from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.table import in_base_unit, ran
 from mcusim.report.html.page import PlotFigure, page, plain, table
@@ -134,17 +135,19 @@ _NAMES = {"supply_current": "supply current", "peak_activations": "peak of activ
 
 
 def validation_html(validation: Validation) -> str:
-    """A page with the answer first, every run in a table to sort and filter, a plot for each kind of quantity, the
-    summary of the errors, and what was not run and why.
+    """A page with the answer first, every network's run in a table to sort and filter, a plot for each kind of
+    quantity, memory and DMA, programs tried, the summary of the errors, and what was not run and why.
 
     Equal validations give equal text. Not modelled: MACs and file sizes from the plots.
     """
-    parts: list[str | PlotFigure] = [answer(validation), runs_section(validation.rows)]
+    networks = [row for row in validation.rows if row.quantity not in MEMORY]
+    parts: list[str | PlotFigure] = [answer(validation), runs_section(networks)]
     boards = list(dict.fromkeys(row.board for row in validation.rows))
     for title, quantities in _PLOTS:
         rows = [row for row in validation.rows if row.quantity in quantities and row.simulated is not None]
         if rows:
             parts.append(scatter(rows, f"<b>{title}</b> {_caption(rows)}", boards))
+    parts += [memory_section(validation.rows), trials_section(validation.trials)]
     parts += [_summary(validation.summary), _missing(validation)]
     return page("Simulated and measured", [part for part in parts if part], ["runs.js"])
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
 
 from mcusim.api.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
-from mcusim.api.simulate import simulate_row
+from mcusim.api.simulate import replay, simulate_row
 from mcusim.errors import McusimError
 from mcusim.evidence.interval.situation import SHARE, mix_of
 from mcusim.evidence.published.runs import PublishedRun
@@ -22,6 +24,7 @@ from mcusim.results import Result
 
 __all__ = ["perform"]
 
+PROGRAMS = Path(str(files("mcusim.evidence.published"))) / "programs"
 SHARE_DIGITS, LEAST_SHARE = 4, 0.0005
 DIGITS = 9  # of a figure that is kept: more would tell one machine's arithmetic from another's
 
@@ -31,13 +34,15 @@ def perform(run: PublishedRun, model: str) -> StoredOutcome:
 
     Figures are ``latency_ms energy_mj supply_current_ma arena_bytes macs file_bytes``, ``peak_bytes`` of a plan,
     ``share of TYPE`` of the cycles,
-    ``cycles_per_access`` (of the bus, which runs at the core's clock) or ``copy_ms`` of a memory micro-benchmark.
+    ``cycles_per_access`` (of the core) or ``copy_ms`` of a memory micro-benchmark.
     ``arena_bytes`` is that of the network with explicit PADs (:mod:`mcusim.plan.pytorch_arena`), as in ``mcusim
     compare``. Not modelled: what an allocator does besides moving tensors.
     """
     try:
         if run.function:
             return StoredOutcome(_kept(_called(run)))
+        if run.tasks:
+            return StoredOutcome(_kept(_replayed(run)))
         if run.fidelity == "plan":
             found = memory(model, order=run.order, allocator=run.allocator)
             return StoredOutcome({"peak_bytes": float(found.placed.bytes)})
@@ -62,6 +67,13 @@ def _called(run: PublishedRun) -> dict[str, float]:
     if run.accesses:
         return {"cycles_per_access": cycles / run.accesses}
     return {"copy_ms": 1e3 * cycles / found.machine.core.clock}
+
+
+def _replayed(run: PublishedRun) -> dict[str, float]:
+    """Of a file of tasks: set-up and interrupts of its transfers count."""
+    found = replay(PROGRAMS / run.model, run.machine, overrides=dict(run.changes))
+    assert found.run is not None
+    return {"cycles_per_access": found.run.cycles / run.accesses}
 
 
 def _simulated(run: PublishedRun, graph: Graph) -> Result:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from mcusim.evidence.published.validation_result import Coverage, Statistics, Validation, ValidationRow
+from mcusim.evidence.validate.trials import trials_json, trials_summary
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging, percent, rounded
 
@@ -20,11 +21,13 @@ def validation_json(validation: Validation) -> dict[str, Any]:
     by the command that repeats it.
 
     Errors are in percent of the measurement. ``simulated`` and ``error`` are null where ``reason`` says why there is
-    no run. ``coverage`` as :class:`~mcusim.evidence.published.validation_result.Coverage`.
+    no run. ``coverage`` as :class:`~mcusim.evidence.published.validation_result.Coverage`, ``trials`` as
+    :class:`~mcusim.evidence.published.validation_result.Trial`, with the error of each of their rows.
     """
     return {
         "rows": [{**asdict(row), "error": row.error, "covered": row.covered} for row in validation.rows],
         "coverage": [asdict(one) for one in validation.coverage],
+        "trials": trials_json(validation.trials),
         "summary": [asdict(one) for one in validation.summary],
         "runs": {run: dict(figures) for run, figures in validation.figures.items()},
     }
@@ -42,6 +45,7 @@ _LISTED = (
     "peak_activations",
     "access",
     "copy",
+    "dma",
 )  # of the summary; JSON has all
 
 
@@ -69,6 +73,7 @@ _BLOCKS = (
     _Block("memory", (("arena", "KB", "arena_bytes", 1e3, True),)),
     _Block("work and size", (("macs", "M", "macs", 1e6, False), ("file_size", "MB", "file_bytes", 1e6, True))),
     _Block("SDRAM", (("access", "HCLK", "cycles_per_access", 1, True), ("copy", "ms", "copy_ms", 1, True))),
+    _Block("DMA: a word, byte or burst", (("dma", "cycles", "cycles_per_access", 1, True),)),
     _Block("activations", (("peak_activations", "KB", "peak_bytes", 1e3, True),)),
 )
 
@@ -87,7 +92,8 @@ def validation_table(validation: Validation) -> str:
             lines += _block(block, rows, validation.figures, notes)
     for text, number in notes.items():
         lines += hanging(f"[{number}] {text}", "", "    ")
-    lines += ["", *_summary(validation.summary), *coverage_lines(validation.coverage), *_missing(validation)]
+    lines += ["", *_summary(validation.summary), *coverage_lines(validation.coverage)]
+    lines += [*trials_summary(validation.trials), *_missing(validation)]
     return "\n".join([*lines, *_footer(validation)]).strip("\n")
 
 
@@ -99,8 +105,9 @@ def in_base_unit(row: ValidationRow) -> tuple[str, float, float | None]:
 
 def ran(row: ValidationRow) -> str:
     """The kernels of the run, and how."""
-    kernels = row.kernels or "test program"
-    return {"plan": "planned", "replay": f"{kernels} replayed"}.get(row.fidelity, f"{kernels} emulated")
+    if not row.kernels:
+        return {"plan": "planned", "replay": "transfers replayed"}.get(row.fidelity, "test program emulated")
+    return f"{row.kernels} {'replayed' if row.fidelity == 'replay' else 'emulated'}"
 
 
 def _block(

@@ -8,48 +8,18 @@ programs nor what builds them are here, and a figure stays as it was found until
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
-from statistics import fmean
+from typing import Any
 
-__all__ = ["Trial", "TrialRow", "trials", "trials_markdown", "trials_table"]
+from mcusim.evidence.published.validation_result import Trial, TrialRow
+
+__all__ = ["trials", "trials_json", "trials_markdown", "trials_of", "trials_summary", "trials_table"]
 
 _TITLE = "Programs tried"
 _HEAD = "They are not part of the project, nothing was fitted to them, and no test repeats them."
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """One figure: ``measured`` (or published) and ``simulated``, in the unit of its trial."""
-
-    name: str
-    measured: float
-    simulated: float
-
-    @property
-    def error(self) -> float:
-        """Per cent of the measured figure."""
-        return 100 * (self.simulated / self.measured - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Programs of one ``source`` on one ``machine``: ``tried`` says what was compiled and how it was run."""
-
-    name: str
-    machine: str
-    unit: str
-    tried: str
-    source: str
-    rows: tuple[TrialRow, ...]
-
-    @property
-    def summary(self) -> str:
-        """Mean of the signed errors, and the largest."""
-        errors = [row.error for row in self.rows]
-        return f"mean of signed errors {fmean(errors):+.1f} %, furthest {max(errors, key=abs):+.1f} %"
 
 
 @cache
@@ -64,6 +34,31 @@ def trials() -> tuple[Trial, ...]:
 
 def _rows(rows: list[list[object]]) -> tuple[TrialRow, ...]:
     return tuple(TrialRow(str(name), float(str(measured)), float(str(simulated))) for name, measured, simulated in rows)
+
+
+def trials_of(source: str | None, board: str | None) -> tuple[Trial, ...]:
+    """Those whose source and machine have these texts in them, in any case."""
+    return tuple(
+        one
+        for one in trials()
+        if (source or "").casefold() in one.source.casefold() and (board or "").casefold() in one.machine.casefold()
+    )
+
+
+def trials_json(found: Sequence[Trial]) -> list[dict[str, Any]]:
+    """``found`` as plain data, each row with its ``error`` in percent."""
+    return [{**asdict(one), "rows": [{**asdict(row), "error": row.error} for row in one.rows]} for one in found]
+
+
+def trials_summary(found: Sequence[Trial]) -> list[str]:
+    """A line each: what ``mcusim validate`` prints of ``found``; nothing without any."""
+    from mcusim.text import columns, percent
+
+    if not found:
+        return []
+    rows = [["programs tried", "machine", "rows", "bias", "worst"]]
+    rows += [[one.name, one.machine, str(len(one.rows)), percent(one.bias), percent(one.worst)] for one in found]
+    return ["Programs that are no part of mcusim; --ledger and --json have each figure", *columns(rows, left=2), ""]
 
 
 def trials_table(width: int) -> Iterator[str]:

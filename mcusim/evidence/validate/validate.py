@@ -19,6 +19,7 @@ from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate.cache import OutcomeCache, cache_folder
 from mcusim.evidence.validate.models import FoundModel, find, models_folder
 from mcusim.evidence.validate.run import perform
+from mcusim.evidence.validate.trials import trials_of
 from mcusim.processes import deaf, pool, processes
 from mcusim.request.settings import require_type
 
@@ -64,7 +65,7 @@ def validate(
                 kept.put(run, found[run].sha256, outcome)
             if progress is not None:
                 progress(done, len(found))
-    return _assembled(rows, outcomes)
+    return replace(_assembled(rows, outcomes), trials=trials_of(source, board))
 
 
 def _known(found: Mapping[PublishedRun, FoundModel], kept: OutcomeCache | None) -> dict[PublishedRun, StoredOutcome]:
@@ -82,7 +83,7 @@ def stored_validation(source: str | None = None, board: str | None = None) -> Va
 
     They are as old as this version of mcusim, and those of all model files.
     """
-    return _assembled(selected(source, board), stored_outcomes())
+    return replace(_assembled(selected(source, board), stored_outcomes()), trials=trials_of(source, board))
 
 
 def _assembled(rows: Sequence[Published], outcomes: Mapping[PublishedRun, StoredOutcome]) -> Validation:
