@@ -27,8 +27,8 @@ from mcusim.program.program import Transfer
 from tests.support.boards.sdram_measurements import READS, WRITES
 
 STANDS_FOR = {  # of a row that is a matter of the DMA controller, not of the board
-    "NUCLEO-F411RE": "stm32f469i-disco",
-    "STM32F4DISCOVERY": "stm32f469i-disco",
+    "NUCLEO-F411RE": "stm32f407g-disc1",
+    "STM32F4DISCOVERY": "stm32f407g-disc1",
     "STM32F4x9": "stm32f469i-disco",
     "STM32F7x6-9": "stm32f746g-disco",
     "STM32H750": "nucleo-h743zi",

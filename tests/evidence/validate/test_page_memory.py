@@ -37,8 +37,8 @@ def test_every_row_is_in_a_table_of_its_own(found: Validation) -> None:
         if row.simulated is not None:
             cells = (rounded(row.measured), rounded(row.simulated), percent(row.error))
             numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-            (line,) = [one for one in section.split("<tr>") if plain(row.source) in one and numbers in one
-                       and plain(f"{row.model}; {row.placement}") in one and f"<td>{plain(row.board)}</td>" in one]  # fmt: skip
+            texts = (plain(f"{row.model}; {row.placement}"), f"<td>{plain(row.board)}</td>", plain(row.source), numbers)
+            (line,) = [one for one in section.split("<tr>") if all(text in one for text in texts)]
             assert plain(row.why) in line
     assert memory_section([row for row in found.rows if row.quantity not in MEMORY]) == ""
     networks = page.partition('<section class="runs">')[2].partition("</section>")[0]
