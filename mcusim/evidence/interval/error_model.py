@@ -7,13 +7,14 @@ The error of a row is e = ln(measured / simulated). Rows that have something in 
     with PRIOR in place of t for effects in which no rows differ
 
 Effects are what two rows can have in common (:data:`WEIGHTS`): all rows share the first; ``machine``, ``core``,
-``code``, ``fidelity``, ``policy`` and ``setting`` are alike or not; ``clock`` fades as exp(-(log2 of the ratio)^2 / 2);
-``mix`` is the sum of the smaller of the two shares of each type of operator; ``source`` is shared by rows of one
-publication alone, so that a run that nobody measured never has it. Three quarters of a row's own part are its network's
-on its machine (:data:`OF_MODEL`). A source that does not know its compiler's flags has a further effect of
+``code``, ``fidelity``, ``policy`` and ``setting`` are alike or not; ``clock`` fades as exp(-(log2 of the ratio)^2 /
+2); ``mix`` is the sum of the smaller of the two shares of each type of operator; ``source`` is shared by rows of one
+publication alone, so that a run that nobody measured never has it. Three quarters of a row's own part are its
+network's on its machine (:data:`OF_MODEL`). A source that does not know its compiler's flags has a further effect of
 :data:`FLAGS`: kernels of 2020 by -Os and by -O3 (``cmsis-2020-os``, ``cmsis-2020``) differ by d = 0.21 in the
 logarithm (root mean square of MLPerf Tiny's four networks, emulated on the nucleo-l4r5zi), and simulating one of the
-two where each is equally likely errs by d / sqrt(2).
+two where each is equally likely errs by d / sqrt(2). So has a run whose kernels no row of known flags has: what build
+a user has of them is not known.
 
 Rows that do not differ in an effect say nothing of its scale: it is :data:`PRIOR` then, so that a clock, a setting or
 kernels that no row has make the prediction wide however alike the rows are. The same holds for the types of operators
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mcusim.results.measurement.interval import Situation
@@ -95,8 +96,8 @@ def _own(a: Situation, b: Situation) -> float:
 
 
 def _flags(a: Situation, b: Situation) -> float:
-    """Covariance by unknown flags, which rows of one source share."""
-    if a.flags_known or b.flags_known or not (a is b or a.source == b.source):
+    """Covariance by unknown flags, which rows share that one source has of the same kernels."""
+    if a.flags_known or b.flags_known or not (a is b or (a.source, a.code) == (b.source, b.code)):
         return 0.0
     return FLAGS**2
 
@@ -166,11 +167,16 @@ class ErrorModel:
 
     def _predicted(self, of: Sequence[Situation]) -> tuple[Array, Array]:
         """At each point of the grid the mean of the errors, and their covariance, given the rows."""
-        grid = self._grid
+        grid, of = self._grid, [self._as_seen(one) for one in of]
         prior = self._covariance(of, of, grid.t2, grid.s2)
         shared = self._covariance(of, self.situations, grid.t2, grid.s2)
         mean = (shared @ grid.solved[:, :, None])[:, :, 0]
         return mean, prior - shared @ grid.inverse @ shared.transpose(0, 2, 1)
+
+    def _as_seen(self, one: Situation) -> Situation:
+        """Of unknown flags unless a row of known flags has its kernels."""
+        seen = any(row.code == one.code and row.flags_known for row in self.situations)
+        return one if seen else replace(one, flags_known=False)
 
     def _quantiles(self, mean: Array, variance: Array, level: float) -> tuple[float, float]:
         import numpy as np

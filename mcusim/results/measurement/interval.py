@@ -39,7 +39,7 @@ class Situation:
     flags_known: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, without ``source`` and ``flags_known``, which only published rows have."""
+        """As plain data, without ``source`` and ``flags_known``, which are of published rows."""
         row = asdict(self) | {"mix": dict(self.mix)}
         return {name: value for name, value in row.items() if name not in ("source", "flags_known")}
 

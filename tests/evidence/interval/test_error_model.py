@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.evidence.interval.error_model import OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
+from mcusim.evidence.interval.error_model import FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
 from mcusim.results.measurement.interval import LEVEL, Situation
 
 BASE = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
@@ -71,6 +71,17 @@ def test_rows_that_do_not_differ_in_an_effect_leave_it_at_the_prior() -> None:
     added(WEIGHTS["clock"] * (2 - WEIGHTS["clock"] / constant), clock=0.05)
     added(WEIGHTS["mix"], mix=(("CONV_2D uint8", 1.0),))
     added(WEIGHTS["mix"] * 0.5, mix=(("CONV_2D", 0.3), ("ADD", 0.2), ("runtime", 0.5)))
+
+
+def test_kernels_without_a_row_of_known_flags_may_be_any_build() -> None:
+    """Rows of unknown flags do not make a build known; two runs of the same kernels share it."""
+    errors = [0.05, -0.02, 0.08, 0.01, -0.04, 0.06]
+    unknown, known = ErrorModel(rows(6, flags_known=False), errors), ErrorModel(rows(6), errors)
+    assert width(unknown.range(BASE, LEVEL)) > width(known.range(BASE, LEVEL)) + FLAGS
+    own, other = (replace(BASE, code="own", source="me", policy=policy) for policy in ("a", "b"))
+    assert width(known.difference(own, other, LEVEL)) < 0.5 * width(known.range(own, LEVEL))
+    cmsis = replace(other, code=BASE.code)
+    assert width(known.difference(own, cmsis, LEVEL)) > width(known.difference(own, other, LEVEL)) + FLAGS
 
 
 def test_farther_is_wider_step_by_step() -> None:

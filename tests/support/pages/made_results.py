@@ -16,7 +16,11 @@ NO_TIME = Duration(Fraction(0), "cycles")
 
 
 def make_region(name: str, kind: Any, base: int, bytes: int) -> Region:
-    device = Qspi(CLOCK, 1, 1, 4, 24, 10, 2, NO_TIME) if kind == "qspi" else Sram(32, CLOCK, NO_TIME, NO_TIME, NO_TIME)
+    device = (
+        Qspi(CLOCK, 1, 1, 4, 24, 10, 2, NO_TIME)
+        if kind == "qspi"
+        else Sram(32, CLOCK, NO_TIME, NO_TIME, NO_TIME, NO_TIME)
+    )
     return Region(name, kind, base, bytes, (), "uncached", True, True, device)
 
 
