@@ -72,8 +72,9 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
     table, _, rest = figure.key.partition(".")
     name = rest.partition(".")[0]
     if table == "memory":
+        alone = rest.endswith(".read_arbitration") and run.fidelity == "replay"  # emulation alone has it
         unused = machine.memory[name].alias_port and ".accelerator." in rest  # a replay reads nothing through an alias
-        return name in set(_regions(run)) and not unused
+        return name in set(_regions(run)) and not unused and not alone
     if table == "peripherals":
         return False  # only a program that runs instruction by instruction reads them
     if table == "dma":

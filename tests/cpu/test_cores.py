@@ -83,7 +83,7 @@ def test_a_core_has_its_registers_and_its_kernels(isa: str) -> None:
 class OneCycleEach:
     """The pipeline of the core that the test below adds."""
 
-    def schedule(self, block: Sequence[Instruction]) -> Timing:
+    def schedule(self, block: Sequence[Instruction], line: int = 0) -> Timing:
         accesses = [AccessTiming(at) for at, one in enumerate(block) for _ in one.accesses]
         return Timing(tuple(range(len(block))), len(block), tuple(accesses))
 

@@ -10,6 +10,7 @@ import pytest
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.errors import DoesNotFit
 from mcusim.evidence.published.rows import measured, rows
+from mcusim.machine import load_machine
 from mcusim.machine.description import Figure
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.report.text.run import run_table
@@ -95,6 +96,13 @@ def test_assumptions_name_what_the_run_used() -> None:
     for part in ("dma.dma2", "sdram_active", "dma_active", "energy_per_byte.sdram", "random weights", "costed as"):
         assert part in text
     assert "qspi" not in text
+
+
+@pytest.mark.parametrize(("fidelity", "counts"), [("replay", False), ("emulate", True)])
+def test_arbitration_of_loads_counts_where_they_are_emulated(fidelity: str, counts: bool) -> None:
+    run = replace(make_run(), fidelity=fidelity, traffic={"sram2": Traffic(core_read=1)})
+    lines = assumptions(run, load_machine("stm32f407g-disc1"))
+    assert any(line.startswith("memory.sram2.read_arbitration = 1 hclk (assumed: ") for line in lines) == counts
 
 
 def test_assumptions_name_external_memory_without_energy() -> None:
