@@ -10,6 +10,9 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from mcusim.evidence.interval.intervals import ratio_interval
+from mcusim.evidence.interval.situation import code_of
+from mcusim.results.measurement.interval import LEVEL, RatioInterval, Situation
 from mcusim.sweeps.conclusions.series import Conclusion, Line, lines, ratios, span
 from mcusim.units import parse_clock
 
@@ -66,9 +69,43 @@ def _energy(found: Columns) -> Iterator[Conclusion]:
     ]
     whole = max(product) <= 1.001 * min(product)  # energy is current a clock times cycles, so these two explain it
     yield Conclusion(f"An inference alone takes least energy under {', '.join(said)}.", whole)
+    yield _claim(found, clocks)
     yield _static(found, clocks)
     yield _steps(found, clocks)
     yield _period(found, clocks)
+
+
+def _claim(found: Columns, clocks: Sequence[str]) -> Conclusion:
+    """Whether measurements are expected to show that a slower clock than the fastest takes less energy."""
+    fastest, expected = clocks[-1], list[RatioInterval]()
+    for at, line in found["energy_mj"]:
+        if (best := least(line)) != fastest:
+            slower, fast = _situation(at, parse_clock(best) / parse_clock(fastest)), _situation(at, 1.0)
+            expected.append(ratio_interval(slower, fast, line[best] / line[fastest], "energy"))
+    if not expected:
+        return Conclusion(f"No slower clock takes less than {fastest}.", True)
+    low, high = min(one.low for one in expected), max(one.high for one in expected)
+    shown = sum(one.differs for one in expected)
+    text = (
+        f"Where a slower clock takes least, that is {span(one.simulated for one in expected)} times the energy at "
+        f"{fastest}; measurements are expected between {low:.2f} and {high:.2f} ({100 * LEVEL:g} % interval): "
+        f"{f'a difference can be claimed for {shown} of {len(expected)}' if shown else 'no difference can be claimed'}."
+    )
+    return Conclusion(text, all(one.low <= one.simulated <= one.high for one in expected))
+
+
+def _situation(at: Mapping[str, Any], clock: float) -> Situation:
+    """Of the rows of a line as far as the table has it: the mix of operators is the same at both clocks."""
+    return Situation(
+        machine=str(at["machine"]),
+        core="",
+        code=code_of(str(at["kernels"])),
+        fidelity=str(at["fidelity"]),
+        policy=str(at["policy"]),
+        mix=(),
+        model=str(at["model"]),
+        clock=clock,
+    )
 
 
 def _static(found: Columns, clocks: Sequence[str]) -> Conclusion:
@@ -79,7 +116,10 @@ def _static(found: Columns, clocks: Sequence[str]) -> Conclusion:
     for at, current in found["supply_current_ma"]:
         left.setdefault(str(at["policy"]), []).append(100 * current[low] / current[high])
     kept = ", ".join(f"{policy} {span(parts, 0)} %" for policy, parts in left.items())
-    text = f"For a fast clock: a part of the current follows none, {share:.0f} % of {high} take {kept} of its current."
+    text = (
+        f"For a fast clock: a part of the current follows none. {low} is {share:.0f} % of {high}; of the current there "
+        f"it draws under {kept}."
+    )
     return Conclusion(text, all(part >= share for parts in left.values() for part in parts))
 
 

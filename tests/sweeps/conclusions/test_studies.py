@@ -115,6 +115,7 @@ def test_double_buffering_has_to_win_and_to_lose_somewhere() -> None:
 
 
 CLOCKS = ["54 MHz", "108 MHz", "216 MHz"]
+BETWEEN, NONE = "108 MHz (an optimum in between)", "No slower clock takes less than 216 MHz."
 
 
 def clock_frame(current: Callable[[float, str], float], asleep: Callable[[float], float], power: float = 1.0) -> Any:
@@ -146,16 +147,16 @@ def test_more_than_the_clocks_ratio_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("static", "step", "asleep", "alone", "period"),
+    ("static", "step", "asleep", "alone", "period", "claim"),
     [
-        (10, 1.0, 0.0, "216 MHz (race to idle)", "216 MHz (race to idle)"),  # nothing asleep: as alone
-        (10, 1.0, 0.2, "216 MHz (race to idle)", "54 MHz (the slower the better)"),  # 0.2 mA/MHz for 100 s asleep
-        (10, 1.3, 0.0, "108 MHz (an optimum in between)", "108 MHz (an optimum in between)"),
-        (0.1, 1.3, 0.0, "108 MHz (an optimum in between)", "108 MHz (an optimum in between)"),
+        (10, 1.0, 0.0, "216 MHz (race to idle)", "216 MHz (race to idle)", NONE),  # nothing asleep: as alone
+        (10, 1.0, 0.2, "216 MHz (race to idle)", "54 MHz (the slower the better)", NONE),  # 0.2 mA/MHz for 100 s asleep
+        (10, 1.12, 0.0, BETWEEN, BETWEEN, "no difference can be claimed."),  # 0.98 times the energy
+        (0.1, 1.5, 0.0, BETWEEN, BETWEEN, "a difference can be claimed for 3 of 3."),  # 0.67 times
     ],
 )
 def test_the_clock_of_least_energy_is_read_from_the_table(
-    static: float, step: float, asleep: float, alone: str, period: str
+    static: float, step: float, asleep: float, alone: str, period: str, claim: str
 ) -> None:
     """A current of ``static`` + 0.5 mA/MHz, times ``step`` where the regulator's voltage is higher."""
 
@@ -164,8 +165,9 @@ def test_the_clock_of_least_energy_is_read_from_the_table(
 
     found = conclude("clock", clock_frame(current, lambda mhz: asleep * mhz))
     assert f"least energy under internal at {alone}, tinyops at {alone}" in found[3].text
-    assert f"least energy is at {period}:" in found[6].text
-    assert all(one.holds for one in found[3:5])
+    assert f"least energy is at {period}:" in found[7].text
+    assert all(one.holds for one in found[3:6])
+    assert found[4].text.endswith(claim)
 
 
 def test_a_simulator_that_ignores_what_a_study_varies_is_noticed() -> None:
