@@ -98,8 +98,8 @@ def runs_section(rows: Sequence[ValidationRow]) -> str:
 def _legend() -> str:
     return (
         "<p class=dim>Bars: the line is the simulated figure; the mark is the measured one, relative to it: a disc"
-        " where it is inside the interval (the band), a diamond where it is outside, a ring where there is none. A"
-        " click on a heading sorts.</p>"
+        " where it is inside the interval (the band), a diamond where it is outside, a ring where there is none, an"
+        " arrowhead where it is beyond the axis. A click on a heading sorts.</p>"
     )
 
 
@@ -239,10 +239,14 @@ def _bar(row: ValidationRow, limit: float) -> str:
         low, high = (_at(ratio, limit) for ratio in ratios[1:])
         band = f'<rect class="band" x="{low}" y="3" width="{max(high - low, 1):.1f}" height="{_HEIGHT - 6}" rx="2"/>'
         label += f", expected {ratios[1]:.2f} to {ratios[2]:.2f}"
-    if row.covered is False:
+    kind = "outside" if row.covered is False else "inside" if band else "alone"
+    if abs(log(ratios[0])) > limit:
+        mark = f'<path class="{kind}" d="M{x} {middle}l{-7 if ratios[0] > 1 else 7} -5v10z"/>'
+        label += ", beyond the axis"
+    elif kind == "outside":
         mark = f'<path class="outside" d="M{x} {middle - 6}l6 6l-6 6l-6 -6z"/>'
     else:
-        mark = f'<circle class="{"inside" if band else "alone"}" cx="{x}" cy="{middle}" r="4.5"/>'
+        mark = f'<circle class="{kind}" cx="{x}" cy="{middle}" r="4.5"/>'
     line = f'<path class="one" d="M{_WIDTH / 2} 0V{_HEIGHT}"/>'
     return (
         f'<svg class="bar" width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">{band}{line}{mark}</svg>'
