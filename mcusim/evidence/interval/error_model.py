@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FLAGS", "MET", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
+__all__ = ["CURRENT", "FLAGS", "MET", "OF_MODEL", "PRIOR", "WEIGHTS", "ErrorModel", "likeness"]
 
 WEIGHTS = {
     "all": 1.0,
@@ -62,6 +62,7 @@ WEIGHTS = {
 OF_MODEL = 0.75
 MET = 0.1  # share of a row's time from which a type of operator counts as measured
 FLAGS = 0.15  # of ln(measured / simulated): a build of unknown flags, simulated with others
+CURRENT = 0.092  # of ln(measured / simulated): root mean square over the middles of scripts/evidence/currents/l4r5.csv
 PRIOR = 0.1  # of both scales
 _BY_VALUE = ("machine", "core", "code", "fidelity", "policy", "setting")
 _ALWAYS = frozenset({"all", "mix", "source"})  # effects that any rows speak of
@@ -114,9 +115,13 @@ class _Grid:
 
 
 class ErrorModel:
-    """Fitted to ``errors``, ln(measured / simulated), of rows in ``situations``; none at all gives the prior alone."""
+    """Fitted to ``errors``, ln(measured / simulated), of rows in ``situations``; none at all gives the prior alone.
 
-    def __init__(self, situations: Sequence[Situation], errors: Sequence[float]) -> None:
+    ``current`` is the scale of what a source's errors on one machine share, known beforehand.
+    """
+
+    def __init__(self, situations: Sequence[Situation], errors: Sequence[float], current: float = 0.0) -> None:
+        self._current = current
         self.situations = tuple(situations)
         self.errors = tuple(errors)
         differing = {name for name in (*_BY_VALUE, "clock") if len({getattr(one, name) for one in situations}) > 1}
@@ -143,7 +148,8 @@ class ErrorModel:
 
     def _assumption(self, a: Situation, b: Situation) -> float:
         """Covariance by what the rows do not speak of."""
-        return PRIOR**2 * (likeness(a, b, self._assumed) + WEIGHTS["mix"] * _common(a, b, self._met)) + _flags(a, b)
+        new = PRIOR**2 * (likeness(a, b, self._assumed) + WEIGHTS["mix"] * _common(a, b, self._met))
+        return new + _flags(a, b) + self._current**2 * (a.machine == b.machine) * _alike(a, b, "source")
 
     def _covariance(self, first: Sequence[Situation], second: Sequence[Situation], t2: Array, s2: Array) -> Array:
         import numpy as np

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import log
 
-from mcusim.evidence.interval.error_model import ErrorModel
+from mcusim.evidence.interval.error_model import CURRENT, ErrorModel
 from mcusim.evidence.interval.situation import SHARE, code_of
 from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.published.validation_result import ValidationRow
@@ -75,7 +75,8 @@ def stored_errors() -> tuple[PublishedError, ...]:
 def error_model(errors: Iterable[PublishedError], quantity: str) -> ErrorModel:
     """Fitted to those of ``quantity``."""
     own = [one for one in errors if one.row.quantity == quantity]
-    return ErrorModel([one.situation for one in own], [one.error for one in own])
+    current = CURRENT if quantity == "energy" else 0.0
+    return ErrorModel([one.situation for one in own], [one.error for one in own], current)
 
 
 @lru_cache(maxsize=len(QUANTITIES))

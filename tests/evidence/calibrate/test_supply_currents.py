@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import subprocess
 import sys
+from statistics import fmean, median
 
 import pytest
 
 from mcusim.evidence.calibrate.supply_currents import median_current, scale_lines
+from mcusim.evidence.interval.error_model import CURRENT
 from tests.support.paths import REPOSITORY
 
 
@@ -33,3 +37,11 @@ def test_machine_files_have_what_comes_of_the_tables() -> None:
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == ("nucleo-l4r5zi, run: median of 9 submissions 24.65 mA, -8.6 % to +19.3 %")
+
+
+def test_the_interval_s_share_of_the_current_is_that_of_the_submissions() -> None:
+    """Root mean square of ln(middle / median) over the table, which has no row that validates."""
+    lines = (REPOSITORY / "scripts" / "evidence" / "currents" / "l4r5.csv").read_text(encoding="utf-8").splitlines()
+    found = [(float(row["low_ma"]) + float(row["high_ma"])) / 2 for row in csv.DictReader(lines)]
+    assert len(found) == 9
+    assert math.sqrt(fmean(math.log(one / median(found)) ** 2 for one in found)) == pytest.approx(CURRENT, abs=5e-4)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim.evidence.interval.error_model import FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
+from mcusim.evidence.interval.error_model import CURRENT, FLAGS, OF_MODEL, PRIOR, WEIGHTS, ErrorModel, likeness
 from mcusim.results.measurement.interval import LEVEL, Situation
 
 BASE = Situation("board", "cortex-m4", "code", "replay", "tinyops", (("CONV_2D", 0.6), ("ADD", 0.4)), "model")
@@ -82,6 +82,23 @@ def test_kernels_without_a_row_of_known_flags_may_be_any_build() -> None:
     assert width(known.difference(own, other, LEVEL)) < 0.5 * width(known.range(own, LEVEL))
     cmsis = replace(other, code=BASE.code)
     assert width(known.difference(own, cmsis, LEVEL)) > width(known.difference(own, other, LEVEL)) + FLAGS
+
+
+def test_another_build_draws_another_current() -> None:
+    """60 errors of 1 % from one source: what they share may be its current's, and so may another's differ; not so the
+    next row of that source, nor a ratio of two runs on one machine by the same people."""
+    drawn = np.random.default_rng(3).normal(0, 0.01, 60).tolist()
+    plain, known = ErrorModel(rows(60), drawn), ErrorModel(rows(60), drawn, CURRENT)
+    added = width(known.range(BASE, LEVEL)) ** 2 - width(plain.range(BASE, LEVEL)) ** 2
+    share = (2 * 1.645 * CURRENT) ** 2  # of this source, and once more of the rows', if it was not the common offset's
+    assert 0.9 * share < added < 2.2 * share
+    own = replace(BASE, source="one")
+    assert width(known.range(own, LEVEL)) == pytest.approx(width(plain.range(own, LEVEL)), rel=0.02)
+    first, second = (replace(BASE, source="the user", model=name) for name in "ab")
+    ends = (width(model.difference(first, second, LEVEL)) for model in (plain, known))
+    assert next(ends) == pytest.approx(next(ends), rel=0.02)
+    elsewhere = replace(second, machine="other")
+    assert width(known.difference(first, elsewhere, LEVEL)) > 1.5 * width(known.difference(first, second, LEVEL))
 
 
 def test_farther_is_wider_step_by_step() -> None:
