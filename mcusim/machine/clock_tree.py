@@ -41,12 +41,14 @@ __all__ = [
 
 def regulator_setting(machine: Machine, clock: int) -> RegulatorSetting | None:
     """The regulator's lowest setting that allows a core clock of ``clock`` Hz; above all of them the highest, as in a
-    what-if beyond the part. None for a machine whose file names no settings."""
-    return setting_at(machine.regulator, clock)
+    what-if beyond the part; or the one that ``core.regulator`` names. None for a machine whose file has no settings."""
+    return setting_at(machine.regulator, clock, machine.core.regulator)
 
 
-def setting_at(settings: Sequence[RegulatorSetting], clock: int) -> RegulatorSetting | None:
-    """:func:`regulator_setting` among ``settings``, which rise."""
+def setting_at(settings: Sequence[RegulatorSetting], clock: int, name: str | None = None) -> RegulatorSetting | None:
+    """:func:`regulator_setting` among ``settings``, which rise; the one of that ``name``, where there is one."""
+    if named := [one for one in settings if one.name == name]:
+        return named[0]
     return next((one for one in settings if clock <= one.max_clock), settings[-1] if settings else None)
 
 
@@ -164,7 +166,7 @@ class Following:
         return ClockMove(key, before, after, rule, figure.basis, figure.source)
 
     def _regulator(self) -> ClockMove | None:
-        if self.setting is None:
+        if self.setting is None or self.machine.core.regulator is not None:
             return None
         name, core = self.setting.name, self.machine.core.clock
         before = regulator_scale(self.file, self.file.core.clock) or name
@@ -248,7 +250,7 @@ def moved_currents(file: Machine, machine: Machine) -> Iterator[ClockMove]:
 
 def _tree(machine: Machine) -> object:
     """All that a clock follows."""
-    parts: list[object] = [machine.core.clock, machine.bus, machine.regulator]
+    parts: list[object] = [machine.core.clock, machine.core.regulator, machine.bus, machine.regulator]
     for device in (region.device for region in machine.memory.values()):
         if isinstance(device, Sdram | Qspi):
             parts += [device.dividers, device.max_clock]

@@ -85,10 +85,16 @@ class PowerTable:
 
 @dataclass(frozen=True, slots=True)
 class Currents:
-    """The currents of a ``table`` at any clock; ``regulator`` has its settings by rising clock."""
+    """The currents of a ``table`` at any clock; ``regulator`` has its settings by rising clock.
+
+    ``setting`` is the name of the one that is set, and ``measured`` of that at which the figures of the table hold;
+    None: the lowest that allows the clock.
+    """
 
     table: PowerTable
     regulator: Sequence[RegulatorSetting] = ()
+    setting: str | None = None
+    measured: str | None = None
 
     def power(self, clocks: Clocks) -> Power:
         """All of the table at ``clocks``."""
@@ -100,31 +106,37 @@ class Currents:
             supply=table.supply,
             energy_per_byte=table.energy_per_byte,
             qspi_idle=idle,
-            scale=self.scale(clocks.core),
+            scale=self.scale(clocks.core, self.setting),
             followed=frozenset(name for name in drawn if self._moved(name, clocks)),
             **drawn,
         )
 
     def _moved(self, name: str, clocks: Clocks) -> bool:
         current: ClockedCurrent = getattr(self.table, name)
-        return current.at is not None and _clock(name, clocks) not in (0, current.at)
+        if current.at is None or (name in _TABLED and self._as_measured(current.at, clocks.core)):
+            return False
+        return name in _TABLED or _clock(name, clocks) not in (0, current.at)
 
-    def scale(self, clock: int) -> PowerScale | None:
-        """What the microcontroller draws at the regulator's setting for a core clock of ``clock`` Hz."""
-        setting = setting_at(self.regulator, clock)
+    def _as_measured(self, at: int, clock: int) -> bool:
+        return at == clock and self.scale(at, self.measured) == self.scale(clock, self.setting)
+
+    def scale(self, clock: int, name: str | None = None) -> PowerScale | None:
+        """What the microcontroller draws at a core clock of ``clock`` Hz with the regulator set to ``name``."""
+        setting = setting_at(self.regulator, clock, name)
         return None if setting is None else self.table.scale.get(setting.name)
 
     def tabled(self, name: str, clock: int) -> float:
         """``run``, ``stalled`` or ``sleep`` in A at a core clock of ``clock`` Hz."""
         current: ClockedCurrent = getattr(self.table, name)
-        if current.at is None or current.at == clock:
+        if current.at is None or self._as_measured(current.at, clock):
             return current.value
-        line, to = (self._line(current == self.table.run, at) for at in (current.at, clock))
+        running = current == self.table.run
+        line, to = self._line(running, current.at, self.measured), self._line(running, clock, self.setting)
         board = min(self.table.board, current.value)
         return board + (current.value - board) * to / line
 
-    def _line(self, running: bool, clock: int) -> float:
-        scale = self.scale(clock)
+    def _line(self, running: bool, clock: int, name: str | None) -> float:
+        scale = self.scale(clock, name)
         drawn = 0.0 if scale is None else scale.run(clock) if running else scale.sleep(clock)
         return drawn or 1.0  # nothing: ``broken`` refuses that
 
@@ -143,7 +155,7 @@ class Currents:
 
     def restated(self, clocks: Clocks, figures: Mapping[str, Figure]) -> Iterator[Figure]:
         """The figures that hold at another clock than the machine has, as what they come to at its own."""
-        power, scale = self.power(clocks), self.scale(clocks.core)
+        power, scale = self.power(clocks), self.scale(clocks.core, self.setting)
         for name in sorted(power.followed):
             by = f"scale.{scale.name}" if name in _TABLED and scale else f"{name.removesuffix('_active')}_per_mhz"
             figure = figures[f"power.{name}"]
@@ -156,6 +168,8 @@ class Currents:
             current: ClockedCurrent = getattr(self.table, name)
             if current.at is not None and not self.table.scale:
                 yield f"power.{name}", "a current at a clock needs [power.scale]: how it follows the clock"
+        if self.table.board > self.table.run.value:
+            yield "power.board", "is a part of power.run, which is less"
         settings = {setting.name: None for setting in self.regulator}
         for scale in self.table.scale.values():
             if scale.name not in settings:

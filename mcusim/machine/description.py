@@ -56,24 +56,24 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 class Core:
     """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
 
-    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant; ``fpu``: what the
-    floating-point unit computes with; ``revision``: as Arm writes it, ``r1p0``; None: that of the core's table.
+    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant; ``regulator``: its
+    setting, None: the lowest that allows the clock; ``fpu``: what the floating-point unit computes with; ``revision``:
+    as Arm writes it, ``r1p0``; None: that of the core's table.
     """
 
     isa: str
     clock: int
     max_clock: int | None = None
     force_clock: bool = False
+    regulator: str | None = None
     fpu: Precision = "single"
     revision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RegulatorSetting:
-    """One setting of the core's voltage regulator (ST: voltage scale or range), and the clocks in Hz that it allows.
-
-    ``wait_state_clocks``: as :attr:`Flash.wait_state_clocks`, where a flash's wait states depend on the setting.
-    """
+    """A setting of the voltage regulator (ST: scale, range), the clocks in Hz that it allows, and the
+    ``wait_state_clocks`` of a :class:`Flash` where they depend on the setting."""
 
     name: str
     max_clock: int  # of the core

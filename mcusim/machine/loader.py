@@ -20,7 +20,7 @@ from mcusim.machine.schema import MACHINE, OBSOLETE
 __all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
-_OPTIONAL = ("name", "title", "core.force_clock")
+_OPTIONAL = ("name", "title", "core.force_clock", "core.regulator")
 
 
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
@@ -106,7 +106,7 @@ def _leaf(tree: Branch, key: str) -> Leaf | None:
 
 def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, pinned: Collection[str]) -> Machine:
     """The machine of ``tree`` with what follows its clocks, where ``pinned`` were set in what ``file`` says."""
-    machine, reader = _read_tree(tree, path, texts)
+    machine, reader = _read_tree(tree, path, texts, file)
     following = Following(file, machine, pinned)
     moved = following.moved()
     for one in moved:
@@ -115,7 +115,7 @@ def _followed(tree: Branch, path: str, texts: Mapping[str, str], file: Machine, 
             leaf = Leaf(value, f"{tree.file} (follows the clock)", 0, one.basis, f"{one.source}: {one.rule}")
             tree = with_leaf(tree, tuple(one.key.split(".")), leaf)
     if moved:
-        machine, reader = _read_tree(tree, path, texts)
+        machine, reader = _read_tree(tree, path, texts, file)
     all_moved = (*moved, *moved_currents(file, machine))
     return _checked(
         dataclasses.replace(machine, moved=all_moved, stayed=following.stayed(), _file=file), reader, following.problems
@@ -138,14 +138,18 @@ def _checked(machine: Machine, reader: Reader, problems: Iterable[tuple[str, str
     return machine
 
 
-def _read_tree(tree: Branch, path: str, changes: Mapping[str, str]) -> tuple[Machine, Reader]:
-    """The machine of a tree, and the reader for what is wrong between its keys, which is not checked here."""
+def _read_tree(
+    tree: Branch, path: str, changes: Mapping[str, str], file: Machine | None = None
+) -> tuple[Machine, Reader]:
+    """The machine of a tree, and the reader for what is wrong between its keys, which is not checked here; ``file`` is
+    the machine before ``changes``."""
     reader = Reader(tree, OBSOLETE)
     parts = reader.read(MACHINE)
     regions = sorted(parts["memory"].values(), key=lambda region: (region.base, region.name))
     regulator = tuple(sorted(parts["regulator"].values(), key=lambda setting: setting.max_clock))
     clocks = Clocks.of(parts["core"].clock, parts["bus"].clock, parts["memory"])
-    table = Currents(parts["power"], regulator)
+    setting = parts["core"].regulator
+    table = Currents(parts["power"], regulator, setting, setting if file is None else file.core.regulator)
     followed = {figure.key: figure for figure in table.restated(clocks, reader.figures)}
     machine = Machine(
         name=parts["name"],

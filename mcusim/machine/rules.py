@@ -87,10 +87,17 @@ def _core_clock(machine: Machine) -> Broken:
     if limit is not None and core.clock > limit and not core.force_clock:
         source = machine.figures["core.max_clock"].source
         yield "core.clock", f"{hertz(core.clock)} exceeds core.max_clock = {hertz(limit)} ({source}){_FORCE}"
-    elif machine.regulator and core.clock > machine.regulator[-1].max_clock and not core.force_clock:
-        highest = machine.regulator[-1]
-        text = f"{hertz(core.clock)} exceeds regulator.{highest.name}.max_clock = {hertz(highest.max_clock)}"
-        yield "core.clock", f"{text}, the highest setting{_FORCE}"
+    elif (
+        (setting := regulator_setting(machine, core.clock)) and core.clock > setting.max_clock and not core.force_clock
+    ):
+        text = f"{hertz(core.clock)} exceeds regulator.{setting.name}.max_clock = {hertz(setting.max_clock)}"
+        yield (
+            "core.clock",
+            f"{text}, {'which core.regulator names' if core.regulator else 'the highest setting'}{_FORCE}",
+        )
+    if core.regulator is not None and core.regulator not in (names := [one.name for one in machine.regulator]):
+        known = f"settings are {', '.join(names)}" if names else "the machine has none"
+        yield "core.regulator", f"is no setting of [regulator]: {known}"
     for low, high in pairwise(machine.regulator):
         if low.max_clock == high.max_clock:
             yield f"regulator.{high.name}.max_clock", f"must not be that of {low.name} ({hertz(low.max_clock)})"

@@ -176,6 +176,7 @@ CORE: dict[str, Field] = {
     "revision": choice("r0p0", "r0p1", "r0p2", "r1p0", "r1p1", "r1p2", default=_NONE),
     "max_clock": clock(_NONE),
     "force_clock": flag(_FALSE),
+    "regulator": text(_NONE),
 }
 REGULATOR: dict[str, Field] = {
     "max_clock": clock(),

@@ -97,6 +97,19 @@ SCALES = {
 }
 
 
+def test_a_setting_that_a_user_names_stays_and_has_its_table() -> None:
+    named = load_machine(L4R5, {"core.clock": "26 MHz", "core.regulator": "range1"})
+    assert (regulator_scale(named, 26 * MHZ), flash(named)) == ("range1", 1)  # range 2 has 2
+    assert "regulator" not in moved(named)
+    assert flash(load_machine(L4R5, {"core.clock": "80 MHz", "core.regulator": "range1"})) == 3
+    with pytest.raises(
+        MachineError, match=r"80.000001 MHz exceeds regulator.range1.max_clock = 80 MHz, which core.reg"
+    ):
+        at(L4R5, 80 * MHZ + 1, **{"core.regulator": "range1"})
+    with pytest.raises(MachineError, match=r"is no setting of .regulator.: settings are range2, range1, range1-boost"):
+        load_machine(L4R5, {"core.regulator": "vos0"})
+
+
 @pytest.mark.parametrize("board", SCALES)
 def test_the_regulator_on_both_sides_of_each_limit(board: str) -> None:
     machine, names = load_machine(board), list(SCALES[board])

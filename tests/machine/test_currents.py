@@ -64,6 +64,19 @@ def test_the_microcontroller_s_part_follows_its_table(own: Path, clock: str, run
     assert power.stalled == power.run  # not told apart: no other line either
 
 
+def test_a_setting_that_is_named_holds_at_every_clock(own: Path) -> None:
+    slow = load_machine(own, {"core.clock": "40 MHz", "core.regulator": "high"})
+    assert slow.power.run == pytest.approx((5 + 25 * (2 + 0.18 * 40) / 20) / 1000)
+    assert load_machine(own, {"core.regulator": "high"}).power.followed == frozenset()  # which it has anyway
+    own.write_text(
+        OWN.replace('clock = "100 MHz"', 'clock = "40 MHz"\nregulator = "high"', 1).replace("at 100", "at 40")
+    )
+    assert load_machine(own).power.run == 0.03  # measured as the file is set
+    lower = load_machine(own, {"core.regulator": "low"})
+    assert lower.power.run == pytest.approx((5 + 25 * (1 + 0.1 * 40) / (2 + 0.18 * 40)) / 1000)
+    assert "at 40 MHz by power.scale.low" in lower.figures["power.run"].source
+
+
 def test_a_figure_says_what_it_comes_to_and_why(own: Path) -> None:
     figure = at(load_machine(own), "50 MHz").figures["power.run"]
     assert (figure.text, figure.basis) == ("12.5 mA", "assumed")
@@ -121,6 +134,7 @@ def test_no_current_of_a_shipped_machine_falls_with_the_clock() -> None:
         ("30 mA at 100 MHz", "30 at 100 MHz", "has no unit: a current is a number and a unit"),
         ("30 mA at 100 MHz", "30 mA at 9 GHz", "a clock must be"),
         ("0.18 mA/MHz", "0.18 mA", "is no current per clock: a current per clock is a number and a unit"),
+        ('board = "5 mA"', 'board = "30.1 mA"', "power.board = 30.1 mA: is a part of power.run, which is less"),
         ("0.18 mA/MHz", "0.18 mA/kHz", "is no current per clock"),
     ],
 )
