@@ -33,10 +33,10 @@ def after_a_branch(*texts: str, at: int, line: int = 0) -> int:
     return timing.cycles + timing.fetched[0][AFTER_BRANCH]
 
 
-def turn(*texts: str, at: int) -> int:
+def turn(*texts: str, at: int, line: int = 0) -> int:
     """Cycles of one turn of a loop that its last instruction, found in decode, closes."""
     assert timed(*texts, at=at).found_in_decode
-    return after_a_branch(*texts, at=at) + 1
+    return after_a_branch(*texts, at=at, line=line) + 1
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,16 @@ def test_a_literal_meets_only_the_fetch_that_opens_a_line(at: int, late: int) ->
     and put off by that, or before them; the second literal's own second cycle makes up for one.
     """
     assert after_a_branch(LITERAL, LITERAL, *[ADD] * 6, at=FLASH + at, line=LINE) == 9 + late
+
+
+@pytest.mark.parametrize(("wide", "late"), [(0, 0), (1, 1), (2, 1), (6, 1)])
+def test_a_loop_of_two_literals_waits_once_it_needs_the_word_put_off(wide: int, late: int) -> None:
+    """The word at 16, put off in cycles 0 and 1, is decoded in cycle 4 and issues in 5, one late behind one ADD at 12;
+    SUBS and BNE at 12 do without it."""
+    two_literals, subs, bne = 3, 1, 2
+    loop = [LITERAL, LITERAL, *[ADD] * wide, "subs r0, #1", "beq"]
+    assert turn(*loop, at=FLASH + 4) == two_literals + wide + subs + bne
+    assert turn(*loop, at=FLASH + 4, line=LINE) == two_literals + wide + subs + bne + late
 
 
 def test_literals_over_the_system_bus_wait_as_other_data_does() -> None:
