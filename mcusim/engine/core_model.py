@@ -71,7 +71,8 @@ def _with_beats(demand: dict[str, Demand], machine: Machine) -> dict[str, Demand
 class ReplayCore:
     """Fidelity ``replay``: cycles from the profile's loop levels, stalls from its access streams on the memory system.
 
-    Not modelled: the order of loads inside a loop body, the start-up of a call's own pipeline.
+    Not modelled: the order of loads inside a loop body, the start-up of a call's own pipeline; therefore neither
+    the arbitration of reads that stand alone (``read_arbitration``), the stack's among them.
     """
 
     def __init__(
