@@ -231,12 +231,17 @@ def test_a_narrow_bus_that_costs_next_to_nothing_is_noticed() -> None:
         "policy": ["external", "tinyops"], "machine": [*BOARDS], "memory.sdram.width": ["16 bit", "32 bit"],
     }  # fmt: skip
 
-    def latency(cost: float) -> Callable[..., float]:
-        return lambda **at: 100 * (1 + cost * (at["policy"] == "external")) if "16 bit" in at.values() else 100
+    def latency(external: float, tinyops: float = 0) -> Callable[..., float]:
+        cost = {"external": external, "tinyops": tinyops}
+        return lambda **at: 100 * (1 + cost[at["policy"]]) if "16 bit" in at.values() else 100
 
     assert holds("sdram-width", frame(latency(0.06), **axes)) == [True] * 3
     assert holds("sdram-width", frame(latency(0.002), **axes)) == [True, False, False]
     assert holds("sdram-width", frame(latency(-0.06), **axes)) == [False, False, False]
+    assert holds("sdram-width", frame(latency(0.06, -0.02), **axes)) == [False, True, True]
+    bytewise = frame(latency(0.06, -0.008), **axes)
+    assert holds("sdram-width", bytewise) == [True] * 3
+    assert "by 0.8 % at most where the DMA copies byte by byte" in conclude("sdram-width", bytewise)[0].text
 
 
 def test_weights_that_are_read_in_place_have_to_cost() -> None:
