@@ -1,9 +1,10 @@
 """Activities that share memories: how much two that overlap in time slow each other down.
 
-An *activity* (a kernel call, a DMA transfer) knows its length when alone and what it asks of every region. While
-others run, each of its accesses to a region that another one occupies a share ``u`` of the time waits for the rest of
-that one's access, on average half its service time (round-robin arbitration, M/D/1-like residual at low load). Streams
-of one DMA controller do not overlap at all: the highest priority runs, the others are held, equals share.
+An *activity* (a kernel call, a DMA transfer) knows its length when alone and what it asks of every region. While others
+run, each of its accesses to a region that another one occupies a share ``u`` of the time waits for the rest of that
+one's access, on average half its service time (round-robin arbitration, M/D/1-like residual at low load). What a read
+FIFO has ahead for it is lost where an access of the other one comes in between. Streams of one DMA controller do not
+overlap at all: the highest priority runs, the others are held, equals share.
 
 SimPy sees starts and ends only: when the set of activities changes, every running one is re-timed.
 
@@ -28,12 +29,16 @@ HELD = 0
 
 @dataclass(eq=False)
 class Activity:
-    """``cycles`` when alone; ``controller`` and ``priority`` for DMA streams."""
+    """``cycles`` when alone; ``controller`` and ``priority`` for DMA streams.
+
+    ``waiting``: by region the part of its accesses there that wait for others, and others for them; 1 if not given.
+    """
 
     cycles: int
     demand: Mapping[str, Demand]
     controller: str = ""
     priority: int = 0
+    waiting: Mapping[str, float] = field(default_factory=dict)
     remaining: int = field(init=False)  # ticks
 
     def __post_init__(self) -> None:
@@ -44,12 +49,20 @@ class Activity:
         total = 0
         for region, mine in self.demand.items():
             theirs = other.demand.get(region)
-            if theirs is None or not theirs.occupied or not theirs.accesses:
+            if theirs is None or not theirs.occupied or not theirs.accesses or not mine.accesses:
                 continue
-            share = min(ONE, theirs.occupied * ONE // (other.cycles * TICK))
-            residual = theirs.occupied // (2 * theirs.accesses)
-            total += mine.accesses * share * residual // (self.cycles * TICK)
+            lost = theirs.spared * other.interrupted(theirs.accesses, self, mine.accesses) // ONE
+            occupied = theirs.occupied + lost
+            share = min(ONE, round(occupied * other.waiting.get(region, 1)) * ONE // (other.cycles * TICK + lost))
+            residual = occupied // (2 * theirs.accesses)
+            waiting = round(mine.accesses * self.waiting.get(region, 1))
+            again = mine.spared * self.interrupted(mine.accesses, other, theirs.accesses)
+            total += (waiting * share * residual + again) // (self.cycles * TICK)
         return total
+
+    def interrupted(self, accesses: int, other: Activity, others: int) -> int:
+        """How often (fixed point) one of its ``accesses`` to a region is behind one of the ``others``."""
+        return min(ONE, others * self.cycles * ONE // (accesses * other.cycles))
 
 
 class Arbiter:

@@ -70,7 +70,9 @@ def columns(s: State, r: int, address: int, beats: int) -> int:
         return s[r + L.T_CL] + beats * s[r + L.T_CLK]
     column = address >> s[r + L.WIDTH]
     missing = beats - read_fifo.given(s, r, column, beats)
+    s[r + L.SPARED] += (beats - missing) * s[r + L.T_CLK]
     if missing == 0:
+        s[r + L.SPARED] += s[r + L.T_CL]
         return 0
     read_fifo.read_ahead(s, r, column + beats)
     return s[r + L.T_CL] + missing * s[r + L.T_CLK]

@@ -143,7 +143,8 @@ A_HITS, A_MISSES, F_MISSES = region.fields("A_HITS", "A_MISSES", "F_MISSES")
 FETCHES, FETCH_STALL, F_HITS, F_PREFETCHED = region.fields("FETCHES", "FETCH_STALL", "F_HITS", "F_PREFETCHED")
 # of transfers in flight: ticks of the core's stall while a beat held the memory, bytes of beats
 WAITED, DMA_READ_BYTES, DMA_WRITE_BYTES = region.fields("WAITED", "DMA_READ_BYTES", "DMA_WRITE_BYTES")
-COUNTERS = slice(READS, DMA_WRITE_BYTES + 1)
+SPARED = region.field("SPARED")  # ticks that reads would have taken longer without the read FIFO
+COUNTERS = slice(READS, SPARED + 1)
 # accelerator: place of its instruction lines, do data reads share them, does it prefetch, keep what it prefetched, end
 # one for a miss; line the core is in, line prefetched, when it is there, count of look-ups
 I_ACCEL, UNIFIED, PREFETCHES, KEEPS = region.fields("I_ACCEL", "UNIFIED", "PREFETCHES", "KEEPS")

@@ -39,8 +39,9 @@ COUNTERS = (
     "waited",
     "dma_read_bytes",
     "dma_write_bytes",
+    "spared",
 )
-_DEMAND = [*range(L.STALL - L.READS + 1), L.WAITED - L.READS, L.FETCH_STALL - L.READS]  # as its fields
+_DEMAND = [*range(L.STALL - L.READS + 1), *(n - L.READS for n in (L.WAITED, L.FETCH_STALL, L.SPARED))]  # as its fields
 LAST_TICK = 1 << 60  # leaves room below 2**63 for the task that passes it
 CAUSE = {"tcm": "sram", "sram": "sram", "flash": "flash", "sdram": "sdram", "qspi": "qspi"}
 
@@ -49,7 +50,7 @@ class Demand(NamedTuple):
     """What one activity asked of one region: accesses, bytes, and ticks the device was occupied / the core stalled.
 
     ``waited``: ticks of ``stall`` during which a beat of a DMA transfer in flight held the device; ``fetched``: those
-    for code.
+    for code. ``spared``: ticks that its reads would have taken longer without what a read FIFO had ahead.
     """
 
     reads: int
@@ -60,6 +61,7 @@ class Demand(NamedTuple):
     stall: int
     waited: int = 0
     fetched: int = 0
+    spared: int = 0
 
     @property
     def accesses(self) -> int:

@@ -198,10 +198,10 @@ def sign_extend_copy(s: State, p: State, source: int, to: int, count: int, level
     iterations(s, p, loops + 3, count & 3)
     for i in range(0, count - 3, 4):
         load(s, p, source + i, 4)
+        step(s, p, level + 1, 1)
         store(s, p, to + 2 * i, 4)
         store(s, p, to + 2 * i + 4, 4)
-        step(s, p, level + 1, 1)
     for i in range(count // 4 * 4, count):
         load(s, p, source + i, 1)
-        store(s, p, to + 2 * i, 2)
         step(s, p, level + 2, 1)
+        store(s, p, to + 2 * i, 2)

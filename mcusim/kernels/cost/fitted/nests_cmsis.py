@@ -269,8 +269,8 @@ def depthwise_columns(s: State, p: State) -> None:
                 w, x = p[N.W] + t * channels + c, p[N.SCR] + 2 * (t * channels + c)
                 for k in range(2):
                     load(s, p, w + k * channels, 4)
-                for k in range(4):
-                    load(s, p, x + (k & 1) * 2 * channels + (k >> 1) * 4, 4)
+                for k in range(4):  # both taps' first words, then from the second tap back to the first
+                    load(s, p, x + ((k ^ k >> 1) & 1) * 2 * channels + (k >> 1) * 4, 4)
                 bank_conflict(s, p, 27, 0, channels)
                 bank_conflict(s, p, 28, 0, 2 * channels)
                 step(s, p, 11, 1)
