@@ -290,6 +290,6 @@ def test_code_read_ahead_takes_the_longer_of_its_work_and_a_read(work: int, late
 def test_flash_lines_stream_at_the_bus_clock() -> None:
     """STM32H743: a 32-byte line is 4 beats of a bus at half the core's clock."""
     machine = load_machine("nucleo-h743zi")
-    fast = replace_all(machine, {"bus.clock": "480 MHz", "memory.flash.wait_states": 4})
+    fast = replace_all(machine, {"bus.clock": "480 MHz", "core.force_clock": True, "memory.flash.wait_states": 4})
     stalls = [Probe(m)("flash", 0, n=8, size=4) for m in (machine, fast)]
     assert stalls[0] == 2 * stalls[1] > 0
