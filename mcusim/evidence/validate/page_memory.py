@@ -23,20 +23,22 @@ _TITLES = {
 
 
 def memory_section(rows: Sequence[ValidationRow]) -> str:
-    """A table a quantity of :data:`MEMORY`; empty without rows that were run."""
+    """A table a run's rows, under their source and what was done in place of it; empty without rows that were run."""
+    groups: dict[tuple[str, str, str], list[ValidationRow]] = {}
+    for row in rows:
+        if row.quantity in _TITLES and row.simulated is not None:
+            where = f"{row.source}, {row.table}: {row.board}, {row.placement}"
+            groups.setdefault((row.quantity, where, f"{ran(row)}: {row.why}"), []).append(row)
     parts = []
-    for quantity, title in _TITLES.items():
-        own = [row for row in rows if row.quantity == quantity and row.simulated is not None]
-        if own:
-            head = [f"{title}, {plain(own[0].unit)}", "board", "source", "use", "run", "measured", "simulated", "error"]
-            parts.append(table(head, [_line(row) for row in own], left=5))
+    for (quantity, where, why), own in groups.items():
+        head = [f"{_TITLES[quantity]}, {plain(own[0].unit)}", "use", "measured", "simulated", "error"]
+        lines = table(head, [_line(row) for row in own], left=2)
+        parts.append(f"<p><b>{plain(where)}</b><br><span class=dim>{plain(why)}</span></p>{lines}")
     return f"<h2>Memory and DMA</h2>{''.join(parts)}" if parts else ""
 
 
 def _line(row: ValidationRow) -> list[str]:
-    run = f"{plain(ran(row))}<br><span class=dim>{plain(row.why)}</span>"
-    texts = [plain(f"{row.model}; {row.placement}"), plain(row.board), plain(f"{row.source}, {row.table}"), row.use]
-    return [*texts, run, rounded(row.measured), rounded(row.simulated), percent(row.error)]
+    return [plain(row.model), row.use, rounded(row.measured), rounded(row.simulated), percent(row.error)]
 
 
 def trials_section(trials: Sequence[Trial]) -> str:
@@ -50,6 +52,6 @@ def trials_section(trials: Sequence[Trial]) -> str:
             f"{trial.machine}: {trial.tried}. Measured: {trial.source}. {trial.summary[0].upper()}{trial.summary[1:]}."
         )
         head = [f"in {plain(trial.unit)}", "measured", "simulated", "error"]
-        parts.append(f"<h3>{plain(trial.name)}</h3><p class=dim>{plain(text)}</p>{table(head, rows)}")
+        parts.append(f"<p><b>{plain(trial.name)}</b><br><span class=dim>{plain(text)}</span></p>{table(head, rows)}")
     note = "<p>Not part of the project; nothing was fitted to them, and no run repeats them.</p>"
     return f"<h2>Programs tried</h2>{note}{''.join(parts)}" if parts else ""

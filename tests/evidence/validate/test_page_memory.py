@@ -37,9 +37,12 @@ def test_every_row_is_in_a_table_of_its_own(found: Validation) -> None:
         if row.simulated is not None:
             cells = (rounded(row.measured), rounded(row.simulated), percent(row.error))
             numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-            texts = (plain(f"{row.model}; {row.placement}"), f"<td>{plain(row.board)}</td>", plain(row.source), numbers)
-            (line,) = [one for one in section.split("<tr>") if all(text in one for text in texts)]
-            assert plain(row.why) in line
+            heading = plain(f"{row.source}, {row.table}: {row.board}, {row.placement}")
+            (part,) = [one for one in section.split("<b>") if one.startswith(f"{heading}</b>")]
+            assert (
+                plain(row.why) in part
+                and part.count(f"<tr><td>{plain(row.model)}</td><td>{row.use}</td>{numbers}") == 1
+            )
     assert memory_section([row for row in found.rows if row.quantity not in MEMORY]) == ""
     networks = page.partition('<section class="runs">')[2].partition("</section>")[0]
     assert "SRAM to SRAM" not in networks and "SRAM to SRAM" in section
