@@ -88,13 +88,13 @@ def _parsed(data: bytes, problem: Any) -> pyarrow.Table:
     import pyarrow.parquet
 
     try:
-        file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        file = pa.parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         about = file.metadata
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
         size = sum(group.total_byte_size for group in groups)
         if about.num_rows > MOST_POINTS or about.num_columns > _MOST_COLUMNS or not 0 <= size <= _MOST_BYTES:
             raise problem("it is larger than any")
-        found = file.read()
+        found = file.read(use_threads=False)
         found.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise problem(f"not Parquet ({str(error).splitlines()[0][:120] if str(error) else 'damaged'})") from None
