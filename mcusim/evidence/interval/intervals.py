@@ -90,5 +90,5 @@ def _unmet_operators(of: Situation, rows: list[Situation]) -> list[str]:
         for name, share in of.mix
         if share >= _LARGE and all(one.get(name, 0.0) < share / 2 for one in shares)
     ]
-    named = ", ".join(f"{share:.0%} of the time in {name}" for name, share in far)
+    named = ", ".join(f"{100 * share:.0f} % of the time in {name}" for name, share in far)
     return [f"its mix of operators{f' ({named})' if named else ''}"]

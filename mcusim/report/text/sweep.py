@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
 
 from mcusim.program.opaque import left_out_text
 from mcusim.report.text.interval import ends, percentage
 from mcusim.results.measurement.interval import LEVEL
-from mcusim.text import columns, kib, suited, wrapped
+from mcusim.text import columns, hanging, kib, quantity, suited, wrapped
 
 __all__ = ["estimate_text", "sweep_table"]
 
@@ -21,8 +22,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
-    """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, with those of
-    ``inputs`` that differ; and why points failed. Of equals the first is named."""
+    """How many of ``rows`` ended how; of each model the best by latency, energy and on-chip RAM, and by the energy of
+    each ``period``, with those of ``inputs`` that differ; and why points failed. Of equals the first is named."""
     counts = Counter(str(row["status"]) for row in rows)
     ended = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     lines = [f"{name}: {len(rows):,} {_plural('point', len(rows))}, {ended}"]
@@ -30,7 +31,7 @@ def sweep_table(name: str, inputs: Sequence[str], rows: Rows) -> str:
     models = list(dict.fromkeys(row["model"] for row in rows if row["status"] == "ok"))
     for model in models[:_MODELS]:
         ran = [row for row in rows if row["status"] == "ok" and row["model"] == model]
-        lines += ["", f"  {_short(model)}", *_best(ran, varied)]
+        lines += ["", f"  {_short(model)}", *_best(ran, varied), *_periods(ran, varied)]
     if len(models) > _MODELS:
         lines += ["", f"  and {len(models) - _MODELS:,} other {_plural('model', len(models) - _MODELS)}"]
     for names in dict.fromkeys(row["left_out"] for row in rows if row.get("left_out")):
@@ -59,6 +60,20 @@ def _best(ran: Rows, varied: Sequence[str]) -> list[str]:
             cells.append(ends((best["energy_low_mj"], best["energy_high_mj"]), energy))
         table.append([title, *(_short(best[key]) for key in varied), *cells, kib(best["peak_sram_bytes"])])
     return columns(table, left=1 + len(varied), indent=4)
+
+
+def _periods(ran: Rows, varied: Sequence[str]) -> list[str]:
+    """Of each period the point of least energy with sleep in the rest; nothing without periods."""
+    lines = []
+    for period in dict.fromkeys(row["period"] for row in ran if row.get("period") is not None):
+        met = [row for row in ran if row["period"] == period and (row["period_energy_mj"] or nan) > 0]
+        text = f"every {period}: no point meets that"
+        if met:
+            best = min(met, key=lambda row: row["period_energy_mj"])
+            at = ", ".join(f"{_tail(key)} {_short(best[key])}" for key in varied if key != "period")
+            text = f"every {period}: least energy {quantity(best['period_energy_mj'], 'mJ')}{at and f' at {at}'}"
+        lines += hanging(text, "    ", "      ")
+    return lines
 
 
 def _tail(key: str) -> str:
