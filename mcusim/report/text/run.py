@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.period import period_notes, period_rows
-from mcusim.report.text.advice import advice_lines
+from mcusim.report.text.advice import advice_lines, shown
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
-from mcusim.report.text.interval import interval_lines
+from mcusim.report.text.interval import interval_lines, percentage
+from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
 from mcusim.text import columns, percent, size, suited, wrapped
@@ -47,8 +48,22 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     lines += _slowest(result.run, slowest)
     if result.outputs:
         lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
-    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice)]
+    lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice), *_doubtful(result)]
     return "\n".join(lines)
+
+
+def _doubtful(result: Result) -> list[str]:
+    """Limits that are met, but not at the upper end of the interval."""
+    if result.interval is None:
+        return []
+    latency, energy = result.interval.latency_ms[1], result.interval.energy_mj[1]
+    most = {"latency": latency, "period": latency, "energy": energy}
+    beyond = dict.fromkeys(
+        f"{'energy' if one.name == 'energy' else 'latency'} {shown(most[one.name], one.unit)}"
+        for one in result.advice.limits
+        if one.met and most.get(one.name, 0.0) > one.limit
+    )
+    return wrapped(f"not certain: the {percentage(LEVEL)} interval reaches {', '.join(beyond)}") if beyond else []
 
 
 def _planning(result: Result) -> str:
