@@ -168,8 +168,6 @@ class Currents:
             current: ClockedCurrent = getattr(self.table, name)
             if current.at is not None and not self.table.scale:
                 yield f"power.{name}", "a current at a clock needs [power.scale]: how it follows the clock"
-        if self.table.run.at is not None and self.table.board > self.table.run.value:
-            yield "power.board", "is a part of power.run, which is less"
         settings = {setting.name: None for setting in self.regulator}
         for scale in self.table.scale.values():
             if scale.name not in settings:
