@@ -114,7 +114,7 @@ def run(
 
     \b
     Examples:
-      mcusim run ds-cnn --set core.clock="200 MHz" --json result.json
+      mcusim run ds-cnn --clock "108 MHz" --json result.json
       mcusim run vww.tflite --fidelity emulate --input image.npy -o out.npy
       mcusim run ds-cnn --policy tinyops --html run.html --perfetto run.json
       mcusim run my.tflite --max-latency "100 ms" --max-sram "128 KiB"

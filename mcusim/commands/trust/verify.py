@@ -112,7 +112,7 @@ def verify(what: What, *, machine: SomeMachine = None, plan: ModelPlanning, aske
 
     \b
     Examples:
-      mcusim verify ds-cnn --machine stm32f746g-disco --policy tinyops
+      mcusim verify ds-cnn --machine stm32f746g-disco --variant 2023
       mcusim verify traces/broken-03-early-buffer-reuse.jsonl --json findings.json
       mcusim verify program.jsonl --model vww_96_int8.tflite --sanitize halt
       mcusim verify ds-cnn --fuzz 200 --seed 1
