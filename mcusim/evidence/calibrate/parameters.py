@@ -128,7 +128,16 @@ def _found(machine: Machine, overhead: int | None) -> Iterator[Parameter]:
                 unit, start, scale = _value(machine, key, figure.text)
                 stated = figure.basis in ("datasheet", "measured")
                 found = _parameter(entry, key, unit, start, stated, name, scale)
-                yield replace(found, at="".join(figure.text.partition(" at ")[1:]))
+                at = "".join(figure.text.partition(" at ")[1:])
+                yield replace(
+                    found, at=at, low=max(found.low, _board(machine)) if key == "power.run" and at else found.low
+                )
+
+
+def _board(machine: Machine) -> float:
+    """What of the run current follows no clock, in mA: no run at a clock draws less."""
+    figure = machine.figures.get("power.board")
+    return 0.0 if figure is None else float(parse_current_at(figure.text)[0] * 1000)
 
 
 def _parameter(
