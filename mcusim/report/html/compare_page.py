@@ -18,7 +18,7 @@ from mcusim.report.html.run_figures.compare import (
 )
 from mcusim.report.html.run_page import rests_on
 from mcusim.report.period import hours_text
-from mcusim.report.text.interval import ends, percentage, ratio_text
+from mcusim.report.text.interval import ends, percentage, range_text, ratio_text
 from mcusim.results.difference import in_words, rounded_parts
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result, sram_bytes
@@ -118,6 +118,8 @@ def _periods(results: Collection[Result]) -> Iterator[tuple[str, list[str]]]:
         f"each {quantity(first.period_ms, 'ms')}",
         ["period not met" if missed else text for text, missed in zip(energies, late, strict=True)],
     )
+    expected = [None if one is None else one.interval_mj for one in asked]
+    yield "expected", ["-" if found is None else range_text(found, "mJ") for found in expected]
     yield "mean power", [quantity(None if one is None else one.mean_power_mw, "mW") for one in asked]
     lives = [None if one is None else one.battery for one in asked]
     if cell := next((life.battery for life in lives if life is not None), None):
