@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support.exhaustive import exhaustive
 
@@ -18,8 +18,10 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["MCUSIM_NO_CONFIG"] = "1"  # a user's file changes no test
 
-# the same examples in every run; `--hypothesis-profile default` looks for new ones
-settings.register_profile("repeatable", derandomize=True, database=None)
+# the same examples in every run, however busy the machine is; `--hypothesis-profile default` looks for new ones
+settings.register_profile(
+    "repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")
 
 _START = pytest.StashKey[float]()

@@ -12,7 +12,7 @@ from mcusim.cpu import unicorn_selftest as selftest
 from tests.support.code import random_thumb as guest
 
 ISAS = ("cortex-m4", "cortex-m7")
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+RELAXED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture(params=["skip flag", "fallback"])

@@ -27,9 +27,7 @@ SAMPLE = REPOSITORY / "traces" / "add-second-input.jsonl"
 
 
 @given(programs())
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(tmp_path: Path, program: Program) -> None:
     path = tmp_path / "program.jsonl"
     write_program(program, path)

@@ -48,7 +48,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(
     ["title", "models", "machines", "policies", "kernels", "fidelity", "axes", "sampling", "derived", "more"]
 )
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def tried(document: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ def test_programs_count_as_unicorn_does(name: str, isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(program=guest.programs(20))
 def test_random_programs_count_as_unicorn_does(isa: str, program: guest.Program) -> None:
     emulator = guest.hooked(program, isa)

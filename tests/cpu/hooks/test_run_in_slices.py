@@ -14,7 +14,7 @@ from mcusim.cpu.profile import profile
 from tests.support.code import random_thumb as guest
 from tests.support.code.started_programs import ELFS, ISAS, started
 
-RELAXED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 LENGTH = 60_000  # instructions of an ELF that are compared
 
 

@@ -68,7 +68,7 @@ def copies(draw: st.DrawFn) -> Copies:
     return with_dma(BOARDS[name], beat, draw(st.sampled_from([1, 4])), threshold, draw(st.sampled_from([0, 16]))), found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(copies())
 def test_alone_a_flight_takes_exactly_what_a_transfer_does(case: Copies) -> None:
     machine, found = case
@@ -398,7 +398,7 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
     return [*clock, *(end or -1 for end in ends)], core
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps_during_a_transfer())
 def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -> None:
     name, beat, steps = case

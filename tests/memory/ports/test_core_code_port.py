@@ -174,7 +174,7 @@ def test_a_line_that_was_only_prefetched_is_gone_when_a_block_comes_back_to_it()
 
 
 @pytest.mark.parametrize("base", [(F469, FLASH), (F746, FLASH), (F746, ALIAS), (F746, SDRAM)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3), st.integers(0, 12)), max_size=60), st.integers(0, 99))
 def test_short_cuts_change_nothing(base: tuple[str, int], visits: list[tuple[int, int, int]], seed: int) -> None:
     """What is remembered of the last fetch saves time only: forgetting it before each fetch gives the same stalls."""
@@ -236,7 +236,7 @@ class Reference:
         held.move_to_end(line)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from([(1, 0), (3, 0), (8, 0), (8, 2), (12, 3), (16, 1)]),
     st.lists(st.tuples(st.integers(0, 300), st.integers(2, 80)), max_size=150),

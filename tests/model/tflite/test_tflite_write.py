@@ -26,7 +26,7 @@ from tests.support.graphs.small_graphs import activation, constant, convolution,
 KINDS = sorted(kind for kind, spec in OPERATORS.items() if not spec.traits.stateful)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 2**32))
 def test_random_operators_read_back_equal(kind: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert_round_trip(random_graph(kind, seed), tmp_path_factory.getbasetemp())

@@ -125,7 +125,7 @@ def test_linear_reuses_nothing() -> None:
 @example([], 16)
 @example([ArenaBlock(0, 0, 0)], 16)
 @example([ArenaBlock(7, 3, 5)], 4)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_sound_and_in_order_of_need(blocks: list[ArenaBlock], align: int) -> None:
     best = optimal(blocks, align, 0.5)
     arenas = [best.arena, plan_arena(blocks, align), greedy_by_size(blocks, align), linear(blocks, align)]
@@ -259,7 +259,7 @@ def test_dynamic_by_hand() -> None:
 
 
 @given(blocks_of_any_kind, alignments, st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_byte_survives_the_moves(blocks: list[ArenaBlock], align: int, seed: int) -> None:
     """A memory of exactly the peak, full of noise; blocks are written at birth and compared at every step they live."""
     moves, rng = dynamic(blocks, align), random.Random(seed)

@@ -29,7 +29,7 @@ blocks_of_any_kind = st.lists(
 
 
 @given(blocks_of_any_kind, st.sampled_from([1, 4, 16, 32]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_live_blocks_never_overlap(blocks: list[ArenaBlock], align: int) -> None:
     arena, greedy = plan_arena(blocks, align), greedy_by_size(blocks, align)
     assert_sound(blocks, arena, align)

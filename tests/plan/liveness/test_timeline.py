@@ -130,7 +130,7 @@ def assert_sound(found: Timeline, placed: Placed) -> None:
 
 
 @given(st.integers(1, 14), st.integers(0, 10**6), st.booleans(), st.sampled_from(WEIGHTS), st.sampled_from([1, 16, 64]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_allocations_of_random_graphs_are_sound(
     count: int, seed: int, in_place: bool, weights: str, align: int
 ) -> None:

@@ -76,7 +76,7 @@ valid_layers = layers.map(lambda g: layer(g.in_h + 22, g.kernel_h, g.stride_h, F
 
 
 @given(st.one_of(layers, valid_layers), st.integers(2, 12))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_every_output_row_once_and_from_rows_that_are_there(g: Geometry, factor: int) -> None:
     tiles = partition(g, factor)
     assert len(tiles) <= factor

@@ -256,7 +256,7 @@ def networks(draw: st.DrawFn) -> Graph:
     st.sets(st.sampled_from(OVERLAYS)),
     st.sampled_from([*((kind, "2022") for kind in sorted(BUFFERING)), ("double", "2023")]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_network_any_budget_any_overlay(
     graph: Graph, machine: str, kib: int, overlay: set[str], kind: tuple[str, str]
 ) -> None:

@@ -94,7 +94,7 @@ def test_two_results_have_scopes_of_their_own(tmp_path: Path) -> None:
 
 
 @given(run=runs())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_run_reads_back(run: Run, tmp_path: Path) -> None:
     """Names that hold ``$end``, tasks of no cycles, clocks of 1 kHz to 480 MHz."""
     check(signals_of(result_of(run), tmp_path), run)
