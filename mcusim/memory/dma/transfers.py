@@ -25,6 +25,9 @@ class DmaTransfers:
     def __init__(self, machine: Machine, state: Any, blocks: dict[tuple[str, bool], int]) -> None:
         self.machine, self.state, self.blocks = machine, state, blocks
         self.controllers = {name: L.CONTROLLERS + i * L.CONTROLLER for i, name in enumerate(machine.dma)}
+        # by transfer, for the bounds of their ends: the blocks of all its source and target, do its writes flow
+        self._sources, self._targets = dict[int, list[int]](), dict[int, list[int]]()
+        self._flowing: dict[int, bool] = {}
 
     def begin(
         self,
@@ -50,6 +53,8 @@ class DmaTransfers:
         s[f + L.D_BEFORE_READ] += slower
         s[f + L.D_CODE], s[f + L.D_MEANT] = watched
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
+        self._sources[f], self._targets[f] = self._blocks_of(source, size), self._blocks_of(target, size)
+        self._flowing[f] = self._flows(f)
         s[L.SLOTS] = max(s[L.SLOTS], slot + 1)
         arbitration.advance(s, cycle * L.TICK)  # what was due before finds the memories as they were
         arbitration.attach(s, f)
@@ -132,7 +137,7 @@ class DmaTransfers:
             and s[other + L.D_CONTROLLER] == s[f + L.D_CONTROLLER]
             and s[other + L.D_PRIORITY] > s[f + L.D_PRIORITY]
             and s[other + L.D_BEGIN] <= begin
-            and self._flows(other)
+            and self._flowing[other]
         ]
 
     def _flows(self, f: int) -> bool:
@@ -148,10 +153,10 @@ class DmaTransfers:
         Rows, commands and lines may be opened by others, so only what each beat costs by itself is counted.
         """
         s = self.state
-        left, source = int(s[f + L.D_UNREAD]), int(s[f + L.D_READ])
+        left = int(s[f + L.D_UNREAD])
         n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
         cycles = beats * int(s[f + L.D_CLOCK])
-        data = min((max(cycles, self._reading(r, n, left)) for r in self._blocks_of(source, left)), default=cycles)
+        data = min((max(cycles, self._reading(r, n, left)) for r in self._sources[f]), default=cycles)
         return n * int(s[f + L.D_BEFORE_READ]) + data
 
     def _writes(self, f: int) -> int:
@@ -162,9 +167,8 @@ class DmaTransfers:
         """Ticks to write the last ``left`` bytes of transfer ``f`` at least."""
         s = self.state
         n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
-        target = int(s[f + L.D_TARGET]) + int(s[f + L.D_LEFT]) - left
         own = n * int(s[f + L.D_BEFORE_WRITE]) + beats * int(s[f + L.D_CLOCK])
-        data = (self._writing(r, beats, int(s[f + L.D_BEAT])) for r in self._blocks_of(target, left))
+        data = (self._writing(r, beats, int(s[f + L.D_BEAT])) for r in self._targets[f])
         return max(own, min(data, default=0))
 
     def _blocks_of(self, address: int, size: int) -> list[int]:
