@@ -87,14 +87,14 @@ class PowerTable:
 class Currents:
     """The currents of a ``table`` at any clock; ``regulator`` has its settings by rising clock.
 
-    ``setting`` is the name of the one that is set, and ``measured`` of that at which the figures of the table hold;
-    None: the lowest that allows the clock.
+    ``setting`` is the name of the one that is set; ``measured`` has the file's clock in Hz with its setting, at which
+    figures at that clock hold. Else, and for None, it is the lowest that allows the clock.
     """
 
     table: PowerTable
     regulator: Sequence[RegulatorSetting] = ()
     setting: str | None = None
-    measured: str | None = None
+    measured: tuple[int, str | None] = (0, None)
 
     def power(self, clocks: Clocks) -> Power:
         """All of the table at ``clocks``."""
@@ -118,7 +118,11 @@ class Currents:
         return name in _TABLED or _clock(name, clocks) not in (0, current.at)
 
     def _as_measured(self, at: int, clock: int) -> bool:
-        return at == clock and self.scale(at, self.measured) == self.scale(clock, self.setting)
+        return at == clock and self.scale(at, self._measured(at)) == self.scale(clock, self.setting)
+
+    def _measured(self, at: int) -> str | None:
+        clock, name = self.measured
+        return name if at == clock else None
 
     def scale(self, clock: int, name: str | None = None) -> PowerScale | None:
         """What the microcontroller draws at a core clock of ``clock`` Hz with the regulator set to ``name``."""
@@ -131,7 +135,7 @@ class Currents:
         if current.at is None or self._as_measured(current.at, clock):
             return current.value
         running = current == self.table.run
-        line, to = self._line(running, current.at, self.measured), self._line(running, clock, self.setting)
+        line, to = self._line(running, current.at, self._measured(current.at)), self._line(running, clock, self.setting)
         board = min(self.table.board, current.value)
         return board + (current.value - board) * to / line
 

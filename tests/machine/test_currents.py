@@ -74,6 +74,11 @@ def test_a_setting_that_is_named_holds_at_every_clock(own: Path) -> None:
     assert load_machine(own).power.run == 0.03  # measured as the file is set
     lower = load_machine(own, {"core.regulator": "low"})
     assert lower.power.run == pytest.approx((5 + 25 * (1 + 0.1 * 40) / (2 + 0.18 * 40)) / 1000)
+    again = own.parent / "again.toml"  # the inherited figure is still one of "high" at 100 MHz
+    own.write_text(OWN)
+    again.write_text("extends = 'own.toml'\nname = 'again'\ncore = { clock = '40 MHz', regulator = 'low' }\n")
+    for changes, drawn in (({}, 1 + 0.1 * 40), ({"core.regulator": "high"}, 2 + 0.18 * 40)):
+        assert load_machine(again, changes).power.run == pytest.approx((5 + 25 * drawn / 20) / 1000)
     assert "at 40 MHz by power.scale.low" in lower.figures["power.run"].source
 
 
