@@ -45,6 +45,8 @@ _SECONDS = {
     "us": Fraction(1, 10**6),
     "ms": Fraction(1, 10**3),
     "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
 }
 _CURRENT = {"nA": Fraction(1, 10**9), "uA": Fraction(1, 10**6), "mA": Fraction(1, 10**3), "A": Fraction(1)}
 _VOLTAGE = {"mV": Fraction(1, 10**3), "V": Fraction(1)}
@@ -142,7 +144,7 @@ def parse_energy(text: object) -> Fraction:
 
 
 def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
-    """A duration: ``"20 ns"`` (ps, ns, us, ms, s), ``"120 cycles"`` of the core, or a number of one of ``clocks``
+    """A duration: ``"20 ns"`` (ps, ns, us, ms, s, min, h), ``"120 cycles"`` of the core, or a number of one of ``clocks``
     such as ``"2 sdclk"``. Raises UnitError. A time is not rounded to clocks here."""
     units = {"cycles": Fraction(1), **dict.fromkeys(clocks, Fraction(1)), **_SECONDS}
     value, unit = _quantity(text, "a duration", units)

@@ -72,7 +72,7 @@ def test_values(parse: object, text: str, value: object) -> None:
 
 def test_device_clocks_are_accepted_only_where_they_are_named() -> None:
     assert units.parse_duration("2 sdclk", ("sdclk",)) == Duration(Fraction(2), "clocks")
-    with pytest.raises(UnitError, match=r'"2 sdclk" has the wrong unit sdclk: .*\(cycles, hclk, ps, ns, us, ms, s\)'):
+    with pytest.raises(UnitError, match=r"wrong unit sdclk: .*\(cycles, hclk, ps, ns, us, ms, s, min, h\)"):
         units.parse_duration("2 sdclk", ("hclk",))
 
 

@@ -10,6 +10,7 @@ import pytest
 import mcusim
 from mcusim.errors import InputError, ProgramError, UsageError
 from mcusim.evidence.annotate import annotate_both
+from mcusim.evidence.interval.published_errors import stored_errors
 from mcusim.kernels.cost.profile import FOLDER
 from mcusim.machine import loader
 from mcusim.request import kernels as module
@@ -120,6 +121,7 @@ class Counted:
 
 
 def test_a_run_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored_errors()  # which reads the boards of published rows, once a process
     loader.load_shipped.cache_clear()
     counted = Counted(monkeypatch)
     assert mcusim.simulate("figure-1", "stm32f746g-disco", kernels="cmsis", fidelity="emulate").fits
