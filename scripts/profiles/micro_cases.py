@@ -363,7 +363,7 @@ OF_SET = {"reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}
 
 
 def cases(name: str) -> Iterator[Graph]:
-    """Every operator to run for the set of that name; those of 2020 have smaller ones, fewer but of int8."""
+    """Every operator to run for the set of that name."""
     rows = [(case, "int8") for case in OF_SET.get(name, OWN)]
     rows += [(case, "uint8") for case in PLAIN]
     rows += [(case, dtype) for case in SHARED for dtype in ("int8", "uint8")]
@@ -372,7 +372,5 @@ def cases(name: str) -> Iterator[Graph]:
     rows += [(("QUANTIZE", to_int16, 8, 0), dtype) for dtype in ("int8", "int32")]
     rows += [(case, "int8") for case in (*STATE, ("SOFTMAX", softmax_16, 24, 0))]
     for (kind, shapes, count, macs), dtype in rows:
-        old = OF_SET.get(name) is OF_2020
-        most = (macs or MOST) // (4 if old else 1)
-        for seed in range(max(6, count // 3) if old and dtype != "int8" else count):
-            yield shapes(Maker(kind, dtype, seed, most))
+        for seed in range(count):
+            yield shapes(Maker(kind, dtype, seed, macs or MOST))
