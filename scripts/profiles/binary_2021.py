@@ -69,6 +69,8 @@ def anchored(path: Path) -> str:
     found = text[: text.index("[cortex-m7]")] + f'[cortex-m7]\nbasis = "emulated"\nsource = "{SOURCE}"\n\n{runtime}'
     tables = []
     for kind, levels in LEVELS.items():
+        if kind not in data["cortex-m4"]:
+            continue  # a variant that this profile has no costs of
         if kind in OWN:
             start = text.index(f"[cortex-m7.{kind}]")
             tables.append(text[start : text.index("\n[", start) + 1])

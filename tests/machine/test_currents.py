@@ -61,7 +61,7 @@ def at(machine: Machine, clock: str) -> Machine:
 def test_the_microcontroller_s_part_follows_its_table(own: Path, clock: str, run: float, sleep: float) -> None:
     power = at(load_machine(own), clock).power
     assert (1e3 * power.run, 1e3 * (power.sleep or 0)) == (pytest.approx(run), pytest.approx(sleep))
-    assert power.stalled == power.run  # not told apart: no other line either
+    assert power.stalled == power.run  # not distinguished: no other line either
 
 
 def test_a_setting_that_is_named_holds_at_every_clock(own: Path) -> None:

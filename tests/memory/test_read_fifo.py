@@ -141,7 +141,7 @@ def test_a_dma_beat_that_finds_its_bytes_costs_5_clocks(beat: str, hits: float) 
 
 
 def test_a_line_fill_that_follows_another_begins_with_what_is_ahead() -> None:
-    """Of the columns of 32 bytes those that the last line's CAS latency brought do not come again."""
+    """Of the columns of 32 bytes those that the last line's CAS latency read do not come again."""
     machine = board(F746, memory__sdram__read_burst="true")
     s = MemorySystem(machine)
     base = machine.memory["sdram"].base

@@ -1,4 +1,4 @@
-"""Programs that are not part of the project and were tried beside it: what was measured, what the emulated core makes.
+"""Programs that are not part of the project and were tried outside it: what was measured, what the emulated core makes.
 
 The trials are ``trials.toml`` in this folder, which says of each what was compiled, how it was run, and the source of
 the measured figures. Nothing was fitted to them. Not modelled: the trial itself; no test repeats it, since neither the

@@ -88,7 +88,7 @@ class RatioInterval:
 
     @property
     def differs(self) -> bool:
-        """Whether 1 is outside, so that the two can be told apart."""
+        """Whether 1 is outside, so that the two differ."""
         return not self.low <= 1.0 <= self.high
 
     def to_json(self) -> dict[str, Any]:
