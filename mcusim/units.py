@@ -144,8 +144,8 @@ def parse_energy(text: object) -> Fraction:
 
 
 def parse_duration(text: object, clocks: tuple[str, ...] = ()) -> Duration:
-    """A duration: ``"20 ns"`` (ps, ns, us, ms, s, min, h), ``"120 cycles"`` of the core, or a number of one of ``clocks``
-    such as ``"2 sdclk"``. Raises UnitError. A time is not rounded to clocks here."""
+    """A duration: ``"20 ns"`` (ps, ns, us, ms, s, min, h), ``"120 cycles"`` of the core, or of one of ``clocks``, as in
+    ``"2 sdclk"``. Raises UnitError. A time is not rounded to clocks here."""
     units = {"cycles": Fraction(1), **dict.fromkeys(clocks, Fraction(1)), **_SECONDS}
     value, unit = _quantity(text, "a duration", units)
     if unit in _SECONDS:
