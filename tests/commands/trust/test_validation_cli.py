@@ -33,7 +33,7 @@ def test_stored_figures_are_printed_and_written(capsys: pytest.CaptureFixture[st
     files = tmp_path / "v.json", tmp_path / "v.html"
     assert main(["validate", "--stored", "--json", str(files[0]), "--html", str(files[1])]) == 0
     assert capsys.readouterr().out == mcusim.table(stored_validation()) + "\n"
-    assert len(json.loads(files[0].read_text())["rows"]) == 126
+    assert len(json.loads(files[0].read_text())["rows"]) == 151
     assert files[1].read_text().startswith("<!DOCTYPE html>")
     assert not (tmp_path / "cache").exists()
 

@@ -146,10 +146,10 @@ def test_a_fitted_profile_says_how_well_it_fits(name: str) -> None:
         assert costs.basis["reference_softmax"][0] == "emulated"
         for kind, found in costs.fitted.items():
             loose = KINDS[kind].nest in LOOSE or "cast" in kind
-            few = "2020" in name and "cmsis" not in kind  # their other functions have fewer runs
-            assert found.runs >= (2 if few else 6), kind
-            # a fifth of ADD of int16 is where a linker puts it; casts between integers are one nest for all sizes
-            most = 31 if loose and few else 22 if "cast" in kind else 21 if loose else 15 if few else 10
+            assert found.runs >= 6, kind
+            # a fifth of ADD of int16 is where a linker puts it; casts between integers are one nest for all sizes;
+            # rescaling by -Os branches on data
+            most = 22 if "cast" in kind else 21 if loose else 16 if "-os" in name and "requantize" in kind else 10
             assert found.median <= most, kind
             assert found.worst <= (75 if "cast-" in kind else 36 if loose else 25), kind
             assert found.code, kind
