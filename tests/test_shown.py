@@ -106,7 +106,7 @@ def test_lines_of_hostile_names(result: Result) -> None:
 
 
 def test_lines_say_what_counts(result: Result) -> None:
-    assert repr(result) == f"<Result ds-cnn on {F746}, tinyops, replay: 33.51 ms, 22.17 mJ, 25.8 KiB SRAM>"
+    assert repr(result) == f"<Result ds-cnn on {F746}, tinyops, replay: 33.51 ms, 22.18 mJ, 25.8 KiB SRAM>"
     tight = mcusim.simulate("ds-cnn", F746, sram_budget="1 KiB")
     assert repr(tight).startswith(f"<Result ds-cnn on {F746}, internal: the tensor arena does not fit")
     assert repr(mcusim.load_model("ds-cnn").tensors[1]) == "<Tensor 1 'filter_0': int8 64x10x4x1, 2,560 B, constant>"
