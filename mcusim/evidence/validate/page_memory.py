@@ -53,5 +53,5 @@ def trials_section(trials: Sequence[Trial]) -> str:
         )
         head = [f"in {plain(trial.unit)}", "measured", "simulated", "error"]
         parts.append(f"<p><b>{plain(trial.name)}</b><br><span class=dim>{plain(text)}</span></p>{table(head, rows)}")
-    note = "<p>Not part of the project; nothing was fitted to them, and no run repeats them.</p>"
+    note = "<p>Not part of the project, used in no fit, and no run repeats them.</p>"
     return f"<h2>Programs tried</h2>{note}{''.join(parts)}" if parts else ""

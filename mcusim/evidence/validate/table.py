@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from mcusim.evidence.published.validation_result import Coverage, Statistics, Validation, ValidationRow
+from mcusim.evidence.published.validation_result import QUANTITIES, Coverage, Statistics, Validation, ValidationRow
 from mcusim.evidence.validate.trials import trials_json, trials_summary
 from mcusim.report.html.page import shortened
 from mcusim.text import columns, hanging, percent, rounded
@@ -37,16 +37,7 @@ _BASE = {"uJ": ("mJ", 1e-3), "B": ("KB", 1e-3)}  # units that the tables do not 
 _NAMES = {"supply_current": "current", "peak_activations": "peak", "file_size": "file"}
 _MARKS = {"calibrate": "c", "validate": "v", "context": "-"}
 _WIDEST = 29  # characters of a model and its placement
-_LISTED = (
-    "latency",
-    "energy",
-    "supply_current",
-    "arena",
-    "peak_activations",
-    "access",
-    "copy",
-    "dma",
-)  # of the summary; JSON has all
+_LISTED = frozenset(QUANTITIES) - {"macs", "file_size"}  # of the summary; JSON has all
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Programs that are not part of the project and were tried outside it: what was measured, what the emulated core makes.
 
 The trials are ``trials.toml`` in this folder, which says of each what was compiled, how it was run, and the source of
-the measured figures. Nothing was fitted to them. Not modelled: the trial itself; no test repeats it, since neither the
+the measured figures. They were used in no fit. Not modelled: the trial itself; no test repeats it, since neither the
 programs nor what builds them are here, and a figure stays as it was found until somebody tries again.
 """
 
@@ -19,7 +19,7 @@ from mcusim.evidence.published.validation_result import Trial, TrialRow
 __all__ = ["trials", "trials_json", "trials_markdown", "trials_of", "trials_summary", "trials_table"]
 
 _TITLE = "Programs tried"
-_HEAD = "They are not part of the project, nothing was fitted to them, and no test repeats them."
+_HEAD = "They are not part of the project, were used in no fit, and no test repeats them."
 
 
 @cache
