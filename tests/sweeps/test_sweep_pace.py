@@ -12,7 +12,7 @@ from mcusim.sweeps.points import points
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
 
-PACE = 0.3  # seconds of the processor a point: 0.15 to 0.17 measured, and what a computer with other work adds
+PACE = 0.2  # seconds of the processor a point: 0.15 measured, and what a computer with other work adds
 
 
 def test_ten_points_a_second_and_core() -> None:
@@ -26,12 +26,14 @@ def test_ten_points_a_second_and_core() -> None:
     study = study_of((text, {}), "study", None, "study")
     work, found = prepared(study), [(str(n), point) for n, point in enumerate(points(study))]
     perform(work, (found[0], found[3], found[6]))  # loads native code
-    forget()
-    began = process_time()
-    rows = perform(work, tuple(found))
-    taken = (process_time() - began) / len(rows)
-    assert [row["status"] for _, row in rows] == ["ok"] * 9
-    assert taken < PACE
+    times = []
+    for _ in range(3):  # the best of them: another program disturbs one more than another
+        forget()
+        began = process_time()
+        rows = perform(work, tuple(found))
+        times.append((process_time() - began) / len(rows))
+        assert [row["status"] for _, row in rows] == ["ok"] * 9
+    assert min(times) < PACE
 
 
 GROWTH = """
