@@ -42,24 +42,46 @@ class Ports:
     threshold: int
 
 
-def dma_ports(machine: Machine, dma: Dma) -> Ports:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The writing side of a transfer whose sides are not alike: bytes of a beat, beats of a burst; ``moves`` and
+    ``source_moves``: whether the addresses of target and source go on with the beats."""
+
+    beat: int
+    burst: int
+    moves: bool = True
+    source_moves: bool = True
+
+
+def dma_ports(machine: Machine, dma: Dma, target: Target | None = None) -> Ports:
     """The ports of ``dma`` by ST AN4031, tables 4 and 5: arbitration and address, and the bus matrix.
 
     The matrix is asked for each read, and for each burst of writes; single writes follow each other in it.
     """
     port, matrix = (ticks(machine, cost, machine.bus.clock) for cost in (dma.port_cost, dma.matrix_cost))
-    burst = dma.beat * dma.burst
+    side = target or Target(dma.beat, dma.burst)
+    burst = max(dma.beat * dma.burst, side.beat * side.burst)
     return Ports(
         before_read=port + matrix,
-        before_write=port + (matrix if dma.burst > 1 else 0),
+        before_write=port + (matrix if side.burst > 1 else 0),
         clock=round(Fraction(machine.core.clock, machine.bus.clock) * L.TICK),
         room=max(dma.fifo, burst),
-        threshold=max(min(dma.threshold_bytes, dma.fifo), burst),
+        threshold=max(min(dma.threshold_bytes, dma.fifo), side.beat * side.burst),
     )
 
 
-def set_up(s: np.ndarray[Any, Any], f: int, ports: Ports, dma: Dma, source: int, target: int, size: int) -> None:
-    """Fill in the record ``f`` of a transfer that has not begun."""
+def set_up(
+    s: np.ndarray[Any, Any],
+    f: int,
+    ports: Ports,
+    dma: Dma,
+    source: int,
+    target: int,
+    size: int,
+    side: Target | None = None,
+) -> None:
+    """Fill in the record ``f`` of a transfer that has not begun; ``side``: its writing side, None as the reading one."""
+    side = side or Target(dma.beat, dma.burst)
     s[f : f + L.TRANSFER] = 0
     s[f + L.D_BEFORE_READ], s[f + L.D_BEFORE_WRITE], s[f + L.D_CLOCK] = (
         ports.before_read,
@@ -67,6 +89,8 @@ def set_up(s: np.ndarray[Any, Any], f: int, ports: Ports, dma: Dma, source: int,
         ports.clock,
     )
     s[f + L.D_BEAT], s[f + L.D_STEP] = dma.beat, dma.beat * dma.burst
+    s[f + L.D_BEAT_TO], s[f + L.D_STEP_TO] = side.beat, side.beat * side.burst
+    s[f + L.D_MOVES_FROM], s[f + L.D_MOVES_TO] = side.source_moves, side.moves
     s[f + L.D_ROOM], s[f + L.D_THRESHOLD], s[f + L.D_LINE] = ports.room, ports.threshold, -1
     s[f + L.D_READ] = s[f + L.D_SOURCE] = source
     s[f + L.D_UNREAD] = s[f + L.D_LEFT] = size

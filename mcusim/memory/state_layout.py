@@ -46,6 +46,8 @@ transfer = Record("DMA transfer")
 D_STATE, D_CONTROLLER, D_PRIORITY, D_BEGIN = transfer.fields("D_STATE", "D_CONTROLLER", "D_PRIORITY", "D_BEGIN")
 D_BEFORE_READ, D_BEFORE_WRITE, D_CLOCK = transfer.fields("D_BEFORE_READ", "D_BEFORE_WRITE", "D_CLOCK")
 D_BEAT, D_STEP, D_ROOM, D_THRESHOLD, D_SHARES = transfer.fields("D_BEAT", "D_STEP", "D_ROOM", "D_THRESHOLD", "D_SHARES")
+# of the port that writes: bytes of a beat and of a burst; do the addresses of source and target move on (0: they stay)
+D_BEAT_TO, D_STEP_TO, D_MOVES_FROM, D_MOVES_TO = transfer.fields("D_BEAT_TO", "D_STEP_TO", "D_MOVES_FROM", "D_MOVES_TO")
 # reads: next address, bytes to come, of these in the line of the memory, that memory's block, line of a flash read last
 D_READ, D_UNREAD, D_AHEAD, D_FROM, D_LINE = transfer.fields("D_READ", "D_UNREAD", "D_AHEAD", "D_FROM", "D_LINE")
 # writes: where their bytes come from, next address, bytes to come, of these in the lines of both, the target's block

@@ -15,7 +15,7 @@ from mcusim.memory import operand_stalls
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
-from mcusim.memory.state_builder import Builder, dma_ports, set_up
+from mcusim.memory.state_builder import Builder, Target, dma_ports, set_up
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -155,11 +155,11 @@ class MemorySystem:
         lines = (address + size + data.line - 1) // data.line - address // data.line
         return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
-    def transfer(self, dma: Dma, source: int, target: int, size: int) -> int:
-        """Ticks of one undisturbed DMA transfer of ``size`` bytes."""
+    def transfer(self, dma: Dma, source: int, target: int, size: int, side: Target | None = None) -> int:
+        """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
         from mcusim.memory.dma import undisturbed  # compiled when a program has a transfer
 
-        set_up(self.state, L.ALONE, dma_ports(self.machine, dma), dma, source, target, size)
+        set_up(self.state, L.ALONE, dma_ports(self.machine, dma, side), dma, source, target, size, side)
         return int(undisturbed.transfer(self.state))
 
     def begin_transfer(
@@ -173,6 +173,7 @@ class MemorySystem:
         cycle: int,
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
+        side: Target | None = None,
     ) -> int:
         """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
 
@@ -180,9 +181,9 @@ class MemorySystem:
         emulated core's accesses and its beats wait for each other; with nobody else on its memories it takes as long as
         :meth:`transfer` says. Raises UsageError when there are more transfers, DMA controllers or regions than the
         state array has room for. ``watched``: the task's number for a sanitizer, and where the host has those of the
-        writers that its source's bytes should have.
+        writers that its source's bytes should have. ``side``: its writing side, None as the reading one.
         """
-        return self._transfers.begin(dma, source, target, size, priority, cycle, slower, watched)
+        return self._transfers.begin(dma, source, target, size, priority, cycle, slower, watched, side)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""
@@ -210,6 +211,18 @@ class MemorySystem:
         from mcusim.memory.dma.transfers import DmaTransfers
 
         return DmaTransfers(self.machine, self.state, self.blocks)
+
+    def stop_transfer(self, handle: int, cycle: int) -> None:
+        """Read no more of a transfer under way at ``cycle``; what its FIFO has goes to the target, then it ends."""
+        self._transfers.stop(handle, cycle)
+
+    def progress(self, handle: int) -> tuple[int, int]:
+        """Bytes of a transfer that are still to be read, and to be written, as of the last :meth:`advance`."""
+        return self._transfers.progress(handle)
+
+    def earliest_mark(self, handle: int, left: int, cycle: int) -> int:
+        """A bound from below, after ``cycle``, on when only ``left`` bytes of a transfer are still to be written."""
+        return self._transfers.earliest_end(handle, cycle, left)
 
     def _counters(self) -> np.ndarray[Any, Any]:
         return np.array([self._counts[ports].sum(axis=0) for _, ports in self._ports])

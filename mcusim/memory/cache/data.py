@@ -91,6 +91,22 @@ def begin(s: State, f: int, qs: int, qt: int) -> None:
 
 
 @native
+def in_place(s: State, f: int, n: int, seen: int) -> None:
+    """``n`` bytes of transfer ``f``, whose source or target stays where it is, arrive; ``seen``: the core sees them."""
+    moved = -s[f + L.D_LEFT]
+    memory, view = s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO]
+    for i in range(n):
+        source = s[f + L.D_MEM_FROM] + (i if s[f + L.D_MOVES_FROM] else (moved + i) % s[f + L.D_BEAT])
+        to = i if s[f + L.D_MOVES_TO] else (moved + i) % s[f + L.D_BEAT_TO]
+        host.copy(memory + to, source, 1)
+        if memory != view and seen:
+            host.copy(view + to, source, 1)
+    s[f + L.D_MEM_FROM] += n * s[f + L.D_MOVES_FROM]
+    s[f + L.D_MEM_TO] += n * s[f + L.D_MOVES_TO]
+    s[f + L.D_VIEW_TO] += n * s[f + L.D_MOVES_TO]
+
+
+@native
 def move(s: State, f: int, n: int) -> None:
     """``n`` bytes of transfer ``f`` arrive."""
     source, memory, view = s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO]
@@ -102,6 +118,9 @@ def move(s: State, f: int, n: int) -> None:
         record = tags.find(s, c, s[f + L.D_TARGET] >> s[c + L.C_SHIFT])
     if s[f + L.D_MEANT]:
         shadow.beat(s, f, n, record)
+    if s[f + L.D_MOVES_FROM] == 0 or s[f + L.D_MOVES_TO] == 0:
+        in_place(s, f, n, record < 0)
+        return
     host.copy(memory, source, n)
     if memory != view and record < 0:
         host.copy(view, source, n)

@@ -12,8 +12,11 @@ FIFO are read and written in turn.
 A burst that crosses a 32-byte line counts as two. A memory is *held* by an access: SRAM for its clocks on the bus,
 SDRAM until the data is read or the posted write through, flash and QSPI for the read.
 
-Not modelled: conflicts of the two ports at one on-chip memory, packing (both sides have beats of one size), bursts cut
-at 1 KiB, a peripheral as source or target (its beats are in series).
+The beats of both sides may have other sizes: bytes are packed into the FIFO and unpacked from it, and until the last
+bytes are there only whole beats of the target are written. An address may stay where it is.
+
+Not modelled: conflicts of the two ports at one on-chip memory, bursts cut at 1 KiB, a peripheral as source or target
+(its beats are in series).
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from mcusim.native.compile import State, native
 __all__ = [
     "at_hand",
     "beats_of",
+    "beats_to",
     "line_end",
     "moved",
     "next_read",
@@ -67,6 +71,12 @@ def beats_of(s: State, f: int, n: int) -> int:
 
 
 @native
+def beats_to(s: State, f: int, n: int) -> int:
+    """Beats of the port that writes for ``n`` bytes."""
+    return (n + s[f + L.D_BEAT_TO] - 1) // s[f + L.D_BEAT_TO]
+
+
+@native
 def line_end(s: State, address: int) -> int:
     """The end of the line that ``address`` is in."""
     return ((address >> s[L.SHIFT]) + 1) << s[L.SHIFT]
@@ -85,16 +95,24 @@ def next_write(s: State, f: int) -> int:
 
 
 @native
+def whole(s: State, f: int, n: int) -> int:
+    """What of ``n`` bytes in the FIFO can be written: whole beats of the target until the last bytes are there."""
+    if s[f + L.D_BEAT_TO] <= s[f + L.D_BEAT] or s[f + L.D_UNREAD] == 0:
+        return n
+    return n - n % s[f + L.D_BEAT_TO]
+
+
+@native
 def drain(s: State, f: int, now: int) -> None:
     """What was to be written is, at ``now``: is there enough for the next time, or will the read under way bring it?"""
     level, end = s[f + L.D_LEVEL], s[f + L.D_READ_END]
     if end > now:
         there = level - s[f + L.D_FILLED]
         if there >= s[f + L.D_THRESHOLD]:
-            s[f + L.D_DRAIN], s[f + L.D_READY] = there, now
+            s[f + L.D_DRAIN], s[f + L.D_READY] = whole(s, f, there), now
             return
     if level >= s[f + L.D_THRESHOLD] or s[f + L.D_UNREAD] == 0:
-        s[f + L.D_DRAIN], s[f + L.D_READY] = level, max(now, end)
+        s[f + L.D_DRAIN], s[f + L.D_READY] = whole(s, f, level), max(now, end)
 
 
 @native
@@ -148,7 +166,7 @@ def data_read(s: State, f: int, r: int, size: int) -> int:
 def data_write(s: State, f: int, r: int, size: int) -> int:
     """The data cycles of a write of ``size`` bytes at ``s[NOW]``; returns their ticks."""
     now, kind = s[L.NOW], s[r + L.KIND]
-    b = beats_of(s, f, size)
+    b = beats_to(s, f, size)
     cycles = b * s[f + L.D_CLOCK]
     if kind == L.SRAM:
         taken = b * max(s[r + L.BEAT], s[r + L.LATENCY_W])
@@ -157,7 +175,7 @@ def data_write(s: State, f: int, r: int, size: int) -> int:
         return max(cycles, taken)
     if kind != L.SDRAM:
         return cycles
-    stall = devices.sdram_run(s, r, s[f + L.D_TARGET], b, s[f + L.D_BEAT], 1, s[f + L.D_CLOCK], 0)
+    stall = devices.sdram_run(s, r, s[f + L.D_TARGET], b, s[f + L.D_BEAT_TO], 1, s[f + L.D_CLOCK], 0)
     hold(s, r, now, s[r + L.BUSY])
     return cycles + stall
 
@@ -171,7 +189,9 @@ def source_of(s: State, f: int) -> int:
         if q < 0:
             return -1
         s[f + L.D_FROM] = s[q + L.BLOCK]
-        s[f + L.D_AHEAD] = min(s[f + L.D_UNREAD], line_end(s, address) - address)
+        s[f + L.D_AHEAD] = s[f + L.D_UNREAD]
+        if s[f + L.D_MOVES_FROM]:
+            s[f + L.D_AHEAD] = min(s[f + L.D_UNREAD], line_end(s, address) - address)
     return s[f + L.D_FROM]
 
 
@@ -184,7 +204,14 @@ def target_of(s: State, f: int) -> int:
         if q < 0:
             return -1
         s[f + L.D_TO] = s[q + L.BLOCK]
-        s[f + L.D_CHUNK] = min(s[f + L.D_LEFT], line_end(s, source) - source, line_end(s, target) - target)
+        chunk = s[f + L.D_LEFT]
+        if s[f + L.D_MOVES_FROM] and s[f + L.D_BEAT_TO] <= s[f + L.D_BEAT]:
+            chunk = min(chunk, line_end(s, source) - source)
+        elif s[f + L.D_MOVES_FROM]:  # a packed beat may come from two lines
+            chunk = min(chunk, s[find(s, source) + L.HIGH] - source)
+        if s[f + L.D_MOVES_TO]:
+            chunk = min(chunk, line_end(s, target) - target)
+        s[f + L.D_CHUNK] = chunk
     return s[f + L.D_TO]
 
 
@@ -193,7 +220,7 @@ def read(s: State, f: int, r: int) -> int:
     """The read at ``s[NOW]`` from block ``r``; returns how many bytes."""
     size = min(s[f + L.D_STEP], s[f + L.D_AHEAD], s[f + L.D_ROOM] - s[f + L.D_LEVEL])
     end = s[L.NOW] + data_read(s, f, r, size)
-    s[f + L.D_READ] += size
+    s[f + L.D_READ] += size * s[f + L.D_MOVES_FROM]
     s[f + L.D_UNREAD] -= size
     s[f + L.D_AHEAD] -= size
     s[f + L.D_LEVEL] += size
@@ -207,7 +234,7 @@ def read(s: State, f: int, r: int) -> int:
 @native
 def write(s: State, f: int, r: int) -> int:
     """The write at ``s[NOW]`` to block ``r``; returns how many bytes."""
-    size = min(s[f + L.D_STEP], s[f + L.D_CHUNK], s[f + L.D_DRAIN])
+    size = min(s[f + L.D_STEP_TO], s[f + L.D_CHUNK], s[f + L.D_DRAIN])
     end = s[L.NOW] + data_write(s, f, r, size)
     s[f + L.D_LEVEL] -= size
     s[f + L.D_DRAIN] -= size
@@ -222,7 +249,7 @@ def write(s: State, f: int, r: int) -> int:
 @native
 def moved(s: State, f: int, size: int) -> None:
     """``size`` bytes have been written."""
-    s[f + L.D_SOURCE] += size
-    s[f + L.D_TARGET] += size
+    s[f + L.D_SOURCE] += size * s[f + L.D_MOVES_FROM]
+    s[f + L.D_TARGET] += size * s[f + L.D_MOVES_TO]
     s[f + L.D_LEFT] -= size
     s[f + L.D_CHUNK] -= size

@@ -12,7 +12,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
-from mcusim.memory.state_builder import dma_ports, set_up
+from mcusim.memory.state_builder import Target, dma_ports, set_up
 
 __all__ = ["DmaTransfers"]
 
@@ -39,6 +39,7 @@ class DmaTransfers:
         cycle: int,
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
+        side: Target | None = None,
     ) -> int:
         """Enter a transfer whose beats start at ``cycle``; see ``MemorySystem.begin_transfer``."""
         s = self.state
@@ -46,8 +47,8 @@ class DmaTransfers:
             raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
         slot = self._free_slot()
         f = L.TRANSFERS + slot * L.TRANSFER
-        ports = dma_ports(self.machine, dma)
-        set_up(s, f, ports, dma, source, target, size)
+        ports = dma_ports(self.machine, dma, side)
+        set_up(s, f, ports, dma, source, target, size, side)
         s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self.controllers[dma.name], priority
         s[f + L.D_BEGIN] = cycle * L.TICK
         s[f + L.D_BEFORE_READ] += slower
@@ -84,9 +85,36 @@ class DmaTransfers:
         for block in blocks:
             arbitration.mark_shared(self.state, block)
 
-    def earliest_end(self, handle: int, cycle: int) -> int:
-        """No later than the end of transfer ``handle``, after ``cycle`` while it is under way."""
+    def stop(self, handle: int, cycle: int) -> None:
+        """Transfer ``handle``, under way at ``cycle``, reads no more: what is in its FIFO is written."""
+        self.advance(cycle)
         s, f = self.state, L.TRANSFERS + handle * L.TRANSFER
+        if s[f + L.D_STATE] != L.ACTIVE:
+            return
+        level = int(s[f + L.D_LEVEL])
+        s[f + L.D_UNREAD] = s[f + L.D_AHEAD] = 0
+        s[f + L.D_LEFT], s[f + L.D_CHUNK] = level, min(int(s[f + L.D_CHUNK]), level)
+        if level:
+            waits = (cycle * L.TICK, s[f + L.D_READ_END], s[f + L.D_WRITE_END])
+            s[f + L.D_DRAIN], s[f + L.D_READY] = level, max(map(int, waits))
+        else:
+            arbitration.complete(s, f, max(cycle * L.TICK, int(s[f + L.D_WRITE_END])))
+        s[L.NEXT_BEAT] = L.NEVER
+        for k in self.controllers.values():
+            arbitration.next_turn(s, k)
+
+    def progress(self, handle: int) -> tuple[int, int]:
+        """Bytes of transfer ``handle`` that no read and no write has begun for."""
+        f = L.TRANSFERS + handle * L.TRANSFER
+        return int(self.state[f + L.D_UNREAD]), int(self.state[f + L.D_LEFT])
+
+    def earliest_end(self, handle: int, cycle: int, left: int = 0) -> int:
+        """No later than the end of transfer ``handle``, or than when ``left`` bytes are still to be written; after
+        ``cycle`` while it is under way."""
+        s, f = self.state, L.TRANSFERS + handle * L.TRANSFER
+        if left and s[f + L.D_STATE] == L.ACTIVE:
+            writes = self._write(f, max(0, int(s[f + L.D_LEFT]) - left)) - self._write(f, 1)
+            return max(cycle + 1, cycle + writes // L.TICK)
         if s[f + L.D_STATE] != L.ACTIVE:
             return max(cycle + 1, -(-int(s[f + L.D_END]) // L.TICK))
         k, begin = int(s[f + L.D_CONTROLLER]), int(s[f + L.D_BEGIN])
@@ -145,7 +173,8 @@ class DmaTransfers:
         s = self.state
         targets = self._shared(self._touched(int(s[f + L.D_TARGET]), int(s[f + L.D_LEFT])))
         on_chip = all(s[r + L.KIND] != L.SDRAM and s[r + L.LATENCY_W] == 0 for r in targets)
-        return on_chip and s[f + L.D_STEP] == s[f + L.D_BEAT] and 2 * s[f + L.D_THRESHOLD] <= s[f + L.D_ROOM]
+        alike = s[f + L.D_STEP] == s[f + L.D_BEAT] == s[f + L.D_BEAT_TO] == s[f + L.D_STEP_TO]
+        return on_chip and alike and 2 * s[f + L.D_THRESHOLD] <= s[f + L.D_ROOM]
 
     def _reads(self, f: int) -> int:
         """Ticks that the reads of transfer ``f`` still to be begun take at least.
@@ -166,9 +195,9 @@ class DmaTransfers:
     def _write(self, f: int, left: int) -> int:
         """Ticks to write the last ``left`` bytes of transfer ``f`` at least."""
         s = self.state
-        n, beats = -(-left // int(s[f + L.D_STEP])), -(-left // int(s[f + L.D_BEAT]))
+        n, beats = -(-left // int(s[f + L.D_STEP_TO])), -(-left // int(s[f + L.D_BEAT_TO]))
         own = n * int(s[f + L.D_BEFORE_WRITE]) + beats * int(s[f + L.D_CLOCK])
-        data = (self._writing(r, beats, int(s[f + L.D_BEAT])) for r in self._targets[f])
+        data = (self._writing(r, beats, int(s[f + L.D_BEAT_TO])) for r in self._targets[f])
         return max(own, min(data, default=0))
 
     def _blocks_of(self, address: int, size: int) -> list[int]:

@@ -41,7 +41,7 @@ def transfer(s: State) -> int:
                 break
             size = beats.write(s, f, r)
             end = writing = s[f + L.D_WRITE_END]
-            s[r + L.WRITES] += beats.beats_of(s, f, size)
+            s[r + L.WRITES] += beats.beats_to(s, f, size)
             s[r + L.WRITE_BYTES] += size
             beats.moved(s, f, size)
     s[L.NOW] = end
