@@ -43,7 +43,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WritingSide:
     """The writing side of a transfer whose sides are not alike: bytes of a beat, beats of a burst; ``moves`` and
     ``source_moves``: whether the addresses of target and source go on with the beats."""
 
@@ -53,13 +53,13 @@ class Target:
     source_moves: bool = True
 
 
-def dma_ports(machine: Machine, dma: Dma, target: Target | None = None) -> Ports:
+def dma_ports(machine: Machine, dma: Dma, target: WritingSide | None = None) -> Ports:
     """The ports of ``dma`` by ST AN4031, tables 4 and 5: arbitration and address, and the bus matrix.
 
     The matrix is asked for each read, and for each burst of writes; single writes follow each other in it.
     """
     port, matrix = (ticks(machine, cost, machine.bus.clock) for cost in (dma.port_cost, dma.matrix_cost))
-    side = target or Target(dma.beat, dma.burst)
+    side = target or WritingSide(dma.beat, dma.burst)
     burst = max(dma.beat * dma.burst, side.beat * side.burst)
     return Ports(
         before_read=port + matrix,
@@ -78,10 +78,10 @@ def set_up(
     source: int,
     target: int,
     size: int,
-    side: Target | None = None,
+    side: WritingSide | None = None,
 ) -> None:
-    """Fill in the record ``f`` of a transfer that has not begun; ``side``: its writing side, None as the reading one."""
-    side = side or Target(dma.beat, dma.burst)
+    """Fill in the record ``f`` of a transfer that has not begun; ``side``: its writing side if that is not alike."""
+    side = side or WritingSide(dma.beat, dma.burst)
     s[f : f + L.TRANSFER] = 0
     s[f + L.D_BEFORE_READ], s[f + L.D_BEFORE_WRITE], s[f + L.D_CLOCK] = (
         ports.before_read,

@@ -15,7 +15,7 @@ from mcusim.memory import operand_stalls
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
-from mcusim.memory.state_builder import Builder, Target, dma_ports, set_up
+from mcusim.memory.state_builder import Builder, WritingSide, dma_ports, set_up
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -155,7 +155,7 @@ class MemorySystem:
         lines = (address + size + data.line - 1) // data.line - address // data.line
         return lines, int(maintain_range(self.state, address, size, int(clean), int(invalidate)))
 
-    def transfer(self, dma: Dma, source: int, target: int, size: int, side: Target | None = None) -> int:
+    def transfer(self, dma: Dma, source: int, target: int, size: int, side: WritingSide | None = None) -> int:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
         from mcusim.memory.dma import undisturbed  # compiled when a program has a transfer
 
@@ -173,7 +173,7 @@ class MemorySystem:
         cycle: int,
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
-        side: Target | None = None,
+        side: WritingSide | None = None,
     ) -> int:
         """Put a DMA transfer in flight, its first beat at ``cycle`` or when the controller is free; returns a handle.
 

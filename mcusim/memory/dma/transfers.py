@@ -12,7 +12,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
-from mcusim.memory.state_builder import Target, dma_ports, set_up
+from mcusim.memory.state_builder import WritingSide, dma_ports, set_up
 
 __all__ = ["DmaTransfers"]
 
@@ -39,7 +39,7 @@ class DmaTransfers:
         cycle: int,
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
-        side: Target | None = None,
+        side: WritingSide | None = None,
     ) -> int:
         """Enter a transfer whose beats start at ``cycle``; see ``MemorySystem.begin_transfer``."""
         s = self.state

@@ -1,0 +1,81 @@
+"""DMA1 or DMA2 of an STM32F4, F7 or H7 as a block of registers: eight streams and their flags.
+
+Not modelled: stores of a byte or a halfword (the registers take words; such a store changes nothing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcusim.cpu.dma.host import DmaHost
+from mcusim.cpu.dma.stream import Stream
+from mcusim.cpu.dma.stream_registers import FLAG_SHIFTS
+from mcusim.machine.description import Dma
+from mcusim.memory.system import MemorySystem
+
+__all__ = ["STREAM_IRQS", "StreamController"]
+
+STREAM_IRQS = {  # CMSIS headers of the STM32F4, F7 and H7
+    "dma1": (11, 12, 13, 14, 15, 16, 17, 47),
+    "dma2": (56, 57, 58, 59, 60, 68, 69, 70),
+}
+FLAGS, CLEARS = (0x00, 0x04), (0x08, 0x0C)  # LISR, HISR; LIFCR, HIFCR
+FIRST, STRIDE = 0x10, 0x18
+ALL = 0x3D  # a stream's flags
+NAMES = {0x00: "LISR", 0x04: "HISR", 0x08: "LIFCR", 0x0C: "HIFCR"}
+STREAM_NAMES = ("CR", "NDTR", "PAR", "M0AR", "M1AR", "FCR")
+
+
+class StreamController:
+    """``dma``: as for a :class:`Stream`; ``irqs`` are those of its streams."""
+
+    waiting = False  # no bit changes that firmware has not asked for
+
+    def __init__(
+        self, name: str, base: int, dma: Dma | None, memory: MemorySystem, host: DmaHost, irqs: Sequence[int]
+    ) -> None:
+        self.name, self.base, self.size = name, base, 0x400
+        self.streams = [Stream(dma, memory, host, irq) for irq in irqs]
+
+    def read(self, offset: int, size: int) -> int:
+        """A load of ``size`` bytes at ``offset``."""
+        self.update()
+        return self.word(offset & ~3) >> 8 * (offset & 3) & (1 << 8 * size) - 1
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A store of ``size`` bytes at ``offset``."""
+        self.update()
+        if size != 4 or offset & 3:
+            return
+        if offset in CLEARS:
+            half = CLEARS.index(offset)
+            for stream, shift in zip(self.streams[4 * half :], FLAG_SHIFTS, strict=False):
+                stream.clear(value >> shift & ALL)
+        elif found := self._stream(offset):
+            found[0].write(found[1], value)
+
+    def word(self, offset: int) -> int:
+        """What the register at ``offset`` held when the block was last looked at."""
+        if offset in FLAGS:
+            half = self.streams[4 * FLAGS.index(offset) :]
+            return sum(stream.flags << shift for stream, shift in zip(half, FLAG_SHIFTS, strict=False))
+        found = self._stream(offset)
+        return found[0].read(found[1]) if found else 0
+
+    def label(self, offset: int) -> str:
+        """``DMA2_LISR``, ``DMA2_S0CR``, or ``DMA2 + 0xd0`` where no register is."""
+        offset &= ~3
+        number, register = divmod(offset - FIRST, STRIDE)
+        name = NAMES.get(offset)
+        if name is None and 0 <= number < len(self.streams):
+            name = f"S{number}{STREAM_NAMES[register // 4]}"
+        return f"{self.name.upper()}_{name}" if name else f"{self.name.upper()} + {offset:#04x}"
+
+    def update(self) -> None:
+        """Bring all streams to the present."""
+        for stream in self.streams:
+            stream.update()
+
+    def _stream(self, offset: int) -> tuple[Stream, int] | None:
+        number, register = divmod(offset - FIRST, STRIDE)
+        return (self.streams[number], register) if 0 <= number < len(self.streams) else None

@@ -1,0 +1,129 @@
+"""A stream of DMA1 or DMA2: its registers, its flags, and the copy that it has under way.
+
+Not modelled: that a stream does not start while one of its flags is set, the time from a store to the first request,
+and the cycles between the clearing of EN by firmware and its reading 0 other than those of the FIFO's last writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mcusim.cpu.dma import stream_registers as R
+from mcusim.cpu.dma.copy import Copy, CopyOrder
+from mcusim.cpu.dma.host import DmaHost
+from mcusim.machine.description import Dma
+from mcusim.memory.state_builder import WritingSide
+from mcusim.memory.system import MemorySystem
+
+__all__ = ["Stream"]
+
+CR, NDTR, PAR, M0AR, M1AR, FCR = range(0, 24, 4)
+WRITABLE = {CR: 0x1FFF_FFFF, NDTR: 0xFFFF, PAR: 0xFFFF_FFFF, M0AR: 0xFFFF_FFFF, M1AR: 0xFFFF_FFFF, FCR: 0x87}
+FCR_RESET = 0x21
+
+
+class Stream:
+    """``dma`` gives the controller's times, None where it cannot copy between memories; ``irq`` is the stream's."""
+
+    def __init__(self, dma: Dma | None, memory: MemorySystem, host: DmaHost, irq: int) -> None:
+        self._dma, self._memory, self._host, self._irq = dma, memory, host, irq
+        self._words = {**dict.fromkeys(WRITABLE, 0), FCR: FCR_RESET}
+        self._units = 0  # what NDTR was set to last, or reads while nothing moves
+        self._copy: Copy | None = None
+        self._half_due = self._line = False
+        self.flags = 0
+        self.transfers, self.bytes = 0, 0  # ended, and moved by them
+
+    def read(self, register: int) -> int:
+        """The word that a load of the register finds; it is up to date after :meth:`update`."""
+        if register == NDTR:
+            return self._units if self._copy is None else self._copy.units_left
+        return self._words[register]
+
+    def write(self, register: int, value: int) -> None:
+        """A store to the register. While EN is set only CR's EN and interrupt enables, and FEIE, change."""
+        old = self._words[register]
+        if old_enabled := self._words[CR] & R.ENABLE:
+            free = {CR: R.FREE_WHILE_ENABLED, FCR: 0x80}.get(register, 0)
+        else:
+            free = WRITABLE[register]
+        self._words[register] = word = old & ~free | value & free
+        if register == NDTR and not old_enabled:
+            self._units = word
+        if register == CR and word & R.ENABLE and not old_enabled:
+            self._start()
+        elif register == CR and old_enabled and not word & R.ENABLE:
+            self._disable()
+        self._signal()
+
+    def clear(self, flags: int) -> None:
+        """Flags that firmware clears."""
+        self.flags &= ~flags
+        self._signal()
+
+    def update(self) -> None:
+        """Bring flags and registers to the present."""
+        copy = self._copy
+        if copy is None:
+            return
+        ended = copy.update()
+        if self._half_due and copy.half:
+            self._half_due = False
+            self.flags |= R.HALF
+        if ended:
+            self._end(copy)
+        self._signal()
+
+    def _start(self) -> None:
+        setting = R.Setting.read(self._words[CR], self._words[FCR])
+        copies = setting.direction == R.MEMORY_TO_MEMORY
+        if copies:
+            self._words[FCR] |= 4  # DMDIS is set by hardware
+        if not setting.possible:
+            self._refuse(R.FIFO_ERROR)
+        elif copies and self._dma is None:
+            self._refuse(R.ERROR)
+        elif copies and self._dma is not None and self._words[NDTR]:
+            self._half_due = True
+            self._copy = Copy(self._order(setting, self._dma), self._memory, self._host, self.update)
+            self.update()
+
+    def _order(self, setting: R.Setting, dma: Dma) -> CopyOrder:
+        size, burst = setting.peripheral_size, setting.peripheral_burst
+        return CopyOrder(
+            dma=replace(dma, beat=size, burst=burst, threshold=setting.threshold_name),
+            side=WritingSide(setting.memory_size, setting.memory_burst, setting.memory_moves, setting.peripheral_moves),
+            source=self._words[PAR] & -size,
+            target=self._words[M0AR] & -setting.memory_size,
+            units=self._words[NDTR],
+            priority=setting.priority,
+        )
+
+    def _refuse(self, flag: int) -> None:
+        """The stream disables itself before anything moved."""
+        self.flags |= flag
+        self._words[CR] &= ~R.ENABLE
+
+    def _disable(self) -> None:
+        """EN was cleared by firmware: it reads 1 until what is in the FIFO is written."""
+        if self._copy is not None:
+            self._words[CR] |= R.ENABLE
+            self._copy.stop()
+            self.update()
+
+    def _end(self, copy: Copy) -> None:
+        self.flags |= R.ERROR if copy.failed else R.COMPLETE
+        self._words[CR] &= ~R.ENABLE
+        self._units = copy.units_left
+        self._words[NDTR] = self._units or self._words[NDTR]  # what has ended is reloaded when EN is set again
+        self.transfers, self.bytes = self.transfers + 1, self.bytes + copy.moved
+        self._copy, self._half_due = None, False
+
+    def _signal(self) -> None:
+        """The interrupt line follows the flags that are enabled."""
+        active = bool(self.flags & R.enabled_events(self._words[CR], self._words[FCR]))
+        if active != self._line:
+            self._line = active
+            change: Callable[[int], None] = self._host.raise_line if active else self._host.lower_line
+            change(self._irq)
