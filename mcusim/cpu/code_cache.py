@@ -19,7 +19,7 @@ from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine.description import Device, Flash, Machine, Sram
 
-__all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code"]
+__all__ = ["GRANULE", "MOST_INSTRUCTIONS", "Code", "branches_to_itself"]
 
 GRANULE = 6  # log2 of the bytes that one mark covers; 64 marks a word
 LONGEST_STORE = 8
@@ -138,6 +138,12 @@ class Code:
     def block_of(self, record: int) -> CodeBlock:
         """The block whose native record begins at ``record``."""
         return self.tables.known[record // C.BLOCK]
+
+
+def branches_to_itself(block: CodeBlock) -> bool:
+    """``for (;;)``: nothing but an exception can end it."""
+    last = block.instructions[-1]
+    return last.address == block.address == last.target and not last.conditional
 
 
 def _lines_in_turn(machine: Machine) -> list[tuple[range, int]]:

@@ -5,9 +5,9 @@
     stop = emulator.run()
     print(emulator.cycles, stop.kind)
 
-Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Not modelled:
-interrupts and exceptions (a fault stops the run), more than one core, and what the pipeline, memory and register models
-list.
+Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Programs with a vector
+table take exceptions, between two basic blocks (:mod:`mcusim.cpu.hooks.exceptions`). Not modelled: faults taken by the
+program's handlers (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
 :class:`GuestCore` is what is set up before the core runs and read afterwards; :class:`Emulator` adds running it.
 """
 
@@ -18,20 +18,24 @@ from typing import Any
 from weakref import proxy
 
 import numpy as np
+from unicorn.unicorn_const import UC_ERR_EXCEPTION
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.backing_memory import behind_the_cache
-from mcusim.cpu.code_cache import Code
+from mcusim.cpu.code_cache import Code, branches_to_itself
 from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks.block_tables import Tables
 from mcusim.cpu.image.image import Image, check_placements
 from mcusim.cpu.peripheral_memory import PeripheralSpace
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.semihosting import Semihosting
+from mcusim.cpu.sleep import end_block, sleep
 from mcusim.cpu.startup import stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
 from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, settle, stopped_at_hint
 from mcusim.cpu.system import ppb as system_registers
+from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.unicorn_core import NO_ERROR, UnicornCore
 from mcusim.errors import UsageError
@@ -61,11 +65,15 @@ class GuestCore:
         self.image: Image | None = None
         self._output = output or (lambda _: None)
         self.state = np.zeros(C.CORE, np.int64)
-        self._branches = np.zeros(branch.BRANCH_STATE, np.int64)
+        self.events = EventQueue(self.state, self.memory.state)
+        self.interrupts = Interrupts(self.state, self.events)
+        self.asleep = False  # in a WFI
+        self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
         self._console = np.zeros(CONSOLE, np.int64)
         self._peripherals = PeripheralSpace(machine, self.core)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
+        self.ppb_words: Any = np.frombuffer(self._ppb, np.int64)
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
         self._over: Stop | None = None  # how the program ended, until another one begins
         self._reset(caches)
@@ -91,7 +99,7 @@ class GuestCore:
         c[C.DEVICE_FAULTS] = traits.device_faults
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
-        branch.reset(self._branches)
+        branch.reset(self.branches)
         self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
         system_registers.prepare(machine, self._ppb, c, caches)
         if not caches:
@@ -102,11 +110,12 @@ class GuestCore:
         return {
             "core": self.state,
             "memory": self.memory.state,
-            "branches": self._branches,
+            "branches": self.branches,
             "calls": self.calls,
             "ppb": self._ppb,
             "console": self._console,
             "peripherals": self._peripherals.bounds,
+            "exceptions": self.interrupts.state,
             **self.code.arrays,
         }
 
@@ -130,7 +139,7 @@ class GuestCore:
     def branch_counts(self) -> dict[str, int]:
         """Branches executed, taken, and on a Cortex-M7 mispredicted."""
         names = (("branches", branch.BRANCHES), ("taken", branch.TAKEN), ("mispredicted", branch.MISPREDICTED))
-        return {name: int(self._branches[slot]) for name, slot in names}
+        return {name: int(self.branches[slot]) for name, slot in names}
 
     @property
     def tables(self) -> Tables:
@@ -183,6 +192,7 @@ class GuestCore:
         self.core["lr"] = self.core.return_address | 1
         if found.vectors is not None:
             system_registers.set_vectors(self._ppb, found.vectors)
+            self.interrupts.with_vectors()
 
     def set_stack(self, top: int, limit: int, reserved: bool = True) -> None:
         """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked).
@@ -217,6 +227,15 @@ class GuestCore:
         c[C.PREVIOUS] = c[C.ENTERED] = -1
         c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = 0
         self._over = None
+        self.asleep = False
+
+    def at(self, cycle: int, callback: Callable[[], object]) -> Event:
+        """Call ``callback`` before the first block that begins at or after core cycle ``cycle``.
+
+        It may pend interrupts, enter further events and read or write memory; a sleeping core's clock jumps to it. The
+        event that is returned can be cancelled. Raises UsageError for a cycle below 0.
+        """
+        return self.events.at(cycle, callback)
 
     def registers(self) -> dict[str, int]:
         """r0 to r12, sp, lr, pc and xpsr."""
@@ -250,8 +269,8 @@ class Emulator(GuestCore):
     def _run(self, horizon: int, limit: int | None, progress: Callable[[int], object] | None) -> Stop:
         c = self.state
         last = FOREVER if limit is None else self.instructions + limit
-        c[C.HORIZON] = horizon
-        stop = self._over
+        c[C.RUN_HORIZON], c[C.HORIZON] = horizon, 0
+        stop = self._over or (sleep(self) if self.asleep else None)
         while stop is None:
             c[C.LIMIT] = min(last, self.instructions + SLICE)
             c[C.STOP], c[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
@@ -274,16 +293,29 @@ class Emulator(GuestCore):
             return self._exception(error)
         if reason == C.UNKNOWN:
             return self._learn(int(c[C.STOP_ADDRESS]), int(c[C.STOP_SIZE]))
+        if reason == C.EXCEPTION:
+            return self._exception(UC_ERR_EXCEPTION)
+        if reason == C.EVENTS:
+            self.events.run()
+            return None
         if reason == C.AT_LIMIT:
-            return Stop("limit") if self.instructions >= last else None
+            return self._at_limit(last)
         if reason == C.FLUSH and c[C.STOP_ADDRESS] != NOT_STOPPED:
             return self._flush()
         if reason == C.AT_HORIZON:
             return Stop("horizon")
         if reason == C.RETURNED:
             return Stop("returned")
-        settle(self, self.core["pc"])
-        return self._flush() or Stop("idle")
+        end_block(self)
+        return self._flush() or sleep(self)
+
+    def _at_limit(self, last: int) -> Stop | None:
+        """So many instructions have run; a branch to itself that nothing interrupts goes no further."""
+        if self.instructions >= last:
+            return Stop("limit")
+        entered = int(self.state[C.ENTERED])
+        looping = entered >= 0 and not self.interrupts.may_come and branches_to_itself(self.code.block_of(entered))
+        return Stop("loop") if looping else None
 
     def _exception(self, error: int) -> Stop | None:
         """A semihosting call is answered, a hint does nothing; any other exception ends the run."""
@@ -310,6 +342,7 @@ class Emulator(GuestCore):
     def _flush(self) -> Stop | None:
         """Act on what the program did to registers and code, before its next block."""
         c = self.state
+        self.interrupts.collect()
         if c[C.RESET_ASKED]:
             return Stop("reset")
         if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
@@ -352,10 +385,8 @@ class Emulator(GuestCore):
         if not xpsr & THUMB:
             return self._refuse(C.ARM_STATE, address)
         it_state = (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3)
-        last = self.code.learn(address, self.read(address, size), it_state).instructions[-1]
-        if last.address == address == last.target and not last.conditional:
-            return Stop("loop")  # for (;;): nothing can end it, as there are no interrupts
-        return None
+        block = self.code.learn(address, self.read(address, size), it_state)
+        return Stop("loop") if branches_to_itself(block) and not self.interrupts.may_come else None
 
     def _refuse(self, fault: int, address: int) -> Stop:
         """Fault before the block at ``address`` runs."""

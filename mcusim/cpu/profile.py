@@ -80,6 +80,8 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
     maintenance = int(c[C.SYSTEM_TICKS]) / L.TICK
     causes["cache maintenance"] = maintenance
     causes["load/store unit"] -= maintenance
+    causes["exceptions"], causes["sleep"] = int(c[C.EXCEPTION_TICKS]) / L.TICK, int(c[C.SLEEP_TICKS]) / L.TICK
+    causes["data"] += int(c[C.STACKING_TICKS]) / L.TICK
     _by_region(emulator, causes)
     low = int(c[C.STACK_LOW])
     return CycleProfile(

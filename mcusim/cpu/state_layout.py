@@ -30,6 +30,8 @@ SHADOW_ENTRY = call.freeze()
 core = Record("core")
 # control
 STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT = core.fields("STOP", "STOP_ADDRESS", "STOP_SIZE", "HORIZON", "LIMIT")
+# HORIZON: when the block hook looks up: at the end of the run's slice, or when the first of the others is due
+RUN_HORIZON, EVENT_DUE, SYSTICK_DUE = core.fields("RUN_HORIZON", "EVENT_DUE", "SYSTICK_DUE")
 TRAITS, REFILL, RETURN = core.fields("TRAITS", "REFILL", "RETURN")  # REFILL: cycles of a taken branch
 SPLITS_UNALIGNED, PREDICTS, STORE_BUFFER, EARLY_DIVIDE = 1, 2, 4, 8  # in TRAITS
 # accounting: the block entered last and not left yet (-1 none), its ticks that are on the clock, its accesses to come
@@ -60,6 +62,8 @@ D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in
 CCSIDR_D, CCSIDR_I = core.fields("CCSIDR_D", "CCSIDR_I")
 MAINTENANCE = core.field("MAINTENANCE")  # ticks of the core for a cache maintenance operation by address
 SYSTEM_TICKS = core.field("SYSTEM_TICKS")  # ticks spent in maintenance operations
+# ticks of exception entries and returns without the stalls of their accesses, those stalls, and ticks asleep
+EXCEPTION_TICKS, STACKING_TICKS, SLEEP_TICKS = core.fields("EXCEPTION_TICKS", "STACKING_TICKS", "SLEEP_TICKS")
 LISTED, PERIPHERAL_WRITTEN = core.fields("LISTED", "PERIPHERAL_WRITTEN")  # LISTED: number of peripheral blocks
 MPU_CHANGED, MPU_REGION = core.fields("MPU_CHANGED", "MPU_REGION")  # MPU_REGION: RNR
 MPU_RBAR, MPU_RASR = core.array("MPU_RBAR", MPU_REGIONS), core.array("MPU_RASR", MPU_REGIONS)
@@ -69,11 +73,12 @@ SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.fie
 CORE = core.freeze()
 
 # why the core stopped
-RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH = range(7)
+RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION = range(9)
 
 # fault codes
 NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK = range(6)
 NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, VIOLATION, UNDEFINED = range(6, 13)
+STACKING, BAD_VECTOR, BAD_RETURN = range(13, 16)
 
 block = Record("block")
 ADDRESS, SIZE, COUNT_OF, TICKS, FIRST, END = block.fields("ADDRESS", "SIZE", "COUNT_OF", "TICKS", "FIRST", "END")

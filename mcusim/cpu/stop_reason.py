@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unicorn import unicorn_const as uc
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.system.exception_layout import VECTORS
 from mcusim.cpu.system.register_names import name_of
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
@@ -77,6 +78,12 @@ _TEXTS = {
         "code without end",
         "at {address}: the program has run over 400,000 different instructions; a jump into memory without code?",
     ),
+    C.STACKING: ("stacking", "{what} at {address}, of an exception's frame: no memory is there that allows it"),
+    C.BAD_VECTOR: ("bad vector", "{what} at {address}, of an exception's vector: no memory is there"),
+    C.BAD_RETURN: (
+        "bad exception return",
+        "a branch to {address}, which is no EXC_RETURN value for the exceptions that are active",
+    ),
     C.NOT_EXECUTABLE: (
         "execution violation",
         "the address {address}{block} is execute-never by the default memory map or the MPU",
@@ -99,7 +106,7 @@ _ACCESS = {
     uc.UC_ERR_FETCH_UNMAPPED: "fetch",
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
-_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE)
+_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE, C.STACKING, C.BAD_VECTOR, C.BAD_RETURN)
 BREAKPOINT, WIDE = 0xBE, 0xE8  # upper bytes of a first halfword
 
 
@@ -170,7 +177,8 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         last = emulator.code.block_of(entered).instructions[-1]
         if last.end == pc and last.mnemonic == "svc":
             number = (emulator.core.peek(last.address, 1) or b"\0")[0]
-            return "exception", f"SVC {number}: exceptions are not taken here", None
+            why = "its priority does not preempt" if emulator.interrupts.state[VECTORS] else "there is no vector table"
+            return "exception", f"SVC {number} is not taken: {why}", None
     code = emulator.core.peek(pc, 2)
     if code is not None and code[1] == BREAKPOINT:
         if code[0] == 0xAB:

@@ -2,9 +2,8 @@
 
 Memory is host memory that Python shares: a region and its aliases are the same bytes. Unicorn's M-class mode always
 makes a Cortex-M33; its Thumb mode makes the core that is asked for, a Cortex-M7 with double precision. Which of its
-instructions the machine's core lacks is for :mod:`mcusim.cpu.decode.lacking` to say. Not modelled: exceptions and
-interrupts, code in the areas that the default map makes execute-never (0xA000_0000 and above) where an MPU region would
-allow it.
+instructions the machine's core lacks is for :mod:`mcusim.cpu.decode.lacking` to say. Not modelled: code in the areas
+that the default map makes execute-never (0xA000_0000 and above) where an MPU region would allow it.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from unicorn import (
     UC_ARCH_ARM,
     UC_HOOK_BLOCK,
     UC_HOOK_CODE,
+    UC_HOOK_INTR,
     UC_HOOK_MEM_READ,
     UC_HOOK_MEM_UNMAPPED,
     UC_HOOK_MEM_WRITE,
@@ -145,6 +145,7 @@ class UnicornCore:
         self._hook(UC_HOOK_BLOCK, hooks.on_block, self.pointers, 1, 0)
         self._hook(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, hooks.on_access, self.pointers, 1, 0)
         self._hook(UC_HOOK_MEM_UNMAPPED, hooks.on_unmapped, self.pointers, 1, 0)
+        self._hook(UC_HOOK_INTR, hooks.on_interrupt, self.pointers, 1, 0)
 
     def watch_divide(self, address: int, end: int, code: bytes, record: int) -> None:
         """Count the operand-dependent cycles of the SDIV or UDIV ``code`` at ``address``, in a block up to ``end``."""

@@ -33,7 +33,7 @@ VDIV, VSQRT                           14, overlapping what follows until the nex
 
 The floating-point figures are the TRM's FPU instruction set table. An instruction that is not there yet waits:
 :mod:`mcusim.cpu.pipeline.cortex_m4_fetch`. Not modelled: the write buffer when memory waits, a divide under a failed
-condition (2 here), exceptions and interrupted LDM, results of VADD and VMUL used at once, a busy divider when the next
+condition (2 here), interrupted LDM, results of VADD and VMUL used at once, a busy divider when the next
 block starts with another floating-point instruction that does not use the quotient, a load's second cycle hidden across
 a block's end.
 """

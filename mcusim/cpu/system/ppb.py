@@ -1,11 +1,13 @@
-"""The private peripheral bus: cycle counter, SysTick, ITM, CPACR, CCR, cache maintenance, MPU; its reset values.
+"""The private peripheral bus: cycle counter, ITM, CPACR, CCR, cache maintenance, MPU; its reset values.
+
+SysTick and the NVIC, with the registers of system control that pend exceptions and give them priorities, are in
+:mod:`mcusim.cpu.system.systick` and :mod:`mcusim.cpu.system.nvic`.
 
 The registers are words of one array that the emulated core maps at 0xE000_0000, so what is not listed here reads back
 what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
 Arm DDI0403 (ARMv7-M), appendix of system control space.
 
-Not modelled: interrupts (SysTick counts, but never interrupts; NVIC and pending bits are plain memory), debug, FPB,
-ETM.
+Not modelled: debug, FPB, ETM.
 
 Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in :mod:`mcusim.cpu.cores`. ITM
 port 0 is on from the start, as a debugger would set it.
@@ -19,7 +21,10 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import core_named
+from mcusim.cpu.system import nvic, systick
+from mcusim.cpu.system.exception_layout import VECTORS
 from mcusim.cpu.system.mpu import Mpu
+from mcusim.cpu.system.ppb_words import put, word
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
@@ -31,7 +36,6 @@ __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 SIZE = 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
 DWT_CTRL, DWT_CYCCNT = 0x1000, 0x1004
-SYST_CSR, SYST_RVR, SYST_CVR = 0xE010, 0xE014, 0xE018
 CPUID, VTOR, AIRCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
     0xED00, 0xED08, 0xED0C, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
 )  # fmt: skip
@@ -41,20 +45,6 @@ MVFR0, MVFR1, MVFR2 = 0xEF40, 0xEF44, 0xEF48
 ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
     0xEF50, 0xEF58, 0xEF5C, 0xEF60, 0xEF64, 0xEF68, 0xEF6C, 0xEF70, 0xEF74,
 )  # fmt: skip
-COUNTFLAG = 1 << 16
-
-
-@native
-def word(ppb: State, offset: int) -> int:
-    """The 32-bit register at ``offset``; the array holds two in each element."""
-    return (ppb[offset >> 3] >> ((offset & 4) * 8)) & 0xFFFFFFFF
-
-
-@native
-def put(ppb: State, offset: int, value: int) -> None:
-    """Set the 32-bit register at ``offset``."""
-    shift = (offset & 4) * 8
-    ppb[offset >> 3] = (ppb[offset >> 3] & ~(0xFFFFFFFF << shift)) | ((value & 0xFFFFFFFF) << shift)
 
 
 @native
@@ -64,37 +54,16 @@ def counting(ppb: State) -> int:
 
 
 @native
-def systick(c: State, s: State, ppb: State) -> int:
-    """SysTick's current value; notes in CSR.COUNTFLAG that it has passed zero since the last look."""
-    now = s[L.NOW] // L.TICK
-    control = word(ppb, SYST_CSR)
-    left = c[C.TICK_LEFT]
-    if control & 1:
-        passed = now - c[C.TICK_BASE]
-        period = (word(ppb, SYST_RVR) & 0xFFFFFF) + 1
-        if passed >= (left if left else period):  # from 1 to 0; the reload of a 0 that was written does not count
-            put(ppb, SYST_CSR, control | COUNTFLAG)
-            c[C.COUNT_READ] = 0
-        left = left - passed if passed <= left else (left - passed) % period
-    c[C.TICK_BASE] = now
-    c[C.TICK_LEFT] = left
-    return left
-
-
-@native
-def read(c: State, s: State, ppb: State, offset: int) -> None:
+def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
     """Before a load from the private peripheral bus: update the register."""
     at = offset & ~3
     if at == DWT_CYCCNT:
         if counting(ppb):
             put(ppb, at, s[L.NOW] // L.TICK - c[C.CYCLE_BASE])
-    elif at == SYST_CVR:
-        put(ppb, at, systick(c, s, ppb))
-    elif at == SYST_CSR:
-        if c[C.COUNT_READ]:  # a read clears the flag, once it has been answered
-            put(ppb, at, word(ppb, at) & ~COUNTFLAG)
-        systick(c, s, ppb)
-        c[C.COUNT_READ] = 1
+    elif systick.CSR <= at <= systick.CVR:
+        systick.read(c, s, ppb, at)
+    elif nvic.is_register(at):
+        put(ppb, at, nvic.value(x, at))
     elif offset < ITM_END:
         put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
     elif at == CCSIDR:
@@ -169,16 +138,7 @@ def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
 
 
 @native
-def systick_write(c: State, s: State, ppb: State, at: int, value: int) -> None:
-    """SysTick: a write to CVR clears it (the next count starts from RVR), CSR.ENABLE starts and stops it."""
-    systick(c, s, ppb)
-    if at == SYST_CVR:
-        c[C.TICK_LEFT] = 0
-        put(ppb, SYST_CSR, word(ppb, SYST_CSR) & ~COUNTFLAG)
-
-
-@native
-def write(c: State, s: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
+def write(c: State, s: State, x: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
     """Before a store to the private peripheral bus: its effects."""
     at = offset & ~3
     if offset < ITM_END:
@@ -193,8 +153,8 @@ def write(c: State, s: State, ppb: State, console: State, offset: int, size: int
         c[C.CYCLE_BASE] = s[L.NOW] // L.TICK - (value & 0xFFFFFFFF)
     elif at in (DWT_CTRL, DEMCR):
         hold(c, s, ppb, at, value)
-    elif SYST_CSR <= at <= SYST_CVR:
-        systick_write(c, s, ppb, at, value)
+    elif systick.CSR <= at <= systick.CVR:
+        systick.write(c, s, ppb, at, value & 0xFFFFFFFF)
     elif at == CPACR:
         c[C.FPU] = 1 if (value >> 20) & 15 == 15 else 0
     elif at == CCR:
@@ -202,6 +162,10 @@ def write(c: State, s: State, ppb: State, console: State, offset: int, size: int
     elif at == AIRCR and (value & 0xFFFFFFFF) >> 16 == 0x05FA and value & 4:
         c[C.RESET_ASKED] = 1
         c[C.STOP] = C.FLUSH
+    elif at == VTOR:
+        x[VECTORS] = 1
+    elif nvic.is_register(at):
+        nvic.write(c, s, x, offset, size, value & 0xFFFFFFFF)
     elif MPU_CTRL <= at < MPU_END:
         mpu(c, ppb, at, value & 0xFFFFFFFF)
     elif ICIALLU <= at <= DCCISW:

@@ -1,0 +1,74 @@
+"""Slots of the array of the emulated core's exceptions, and their numbers (Arm DDI0403 B1.5.2).
+
+Sets of exceptions are bits, 32 to a word: bit n of word 0 is exception n (below 16), bit i of the words behind is
+interrupt line i, exception 16 + i; the *place* of an exception is the number of its bit. Times are ticks.
+"""
+
+from __future__ import annotations
+
+from mcusim.native.records import Record
+
+__all__ = [
+    "ACTIVE",
+    "ARRIVED",
+    "COUNT",
+    "CURRENT",
+    "ENABLED",
+    "ENTERED_AT",
+    "ENTERING",
+    "EXCEPTIONS",
+    "FIRST_LINE",
+    "GROUP_SHIFT",
+    "HARD_FAULT",
+    "HIGH",
+    "IDLE",
+    "LINES",
+    "LOG",
+    "LOG_SIZE",
+    "LOG_USED",
+    "NEVER",
+    "NMI",
+    "PENDING",
+    "PENDSV",
+    "PLACES",
+    "PRIORITY",
+    "RETURN_TO",
+    "SINCE",
+    "SPENT",
+    "SVCALL",
+    "SYSTICK",
+    "VECTORS",
+    "WORDS",
+    "number_of",
+]
+
+NMI, HARD_FAULT, SVCALL, PENDSV, SYSTICK = 2, 3, 11, 14, 15
+LINES = 240  # ARMv7-M has room for so many interrupt lines
+FIRST_LINE = 32  # the place of line 0
+WORDS = 9
+PLACES = WORDS * 32
+LOG_SIZE = 4096
+NEVER = 1 << 60
+IDLE = 256  # priority of thread mode with nothing masked
+
+exceptions = Record("exceptions")
+PENDING, ENABLED, ACTIVE = (exceptions.array(name, WORDS) for name in ("PENDING", "ENABLED", "ACTIVE"))
+HIGH = exceptions.array("HIGH", WORDS)  # lines whose signal is high: they pend again when their handler returns
+PRIORITY = exceptions.array("PRIORITY", PLACES)
+ARRIVED = exceptions.array("ARRIVED", PLACES)  # when it became pending
+COUNT, SPENT = exceptions.array("COUNT", PLACES), exceptions.array("SPENT", PLACES)  # entries; time in the handler
+GROUP_SHIFT = exceptions.field("GROUP_SHIFT")  # AIRCR.PRIGROUP + 1: lower bits do not preempt
+VECTORS = exceptions.field("VECTORS")  # whether the program has a vector table: without one there are no exceptions
+# the handler that runs (0: thread mode), and since when; of an entry under way: the exception that caused it (0: none),
+# when its frame was there, EXC_RETURN of the frame that was pushed last
+CURRENT, SINCE, ENTERING, ENTERED_AT, RETURN_TO = exceptions.fields(
+    "CURRENT", "SINCE", "ENTERING", "ENTERED_AT", "RETURN_TO"
+)
+LOG_USED = exceptions.field("LOG_USED")
+LOG = exceptions.array("LOG", LOG_SIZE)  # place << 40 | latency in ticks, of every entry since Python looked
+EXCEPTIONS = exceptions.freeze()
+
+
+def number_of(place: int) -> int:
+    """The exception number of a place."""
+    return place if place < FIRST_LINE else place - FIRST_LINE + 16

@@ -1,0 +1,129 @@
+"""Interrupts from outside the core, and what became of them: the host's side of the NVIC.
+
+Not modelled: the time a signal needs to the core.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.system import exception_layout as X
+from mcusim.cpu.system import nvic
+from mcusim.cpu.system.event_queue import EventQueue
+from mcusim.errors import UsageError
+from mcusim.memory import state_layout as L
+
+__all__ = ["ExceptionCount", "Interrupts"]
+
+_NAMES = {2: "NMI", 3: "HardFault", 4: "MemManage", 5: "BusFault", 6: "UsageFault", 11: "SVCall", 14: "PendSV",
+          15: "SysTick"}  # fmt: skip
+_ALWAYS = (X.NMI, X.HARD_FAULT, X.SVCALL, X.PENDSV, X.SYSTICK)
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionCount:
+    """One exception: entries, cycles in its handler without those of handlers that preempted it, and latencies.
+
+    A latency is the cycles from pending to the handler's first instruction; ``latencies`` counts each.
+    """
+
+    number: int
+    name: str
+    count: int
+    cycles: float
+    latencies: Mapping[float, int]
+
+    @property
+    def latency(self) -> dict[str, float]:
+        """Smallest, median (the lower of two) and largest latency in cycles."""
+        ordered = sorted(self.latencies)
+        seen, half = 0, (sum(self.latencies.values()) + 1) // 2
+        median = ordered[-1]
+        for cycles in ordered:
+            seen += self.latencies[cycles]
+            if seen >= half:
+                median = cycles
+                break
+        return {"min": ordered[0], "median": median, "max": ordered[-1]}
+
+
+class Interrupts:
+    """The interrupt lines of a core, numbered from 0; each method raises UsageError for a line that is not there."""
+
+    def __init__(self, core: Any, events: EventQueue) -> None:
+        self.state: Any = np.zeros(X.EXCEPTIONS, np.int64)
+        self._core, self._events = core, events
+        self._latencies: dict[int, Counter[int]] = defaultdict(Counter)
+        self.state[X.PRIORITY + X.NMI], self.state[X.PRIORITY + X.HARD_FAULT] = -2, -1
+        self.state[X.ENABLED] = sum(1 << number for number in _ALWAYS)
+        self.state[X.GROUP_SHIFT] = 1
+        core[C.SYSTICK_DUE] = X.NEVER
+
+    def pend(self, irq: int) -> None:
+        """A pulse on a line: its exception becomes pending."""
+        nvic.pend(self.state, self._place(irq), self._events.now)
+        self._core[C.HORIZON] = 0
+
+    def raise_line(self, irq: int) -> None:
+        """The line goes high: it is pending, again when its handler returns, until :meth:`lower_line`."""
+        place = self._place(irq)
+        self.state[X.HIGH + (place >> 5)] |= 1 << (place & 31)
+        if not self.state[X.ACTIVE + (place >> 5)] >> (place & 31) & 1:
+            self.pend(irq)
+
+    def lower_line(self, irq: int) -> None:
+        """The line goes low; what is pending stays so."""
+        place = self._place(irq)
+        self.state[X.HIGH + (place >> 5)] &= ~(1 << (place & 31))
+
+    def enabled(self, irq: int) -> bool:
+        """Whether the program has enabled the line."""
+        place = self._place(irq)
+        return bool(self.state[X.ENABLED + (place >> 5)] >> (place & 31) & 1)
+
+    def with_vectors(self) -> None:
+        """The program has a vector table: exceptions are taken."""
+        self.state[X.VECTORS] = 1
+
+    @property
+    def wakes(self) -> bool:
+        """Whether what is pending ends a WFI: it would preempt if PRIMASK were clear."""
+        place = nvic.highest(self.state)
+        level = nvic.group(self.state, int(self.state[X.PRIORITY + place]))
+        return place != 0 and level < nvic.active_level(self.state) and bool(self.state[X.VECTORS])
+
+    @property
+    def may_come(self) -> bool:
+        """Whether an exception is pending and enabled, or SysTick or an event of the host is to come."""
+        due = min(self._core[C.SYSTICK_DUE], self._core[C.EVENT_DUE]) < X.NEVER
+        return bool(self.state[X.VECTORS]) and (due or nvic.highest(self.state) != 0)
+
+    def counts(self) -> list[ExceptionCount]:
+        """What was entered so far, by exception number."""
+        self.collect()
+        found = []
+        for place, latencies in sorted(self._latencies.items()):
+            number = X.number_of(place)
+            name = _NAMES.get(number, f"IRQ {number - 16}")
+            cycles = int(self.state[X.SPENT + place]) / L.TICK
+            by_cycles = {ticks / L.TICK: times for ticks, times in latencies.items()}
+            found.append(ExceptionCount(number, name, int(self.state[X.COUNT + place]), cycles, by_cycles))
+        return found
+
+    def collect(self) -> None:
+        """Take over the latencies that the hooks have written down."""
+        used = int(self.state[X.LOG_USED])
+        for entry in self.state[X.LOG : X.LOG + used].tolist():
+            self._latencies[entry >> 40][entry & (1 << 40) - 1] += 1
+        self.state[X.LOG_USED] = 0
+
+    def _place(self, irq: int) -> int:
+        if not 0 <= irq < X.LINES:
+            raise UsageError(f"interrupt line {irq}: a core has lines 0 to {X.LINES - 1}")
+        return X.FIRST_LINE + irq

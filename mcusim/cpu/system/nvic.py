@@ -1,0 +1,224 @@
+"""The NVIC and the system control registers that pend exceptions and give them priorities (Arm DDI0403 B3.2, B3.4).
+
+Four bits of a priority are there, the upper ones (ST's parts). Not modelled: debug exceptions, the auxiliary control
+registers, unprivileged accesses to these registers (they are let through).
+"""
+
+from __future__ import annotations
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.system.exception_layout import (
+    ACTIVE,
+    ARRIVED,
+    CURRENT,
+    ENABLED,
+    FIRST_LINE,
+    GROUP_SHIFT,
+    HIGH,
+    IDLE,
+    NMI,
+    PENDING,
+    PENDSV,
+    PRIORITY,
+    SYSTICK,
+    WORDS,
+)
+from mcusim.memory import state_layout as L
+from mcusim.native.compile import State, native
+
+__all__ = ["active_level", "drop", "group", "highest", "is_register", "leave", "pend", "take", "value", "write"]
+
+ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0
+ICSR, AIRCR, SHPR, SHCSR, STIR = 0xED04, 0xED0C, 0xED18, 0xED24, 0xEF00
+PENDSTCLR, PENDSTSET, PENDSVCLR, PENDSVSET, NMIPENDSET = 1 << 25, 1 << 26, 1 << 27, 1 << 28, 1 << 31
+ISRPENDING, RETTOBASE = 1 << 22, 1 << 11
+IMPLEMENTED = 0xF0  # of a priority's byte
+KEY = 0x05FA
+
+
+@native
+def has(x: State, words: int, place: int) -> int:
+    """Whether ``place`` is in the set at ``words``."""
+    return x[words + (place >> 5)] >> (place & 31) & 1
+
+
+@native
+def add(x: State, words: int, place: int) -> None:
+    """Put ``place`` into the set at ``words``."""
+    x[words + (place >> 5)] |= 1 << (place & 31)
+
+
+@native
+def drop(x: State, words: int, place: int) -> None:
+    """Take ``place`` out of the set at ``words``."""
+    x[words + (place >> 5)] &= ~(1 << (place & 31))
+
+
+@native
+def pend(x: State, place: int, now: int) -> None:
+    """The exception becomes pending at ``now``; one that is pending stays so since it was."""
+    if not has(x, PENDING, place):
+        add(x, PENDING, place)
+        x[ARRIVED + place] = now
+
+
+@native
+def group(x: State, level: int) -> int:
+    """The part of a priority that preempts."""
+    return level if level < 0 else level >> x[GROUP_SHIFT] << x[GROUP_SHIFT]
+
+
+@native
+def highest(x: State) -> int:
+    """Place of the pending and enabled exception that comes first, 0 for none: the lowest number among equals."""
+    best, first = 0, IDLE
+    for i in range(WORDS):
+        ready = x[PENDING + i] & x[ENABLED + i]
+        place = 32 * i
+        while ready:
+            if ready & 1 and x[PRIORITY + place] < first:
+                best, first = place, x[PRIORITY + place]
+            ready >>= 1
+            place += 1
+    return best
+
+
+@native
+def active_level(x: State) -> int:
+    """The priority of what runs, by the active exceptions alone."""
+    level = IDLE
+    for i in range(WORDS):
+        active = x[ACTIVE + i]
+        place = 32 * i
+        while active:
+            if active & 1:
+                level = min(level, group(x, x[PRIORITY + place]))
+            active >>= 1
+            place += 1
+    return level
+
+
+@native
+def take(x: State, place: int) -> None:
+    """From pending to active."""
+    drop(x, PENDING, place)
+    add(x, ACTIVE, place)
+
+
+@native
+def leave(x: State, place: int, now: int) -> None:
+    """No longer active; a line that is still high pends again."""
+    drop(x, ACTIVE, place)
+    if has(x, HIGH, place):
+        pend(x, place, now)
+
+
+@native
+def is_register(at: int) -> int:
+    """Whether the NVIC's :func:`value` and :func:`write` know the word at offset ``at``."""
+    if ISER <= at < IPR_END:
+        return 1
+    return 1 if at in (ICSR, AIRCR, SHPR, SHPR + 4, SHPR + 8, STIR) else 0
+
+
+@native
+def priorities(x: State, place: int) -> int:
+    """Four priorities as a register has them, from ``place`` on."""
+    word = 0
+    for i in range(4):
+        if x[PRIORITY + place + i] > 0:
+            word |= x[PRIORITY + place + i] << (8 * i)
+    return word
+
+
+@native
+def control(x: State) -> int:
+    """ICSR."""
+    found = x[CURRENT] if x[CURRENT] < FIRST_LINE else x[CURRENT] - 16
+    first = highest(x)
+    number = first if first < FIRST_LINE else first - 16
+    found |= number << 12
+    found |= PENDSVSET if has(x, PENDING, PENDSV) else 0
+    found |= PENDSTSET if has(x, PENDING, SYSTICK) else 0
+    found |= NMIPENDSET if has(x, PENDING, NMI) else 0
+    active = 0
+    for i in range(WORDS):
+        if i and x[PENDING + i]:
+            found |= ISRPENDING
+        bits = x[ACTIVE + i]
+        while bits:
+            active += bits & 1
+            bits >>= 1
+    return found | (RETTOBASE if active == 1 else 0)
+
+
+@native
+def value(x: State, at: int) -> int:
+    """What a load of the register word at ``at`` finds."""
+    if at < IPR:
+        i = 1 + ((at & 0x7F) >> 2)
+        if i >= WORDS:
+            return 0
+        if at < ISPR:
+            return x[ENABLED + i]
+        return x[(PENDING if at < IABR else ACTIVE) + i]
+    if at < IPR_END:
+        return priorities(x, FIRST_LINE + at - IPR)
+    if at == ICSR:
+        return control(x)
+    if at == AIRCR:
+        return 0xFA050000 | max(0, x[GROUP_SHIFT] - 1) << 8
+    return priorities(x, 4 + at - SHPR) if SHPR <= at < SHCSR else 0
+
+
+@native
+def set_bits(x: State, at: int, bits: int, now: int) -> None:
+    """A store to ISER, ICER, ISPR or ICPR."""
+    i = 1 + ((at & 0x7F) >> 2)
+    if i >= WORDS or at >= IABR:
+        return
+    if at < ICER:
+        x[ENABLED + i] |= bits
+    elif at < ISPR:
+        x[ENABLED + i] &= ~bits
+    elif at < ICPR:
+        for k in range(32):
+            if bits >> k & 1:
+                pend(x, 32 * i + k, now)
+    else:
+        x[PENDING + i] &= ~bits | x[HIGH + i]
+
+
+@native
+def set_control(x: State, value: int, now: int) -> None:
+    """A store to ICSR."""
+    if value & PENDSVCLR:
+        drop(x, PENDING, PENDSV)
+    elif value & PENDSVSET:
+        pend(x, PENDSV, now)
+    if value & PENDSTCLR:
+        drop(x, PENDING, SYSTICK)
+    elif value & PENDSTSET:
+        pend(x, SYSTICK, now)
+    if value & NMIPENDSET:
+        pend(x, NMI, now)
+
+
+@native
+def write(c: State, s: State, x: State, offset: int, size: int, value: int) -> None:
+    """A store to one of these registers; what it makes due is taken before the next block."""
+    if offset < IPR:
+        set_bits(x, offset & ~3, value << 8 * (offset & 3), s[L.NOW])
+    elif offset < IPR_END:
+        for i in range(size):
+            x[PRIORITY + FIRST_LINE + offset - IPR + i] = value >> 8 * i & IMPLEMENTED
+    elif offset == ICSR:
+        set_control(x, value, s[L.NOW])
+    elif SHPR <= offset < SHCSR:
+        for i in range(size):
+            x[PRIORITY + 4 + offset - SHPR + i] = value >> 8 * i & IMPLEMENTED
+    elif offset == AIRCR and value >> 16 == KEY:
+        x[GROUP_SHIFT] = (value >> 8 & 7) + 1
+    elif offset == STIR:
+        pend(x, FIRST_LINE + (value & 0x1FF) % 240, s[L.NOW])
+    c[C.HORIZON] = 0

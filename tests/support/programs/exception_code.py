@@ -1,0 +1,92 @@
+"""Programs of the exception tests: their bytes, made once by ``arm-none-eabi-as -mcpu=cortex-m7``, and starting one.
+
+r10 points at CYCCNT, r8 at the next word of a log in RAM, r11 at ICSR, r7 is stored there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.system.ppb import BASE
+from mcusim.machine import Machine, load_machine
+
+LOG, STACK = 0x2000_0000, 0x2000_4000
+CYCCNT, ICSR, VTOR, SYSTICK = BASE + 0x1004, BASE + 0xED04, BASE + 0xED08, BASE + 0xE010
+PENDSV, SYSTICK_PEND = 1 << 28, 1 << 26
+MACHINES: dict[str, tuple[Machine, int]] = {  # and where code waits for nothing
+    "cortex-m4": (load_machine("stm32f469i-disco", {"memory.flash.wait_states": "0"}), 0x0800_0000),
+    "cortex-m7": (load_machine("stm32f746g-disco"), 0),
+}
+ISAS = tuple(MACHINES)
+
+CODE = {
+    "ldr r0, [r10]; str r0, [r8], #4; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; bx lr": (
+        "daf8000048f8040bcbf80070bff36f8fdaf8000048f8040b7047"
+    ),
+    "ldr r0, [r10]; str r0, [r8], #4; bx lr": "daf8000048f8040b7047",
+    "vmov s0, r7; ldr r0, [r10]; str r0, [r8], #4; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; bx lr": (
+        "00ee107adaf8000048f8040bcbf80070bff36f8fdaf8000048f8040b7047"
+    ),
+    "str r1, [r0, #4]; str r2, [r0, #8]; str r3, [r0]; 1: wfi; subs r4, #1; bne 1b; bx lr": (
+        "41608260036030bf013cfcd17047"
+    ),
+    "adds r5, #1; bx lr": "01357047",
+    "1: subs r4, #1; bne 1b; bx lr": "013cfdd17047",
+    "cpsid i; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; cpsie i; ldr r0, [r10]; str r0, [r8], #4; bx lr": (
+        "72b6cbf80070bff36f8fdaf8000048f8040b62b6daf8000048f8040b7047"
+    ),
+    "msr basepri, r6; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; "
+    "movs r0, #0; msr basepri, r0; isb; ldr r0, [r10]; str r0, [r8], #4; bx lr": (
+        "86f31188cbf80070bff36f8fdaf8000048f8040b002080f31188bff36f8fdaf8000048f8040b7047"
+    ),
+    "svc #3; bx lr": "03df7047",
+    "mrs r6, ipsr; mrs r7, control; svc #3; bx lr": "eff30586eff3148703df7047",
+    "bx r6": "3047",
+    "1: b 1b": "fee7",
+    "movs r0, #0; movs r1, #0; movs r2, #0; movs r3, #0; mov r12, r0; adds r5, #1; bx lr": (
+        "0020002100220023844601357047"
+    ),
+}
+
+
+def code(text: str) -> bytes:
+    """The bytes of a program by its text."""
+    return bytes.fromhex(CODE[text])
+
+
+def prepared(
+    isa: str,
+    main: str,
+    handlers: Mapping[int, str],
+    output: Callable[[bytes], object] | None = None,
+    **registers: int,
+) -> Emulator:
+    """A core about to call ``main``, with a handler for each exception number given; CYCCNT runs."""
+    machine, base = MACHINES[isa]
+    emulator = Emulator(machine, output)
+    at = base + 0x200
+    vectors = [STACK, 0] + [0] * 62
+    for number, text in handlers.items():
+        vectors[number] = at | 1
+        emulator.write(at, code(text))
+        at += 64
+    emulator.write(at, code(main))
+    emulator.write(base, struct.pack("<64I", *vectors))
+    for address, value in ((VTOR, base), (BASE + 0xEDFC, 1 << 24), (BASE + 0x1000, 1)):
+        emulator.write(address, struct.pack("<I", value))
+    emulator.interrupts.with_vectors()
+    emulator.state[C.FPU] = 1
+    emulator.set_stack(STACK, 0)
+    emulator.call(at)
+    for name, value in {"r8": LOG, "r10": CYCCNT, "r11": ICSR, **registers}.items():
+        emulator.core[name] = value
+    return emulator
+
+
+def logged(emulator: Emulator) -> list[int]:
+    """The words of the log."""
+    size = emulator.registers()["r8"] - LOG
+    return list(struct.unpack(f"<{size // 4}I", emulator.read(LOG, size)))
