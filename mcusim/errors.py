@@ -10,7 +10,7 @@
     │   │   └── UnsupportedError    operators (or types) the reader does not know
     │   ├── ProgramError            a program (trace) file
     │   ├── StudyError              a study file
-    │   ├── ImageError              an ELF file, or one that does not fit the machine's memory map
+    │   ├── ImageError              a program's file, or one that does not fit the machine's memory map
     │   └── UsageError              options that contradict each other or name nothing
     └── Verdict                     a valid input with a negative answer     exit status 1
         ├── DoesNotFit              a region is too small for what the plan needs

@@ -25,7 +25,7 @@ Reader = Callable[[str], object]
 READERS: dict[str, tuple[Reader, str, type[McusimError], int, str, str]] = {
     "machine": (load_machine, ".toml", MachineError, MIB, "is not a regular file, a machine is a TOML file",
                 "the most a machine file may have"),
-    "elf": (read_elf, ".elf", ImageError, ELF_BYTES, "is not a regular file, a program is an ELF file",
+    "elf": (read_elf, ".elf", ImageError, ELF_BYTES, "is not a regular file, a program is read from a file",
             "strip its debug sections"),
     "program": (read_program, ".jsonl", ProgramError, FILE_BYTES, "not a regular file", "the most a program file"),
     "measurements": (read_measurements, ".csv", UsageError, MIB, "not a regular file; measurements are a CSV file",

@@ -40,6 +40,7 @@ def emulate(
     path: str | Path,
     machine: str | Path | Machine,
     *,
+    images: Iterable[str | Path] = (),
     call: str | int | None = None,
     arguments: Sequence[int | str] = (),
     loads: Iterable[str] = (),
@@ -51,11 +52,12 @@ def emulate(
     output: Callable[[bytes], object] | None = None,
     progress: Callable[[int, float], object] | None = None,
 ) -> EmulationResult:
-    """Run the ELF executable at ``path`` on ``machine`` and report where its cycles went.
+    """Run the program at ``path`` on ``machine`` and report where its cycles went.
 
-    Without ``call`` the program starts at its reset vector, the caches off until it enables them; where it has no
-    vector table at its entry point. That and ``call`` (a function's name or address) find data, ``.bss``, FPU and
-    caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
+    It is an ELF executable, Intel HEX, S-records, or plain bytes as ``FILE@ADDRESS``, and so is each of ``images``,
+    loaded with it. Without ``call`` the program starts at its reset vector, the caches off until it enables them; where
+    it has no vector table at its entry point. That and ``call`` (a function's name or address) find data, ``.bss``, FPU
+    and caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
     integers or names of symbols, for their addresses. ``stack``, bytes or text with a unit, is how far the stack may
     grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` texts ``ADDRESS:SIZE`` or
     a symbol's name. ``output`` gets what the program prints, ``progress`` instructions and simulated seconds, now and
@@ -65,15 +67,13 @@ def emulate(
     option that cannot be used. Not modelled: what its parts do not model, interrupts above all.
     """
     require_type("caches", caches, ((bool, type(None)), "True, False or None"))
-    limit = _instructions(max_instructions)
-    target, image = _inputs(path, machine, overrides)
+    target, image = _inputs(path, images, machine, overrides)
     begin = _start(image, target, call, arguments, stack)
     on = begin.kind != "reset" if caches is None else caches
     emulator = _emulator(target, image, on, begin.kind != "reset", output, _texts("loads", loads))
     ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
-    words = tuple(word_of(image, value, "argument") for value in arguments)
-    _prepare(emulator, begin, words)
-    stop = _run(emulator, limit, progress)
+    words = _prepare(emulator, image, begin, arguments)
+    stop = _run(emulator, _instructions(max_instructions), progress)
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
 
@@ -97,14 +97,22 @@ def _emulator(
 
 
 def _inputs(
-    path: str | Path, machine: str | Path | Machine, overrides: Mapping[str, str] | None
+    path: str | Path,
+    images: Iterable[str | Path],
+    machine: str | Path | Machine,
+    overrides: Mapping[str, str] | None,
 ) -> tuple[Machine, Image]:
-    from mcusim.cpu.image.image import load_image
+    from mcusim.cpu.image.image import check_placements
+    from mcusim.cpu.image.programs import load_programs
 
-    require_type("path", path, ((str, Path), "a path"))
+    more = [images] if isinstance(images, str | Path) else list(images)
+    for value in (path, *more):
+        require_type("path" if value is path else "images", value, ((str, Path), "a path"))
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    return changed(machine, overrides), load_image(path)
+    target, image = changed(machine, overrides), load_programs([path, *more])
+    check_placements(image, target, False)
+    return target, image
 
 
 def _instructions(limit: object) -> int | None:
@@ -168,12 +176,15 @@ def _stack_size(machine: Machine, top: int, stack: int | str) -> int:
     return size
 
 
-def _prepare(emulator: Emulator, begin: _StartPoint, words: Sequence[int]) -> None:
+def _prepare(emulator: Emulator, image: Image, begin: _StartPoint, arguments: Sequence[int | str]) -> tuple[int, ...]:
+    """Set the registers as ``begin`` says; returns the words of the call."""
+    words = tuple(word_of(image, value, "argument") for value in arguments)
     if begin.kind != "call":
         emulator.begin()
     emulator.set_stack(begin.top, begin.limit, begin.reserved)
     if begin.kind == "call":
         emulator.call(begin.pc, words)
+    return words
 
 
 def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:

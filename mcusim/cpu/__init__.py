@@ -1,1 +1,1 @@
-"""The emulated Cortex-M core: it runs ELF images and counts cycles, stops at faults and records profiles."""
+"""The emulated Cortex-M core: it runs program images and counts cycles, stops at faults and records profiles."""

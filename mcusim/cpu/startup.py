@@ -51,13 +51,27 @@ def start(image: Image, machine: Machine) -> Start:
         sp, reset = image.word_at(address), image.word_at(address + 4)
         if sp is not None and reset is not None and _is_stack(sp, machine) and reset & 1 and _runs(image, reset & ~1):
             return Start("reset", reset & ~1, sp, address)
-    pc = image.entry & ~1
-    if not _runs(image, pc):
-        raise ImageError(
-            f"{image.path}: no vector table was found, and the entry point {show_address(image.entry)} is in no"
-            " executable segment; link it with --entry=<function> or with its vector table first"
+    if image.entry is None or not _runs(image, image.entry & ~1):
+        raise ImageError(f"{image.path}: {_no_start(image, machine)}")
+    return Start("entry", image.entry & ~1, stack_top(image, machine))
+
+
+def _no_start(image: Image, machine: Machine) -> str:
+    """Why neither vector table nor entry point will do."""
+    first = next(_table_addresses(image, machine), 0)
+    sp, reset = image.word_at(first), image.word_at(first + 4)
+    table = ""
+    if sp is not None and reset is not None:
+        table = f" (the words at {show_address(first)}, {show_address(sp)} and {show_address(reset)}, are none)"
+    if image.entry is None:
+        return (
+            f"no vector table was found{table}, and the file names no entry point; a table begins with a stack pointer"
+            f" in writable memory of {machine.name} and an odd address in the image"
         )
-    return Start("entry", pc, stack_top(image, machine))
+    return (
+        f"no vector table was found, and the entry point {show_address(image.entry)} is in no"
+        " executable segment; link it with --entry=<function> or with its vector table first"
+    )
 
 
 def _table_addresses(image: Image, machine: Machine) -> Iterator[int]:

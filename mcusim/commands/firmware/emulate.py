@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     from mcusim.results.emulation import EmulationResult
 
 Step = Callable[[int, float], object]
-Program = Annotated[Path, typer.Argument(metavar="ELF", help="A linked 32-bit Arm executable for Cortex-M.")]
+Program = Annotated[
+    Path,
+    typer.Argument(metavar="PROGRAM", help="An ELF executable, Intel HEX or S-records; plain bytes as FILE@ADDRESS."),
+]
+Images = Annotated[
+    list[str] | None,
+    typer.Option("--image", metavar="PROGRAM", help="A further one, loaded as well. Repeatable."),
+]
 Call = Annotated[
     str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
 ]
@@ -57,19 +65,39 @@ Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every ass
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the program prints, and errors; no table.")]
 
 
+@dataclass(frozen=True)
+class Firmware:
+    """What is loaded, and how it starts."""
+
+    image: Images = None
+    call: Call = None
+    args: Arguments = None
+    load: Load = None
+    stack: Stack = None
+    caches: Caches = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As arguments of :func:`mcusim.emulate`. Raises UsageError."""
+        return {
+            "images": self.image or (),
+            "call": self.call,
+            "arguments": _arguments(self.args),
+            "loads": self.load or (),
+            "stack": self.stack,
+            "caches": _caches(self.caches),
+        }
+
+
 @grouped
 def emulate(
     program: Program,
     *,
     machine: options.Machine = "stm32f746g-disco",
     keys: MachineKeys,
-    call: Call = None,
-    args: Arguments = None,
-    load: Load = None,
+    firmware: Firmware,
     dump: Dump = None,
     max_instructions: Most = None,
-    stack: Stack = None,
-    caches: Caches = None,
     top: Top = 10,
     assumptions: Assumptions = False,
     callgrind: Callgrind = None,
@@ -84,14 +112,14 @@ def emulate(
     \b
     Examples:
       mcusim emulate app.elf --machine stm32f746g-disco
+      mcusim emulate boot.hex --image app.bin@0x08010000 --image app.elf
       mcusim emulate app.elf --call dot --args table,8 --load in.bin@table
       mcusim emulate app.elf --callgrind app.callgrind --top 5
     """
     output = written.to()
     dumps = [_dump(text) for text in dump or ()]
-    _check_files(program, [path for path in (*(path for _, path in dumps), callgrind) if path is not None], written)
-    asked: dict[str, Any] = {"call": call, "arguments": _arguments(args), "loads": load or (), "stack": stack}
-    asked |= {"dumps": [where for where, _ in dumps], "overrides": keys.overrides, "caches": _caches(caches)}
+    _check_files([program, *(firmware.image or ())], [*(path for _, path in dumps), callgrind], written)
+    asked = {**firmware.asked, "dumps": [where for where, _ in dumps], "overrides": keys.overrides}
     result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, written.force)
     return _report(result, output, top, assumptions, quiet)
@@ -134,15 +162,19 @@ def _dump(text: str) -> tuple[str, Path | None]:
     return where, Path(file) if file else None
 
 
-def _check_files(program: Path, paths: list[Path], written: Written) -> None:
-    """Refuse before the run what could not be written after it, and what would overwrite the program."""
+def _check_files(programs: Sequence[str | Path], outputs: Sequence[Path | None], written: Written) -> None:
+    """Refuse before the run what could not be written after it, and what would overwrite a program."""
+    from mcusim.cpu.image.programs import file_of
+
+    paths = [path for path in outputs if path is not None]
     for path in paths:
         if str(path) == "-":
             raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
         check_writable(path, written.force)
     wanted = [path.absolute() for path in (*paths, *([written.json] if written.json else []))]
+    read = [file_of(program).absolute() for program in programs]
     for path in wanted:
-        if path == program.absolute():
+        if path in read:
             raise UsageError(f"{path} is the program itself: name another file")
         if wanted.count(path) > 1:
             raise UsageError(f"{path} is named for two outputs")

@@ -1,1 +1,1 @@
-"""Program images: ELF files, their symbols and the source lines of DWARF."""
+"""Program images: ELF files with their symbols and DWARF source lines, Intel HEX, S-records, plain bytes."""

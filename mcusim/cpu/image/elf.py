@@ -17,7 +17,16 @@ from mcusim.errors import ImageError
 from mcusim.files import read_guarded
 from mcusim.machine.document import show_address
 
-__all__ = ["LARGEST_FILE", "ElfFile", "Section", "Segment", "read_elf", "readable_name"]
+__all__ = [
+    "LARGEST_FILE",
+    "ElfFile",
+    "Section",
+    "Segment",
+    "parse_elf",
+    "program_bytes",
+    "read_elf",
+    "readable_name",
+]
 
 LARGEST_FILE = 128 << 20
 LARGEST_SECTION = 64 << 20  # unpacked
@@ -152,7 +161,11 @@ def read_elf(path: str | Path) -> ElfFile:
     Not modelled: 64-bit and big-endian files, object files and shared objects, more than 65,279 sections.
     """
     shown = str(path)[:300]
-    data = _bytes(Path(path), shown)
+    return parse_elf(program_bytes(Path(path), shown), shown)
+
+
+def parse_elf(data: bytes, shown: str) -> ElfFile:
+    """As :func:`read_elf`, of bytes that were read from the file ``shown``."""
     header = _header(data, shown)
     warnings: list[str] = []
     sections = _sections(data, header, warnings)
@@ -160,15 +173,16 @@ def read_elf(path: str | Path) -> ElfFile:
     return ElfFile(shown, data, header["e_entry"], segments, sections, warnings)
 
 
-def _bytes(path: Path, shown: str) -> bytes:
+def program_bytes(path: Path, shown: str) -> bytes:
+    """The bytes of a program's file. Raises ImageError when it is no regular file or too large."""
     return read_guarded(
         path,
         LARGEST_FILE,
         ImageError,
         shown=shown,
         too_large="; strip its debug sections",
-        irregular="is not a regular file, a program is an ELF file",
-        directory="is a directory, a program is an ELF file",
+        irregular="is not a regular file, a program is read from a file",
+        directory="is a directory, a program is read from a file",
         missing="no such file",
     )
 

@@ -18,7 +18,7 @@ from mcusim.machine.document import show_address
 if TYPE_CHECKING:
     from mcusim.cpu.image.dwarf_lines import LineTable
 
-__all__ = ["Image", "ImagePlacement", "Segment", "Symbol", "check_placements", "load_image"]
+__all__ = ["Image", "ImagePlacement", "Segment", "Symbol", "check_placements", "image_of", "load_image"]
 
 
 class ImagePlacement(NamedTuple):
@@ -31,21 +31,23 @@ class ImagePlacement(NamedTuple):
 
 @dataclass
 class Image:
-    """An executable for Cortex-M. ``entry`` as in the file, Thumb bit included.
+    """An executable for Cortex-M. ``entry`` as in the file, Thumb bit included; None when the file names none.
 
+    ``parts`` are the images that one of several files was joined of; ``elf`` has no sections where the file was none.
     ``moved`` is how many bytes all of it lies above where the file puts it (a kernel set can be put anywhere).
     ``pieces`` of a program that only some functions were taken of are (start, end, start in the file), by address.
     ``warnings`` say what is damaged and was left out; reading source lines may add to them.
     """
 
     path: str
-    entry: int
+    entry: int | None
     segments: tuple[Segment, ...]
     symbols: SymbolTable
     warnings: list[str]
     elf: ElfFile
     moved: int = 0
     pieces: tuple[tuple[int, int, int], ...] = ()
+    parts: tuple[Image, ...] = ()
 
     def symbol(self, name: str) -> Symbol:
         """The symbol of that name. Raises ImageError with near names when there is none."""
@@ -57,6 +59,8 @@ class Image:
 
     def line_at(self, address: int) -> tuple[str, int] | None:
         """Source file and line of the instruction at ``address`` by DWARF, or None. Read at the first call."""
+        if self.parts:
+            return next(filter(None, (part.line_at(address) for part in self.parts)), None)
         if not self.pieces:
             return self.lines.at(address - self.moved)
         index = bisect_right(self.pieces, address, key=itemgetter(0)) - 1
@@ -101,7 +105,11 @@ def load_image(path: str | Path) -> Image:
     Damaged symbols and debug sections cost the names and lines only, and leave a text in ``warnings``. Not modelled:
     dynamic linking, relocation, thread-local storage.
     """
-    elf = read_elf(path)
+    return image_of(read_elf(path))
+
+
+def image_of(elf: ElfFile) -> Image:
+    """The image of an ELF file that was read."""
     return Image(elf.path, elf.entry, elf.segments, read_symbols(elf), elf.warnings, elf)
 
 

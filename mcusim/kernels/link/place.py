@@ -99,4 +99,5 @@ def _moved(image: Image, cells: Cells, distance: int) -> Image:
         for s, (_, data) in zip(image.segments, cells.parts, strict=True)
     ]
     table = SymbolTable(image.path, symbols, tuple(sections))
-    return replace(image, entry=shifted(image.entry), segments=tuple(segments), symbols=table, moved=distance)
+    entry = None if image.entry is None else shifted(image.entry)
+    return replace(image, entry=entry, segments=tuple(segments), symbols=table, moved=distance)

@@ -17,10 +17,11 @@ __all__ = ["emulation_json"]
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
 
-    ``program machine clock_hz set clock{}`` and ``start{kind, address, function, arguments, caches}``; ``stop{kind,
-    status, exit_status, fault}``: kind is exit, returned, idle, loop, limit, reset, fault or interrupted, status the
-    command's, exit_status the program's own or null, fault null or ``{kind, text, pc, address, function, file, line,
-    registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles instructions ipc seconds``.
+    ``program images[] machine clock_hz set clock{}``, images being all files that were loaded; ``start{kind, address,
+    function, arguments, caches}``; ``stop{kind, status, exit_status, fault}``: kind is exit, returned, idle, loop,
+    limit, reset, fault or interrupted, status the command's, exit_status the program's own or null, fault null or
+    ``{kind, text, pc, address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest
+    branch last. ``cycles instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
     come by falling cycles too. ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
@@ -30,6 +31,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """
     return {
         "program": result.image.path,
+        "images": [part.path for part in result.image.parts] or [result.image.path],
         "machine": result.machine.name,
         "clock_hz": result.machine.core.clock,
         "set": dict(result.machine.changes),
