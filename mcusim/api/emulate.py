@@ -49,6 +49,7 @@ def emulate(
     max_instructions: int | None = None,
     overrides: Mapping[str, str] | None = None,
     caches: bool | None = None,
+    peripherals: Literal["strict", "lenient"] = "strict",
     output: Callable[[bytes], object] | None = None,
     progress: Callable[[int, float], object] | None = None,
 ) -> EmulationResult:
@@ -60,17 +61,16 @@ def emulate(
     and caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
     integers or names of symbols, for their addresses. ``stack``, bytes or text with a unit, is how far the stack may
     grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` texts ``ADDRESS:SIZE`` or
-    a symbol's name. ``output`` gets what the program prints, ``progress`` instructions and simulated seconds, now and
-    then; a KeyboardInterrupt from it ends the run with what was counted so far (``stop.kind`` ``"interrupted"``).
+    a symbol's name. ``peripherals``: a register block not described is a fault or, ``"lenient"``, storage. ``output``
+    gets what the program prints, ``progress`` instructions and simulated seconds; a KeyboardInterrupt ends the run.
 
-    A fault of the program is a result. Raises :class:`~mcusim.errors.InputError` for a file, machine, symbol or
-    option that cannot be used. Not modelled: what its parts do not model, interrupts above all.
+    A fault is a result. Raises :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
     require_type("caches", caches, ((bool, type(None)), "True, False or None"))
     target, image = _inputs(path, images, machine, overrides)
     begin = _start(image, target, call, arguments, stack)
     on = begin.kind != "reset" if caches is None else caches
-    emulator = _emulator(target, image, on, begin.kind != "reset", output, _texts("loads", loads))
+    emulator = _emulator(target, image, on, begin.kind != "reset", output, peripherals, _texts("loads", loads))
     ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
     words = _prepare(emulator, image, begin, arguments)
     stop = _run(emulator, _instructions(max_instructions), progress)
@@ -84,12 +84,15 @@ def _emulator(
     caches: bool,
     as_started: bool,
     output: Callable[[bytes], object] | None,
+    peripherals: object,
     loads: Iterable[str],
 ) -> Emulator:
     """The core with the program and the files in its memory."""
+    if peripherals not in ("strict", "lenient"):
+        raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
     from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
 
-    emulator = Emulator(machine, output, caches)
+    emulator = Emulator(machine, output, caches, peripherals)
     emulator.load(image, as_started=as_started)
     for text in loads:
         load_file(emulator, image, text)
@@ -215,5 +218,6 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         stack=StackUse(begin.top, begin.limit, measured.stack_used),
         registers=registers,
         result=registers["r0"] if returned else None,
+        undescribed=emulator.peripherals.undescribed(),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
     )

@@ -15,7 +15,7 @@ from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder
 from mcusim.cpu.decode.instruction import Instruction
 from mcusim.cpu.decode.lacking import lacked
-from mcusim.cpu.hooks.block_tables import CodeBlock, Tables
+from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.machine.description import Device, Flash, Machine, Sram
 
@@ -78,6 +78,8 @@ class Code:
         for instruction in block.instructions:
             if self.lacked(instruction):
                 self._core.refuse(instruction.address, block.end)
+            if moves_stack(instruction):
+                self._core.align_stack(instruction.end, max(block.end, instruction.end + 2))
         self.refresh()
         return block
 

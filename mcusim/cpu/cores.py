@@ -40,6 +40,7 @@ class CoreTraits:
     (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a divide takes as long as its operands make it.
     ``splits_unaligned``: an unaligned access is several on the bus. ``mpu_regions`` of an ARMv7-M MPU. ``fpv5``: the
     floating-point unit has VSEL, VMAXNM, VRINT and VCVTA; ``double_precision``: a part may have it (``core.fpu``).
+    ``bit_band``: two windows show single bits as words (:mod:`mcusim.cpu.peripherals.bit_band`).
     """
 
     pipeline: Callable[[], Pipeline]
@@ -56,6 +57,7 @@ class CoreTraits:
     cache_control: bool = False  # CCR switches level-1 caches
     fpv5: bool = False
     double_precision: bool = False
+    bit_band: bool = False
     mpu_regions: int = 8
 
     @property
@@ -87,6 +89,7 @@ CORES: dict[str, CoreTraits] = {
         branch_refill=2,
         early_divide=True,
         splits_unaligned=True,
+        bit_band=True,
     ),
     "cortex-m7": CoreTraits(
         pipeline=_pipeline("cortex_m7", "CortexM7"),

@@ -26,13 +26,13 @@ from mcusim.cpu.code_cache import Code, branches_to_itself
 from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks.block_tables import Tables
 from mcusim.cpu.image.image import Image, check_placements
-from mcusim.cpu.peripheral_memory import PeripheralSpace
+from mcusim.cpu.peripherals.bus import Peripherals, Strictness
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.sleep import end_block, sleep
 from mcusim.cpu.startup import stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
-from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, settle, stopped_at_hint
+from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, explain_poll, settle, stopped_at_hint
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
@@ -56,7 +56,13 @@ CALL_EDGES = 1 << 14
 class GuestCore:
     """What :class:`mcusim.cpu.emulator.Emulator` runs; its constructor says what the parameters are."""
 
-    def __init__(self, machine: Machine, output: Callable[[bytes], object] | None = None, caches: bool = True) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        output: Callable[[bytes], object] | None = None,
+        caches: bool = True,
+        peripherals: Strictness = "strict",
+    ) -> None:
         self.machine = machine
         self.memory = MemorySystem(machine)
         self.core = UnicornCore(machine)
@@ -70,8 +76,12 @@ class GuestCore:
         self.asleep = False  # in a WFI
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
+        self._host = Semihosting(proxy(self), machine.core.clock, self._output)
         self._console = np.zeros(CONSOLE, np.int64)
-        self._peripherals = PeripheralSpace(machine, self.core)
+        outside = self.events, self.interrupts, self._output
+        self.peripherals = Peripherals(machine, self.core, self.state, self.memory.state, *outside, peripherals)
+        tables = self.code.tables
+        self.peripherals.watch_polls(lambda: tables.accesses)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
         self.ppb_words: Any = np.frombuffer(self._ppb, np.int64)
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
@@ -93,7 +103,7 @@ class GuestCore:
         c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
         c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
         c[C.PREFETCHED] = C.AFTER_BRANCH
-        c[C.LISTED] = self._peripherals.count
+        c[C.LISTED] = self.peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
         c[C.CONSOLE_SIZE] = CONSOLE
         c[C.DEVICE_FAULTS] = traits.device_faults
@@ -114,7 +124,7 @@ class GuestCore:
             "calls": self.calls,
             "ppb": self._ppb,
             "console": self._console,
-            "peripherals": self._peripherals.bounds,
+            "peripherals": self.peripherals.bounds,
             "exceptions": self.interrupts.state,
             **self.code.arrays,
         }
@@ -254,10 +264,6 @@ class Emulator(GuestCore):
     off until the program enables them, as after a reset; True is how the machine file has them.
     """
 
-    def __init__(self, machine: Machine, output: Callable[[bytes], object] | None = None, caches: bool = True) -> None:
-        super().__init__(machine, output, caches)
-        self._host = Semihosting(proxy(self), machine.core.clock, self._output)
-
     def run(self, max_instructions: int | None = None, progress: Callable[[int], object] | None = None) -> Stop:
         """Run to the program's end, a fault, or ``max_instructions`` more. ``progress`` gets the count now and then."""
         return self._run(FOREVER, max_instructions, progress)
@@ -348,9 +354,9 @@ class Emulator(GuestCore):
         if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
             what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
             return self._stray("write outside its buffers", what)
-        if c[C.PERIPHERAL_WRITTEN]:
-            c[C.PERIPHERAL_WRITTEN] = 0
-            self._peripherals.restore()
+        c[C.PERIPHERAL_WRITTEN] = 0
+        if self.peripherals.poll is not None:
+            return Stop("fault", fault=explain_poll(self, self.peripherals.poll))
         if c[C.WRITTEN_HIGH]:
             self.code.written(int(c[C.WRITTEN_LOW]), int(c[C.WRITTEN_HIGH]))
             c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0

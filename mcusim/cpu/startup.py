@@ -44,13 +44,14 @@ def start(image: Image, machine: Machine) -> Start:
     """Where the core begins: at the reset vector when the image has a plausible one, else at the ELF entry point.
 
     A vector table is accepted where a core looks for it (the start of a flash and its aliases), at the start of a
-    segment and at the usual symbols, in this order: its first word is a multiple of 4 in or at the end of writable
-    memory, its second is odd and in an executable segment. Raises ImageError when the entry point is in none.
+    segment and at the usual symbols, in this order: its first word, whose two lowest bits a core ignores, is in or at
+    the end of writable memory, its second is odd and in an executable segment. Raises ImageError when the entry point
+    is in none.
     """
     for address in _table_addresses(image, machine):
         sp, reset = image.word_at(address), image.word_at(address + 4)
         if sp is not None and reset is not None and _is_stack(sp, machine) and reset & 1 and _runs(image, reset & ~1):
-            return Start("reset", reset & ~1, sp, address)
+            return Start("reset", reset & ~1, sp & ~3, address)
     if image.entry is None or not _runs(image, image.entry & ~1):
         raise ImageError(f"{image.path}: {_no_start(image, machine)}")
     return Start("entry", image.entry & ~1, stack_top(image, machine))
@@ -98,7 +99,7 @@ def _runs(image: Image, address: int) -> bool:
 
 
 def _is_stack(sp: int, machine: Machine) -> bool:
-    return sp % 4 == 0 and any(base < sp <= base + region.size for region, base in _writable(machine))
+    return any(base < sp <= base + region.size for region, base in _writable(machine))
 
 
 def _writable(machine: Machine) -> Iterator[tuple[Region, int]]:

@@ -58,6 +58,7 @@ TRAP_UNALIGNED = core.field("TRAP_UNALIGNED")  # CCR.UNALIGN_TRP
 CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_BASE", "TICK_LEFT", "COUNT_READ")
 CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
 RESET_ASKED = core.field("RESET_ASKED")
+SYSTEM_READS = core.field("SYSTEM_READS")  # loads from the private peripheral bus
 D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in the memory state
 CCSIDR_D, CCSIDR_I = core.fields("CCSIDR_D", "CCSIDR_I")
 MAINTENANCE = core.field("MAINTENANCE")  # ticks of the core for a cache maintenance operation by address

@@ -20,8 +20,9 @@ from mcusim.memory.range_lookup import find
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
+    from mcusim.cpu.peripherals.bus import Poll
 
-__all__ = ["Fault", "Stop", "describe", "explain_error", "explain_fault", "settle", "stopped_at_hint"]
+__all__ = ["Fault", "Stop", "describe", "explain_error", "explain_fault", "explain_poll", "settle", "stopped_at_hint"]
 
 StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "loop", "reset", "fault", "interrupted"]
 
@@ -61,7 +62,7 @@ _TEXTS = {
     C.READ_ONLY: ("access violation", "{what} at {address}: the memory is read-only there"),
     C.NO_PERIPHERAL: (
         "no such peripheral",
-        "{what} at {address}{block}: the machine has no memory there and lists no peripheral; add one as"
+        "{what} at {address}{block}: the machine has no memory there, and no register block is described; add one as"
         " [peripherals.<name>] with base, size and reads",
     ),
     C.VIOLATION: ("sanitizer", "{what} at {address}: other bytes are there than the program means"),
@@ -117,6 +118,15 @@ def _branches(state: Any) -> tuple[tuple[int, int], ...]:
     entries = (C.RING + k * C.RING_ENTRY for k in order)
     pairs = ((int(state[entry + C.RING_FROM]), int(state[entry + C.RING_TO])) for entry in entries)
     return tuple(pair for pair in pairs if pair != (0, 0))
+
+
+def explain_poll(emulator: Emulator, poll: Poll) -> Fault:
+    """Why the program would never go on."""
+    text = (
+        f"the program reads {poll.register} ({poll.address:#010x}) again and again, finds {poll.value:#x}, and nothing"
+        " can change that any more: no bit of a peripheral has a change to come"
+    )
+    return Fault("endless poll", text, poll.pc, poll.address, poll.registers, _branches(emulator.state))
 
 
 def explain_fault(emulator: Emulator) -> Fault:

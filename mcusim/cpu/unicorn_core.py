@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,19 @@ class UnicornCore:
         self._windows.append((address, address + size, data))
         return data
 
+    def map_registers(
+        self, address: int, size: int, load: Callable[[int, int], int], store: Callable[[int, int, int], None]
+    ) -> None:
+        """Let ``load(offset, bytes)`` and ``store(offset, bytes, value)`` answer for ``size`` bytes at ``address``."""
+        self.uc.mmio_map(
+            address,
+            size,
+            lambda uc, offset, count, data: load(offset, count),
+            None,
+            lambda uc, offset, count, value, data: store(offset, count, value),
+            None,
+        )
+
     @property
     def windows(self) -> dict[int, Any]:
         """The bytes of every mapping, by its first address."""
@@ -156,6 +169,10 @@ class UnicornCore:
     def refuse(self, address: int, end: int) -> None:
         """Stop before the instruction at ``address``, in a block up to ``end``: the core has no such one."""
         self._watch(address, end, hooks.on_undefined, (0, 0, 0, 0))
+
+    def align_stack(self, address: int, end: int) -> None:
+        """Clear the two lowest bits of SP before the instruction at ``address``, in a block up to ``end``."""
+        self._watch(address, end, hooks.on_stack_moved, (0, 0, 0, 0))
 
     def _watch(self, address: int, end: int, function: Any, values: tuple[int, int, int, int]) -> None:
         if address in self._watched:

@@ -40,7 +40,8 @@ class EmulationResult(Displayed):
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
 
     ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
-    from the first instruction. ``dumps`` in the order asked for.
+    from the first instruction. ``dumps`` in the order asked for. ``undescribed``: register blocks without a
+    description that the program used, and how often (``peripherals="lenient"``).
     """
 
     machine: Machine = field(repr=False)
@@ -56,6 +57,7 @@ class EmulationResult(Displayed):
     result: int | None = None
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
+    undescribed: tuple[tuple[str, int], ...] = ()
 
     @property
     def name(self) -> str:

@@ -57,6 +57,14 @@ Stack = Annotated[
 Caches = Annotated[
     str | None, typer.Option("--caches", metavar="on|off", help="At the start. Default: off after a reset, else on.")
 ]
+Peripherals = Annotated[
+    str,
+    typer.Option(
+        "--peripherals",
+        metavar="strict|lenient",
+        help="A register block not described here: a fault, or it keeps what is stored.",
+    ),
+]
 Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many functions, lines, instructions to list.")]
 Callgrind = Annotated[
     Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
@@ -75,6 +83,7 @@ class Firmware:
     load: Load = None
     stack: Stack = None
     caches: Caches = None
+    peripherals: Peripherals = "strict"
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -86,6 +95,7 @@ class Firmware:
             "loads": self.load or (),
             "stack": self.stack,
             "caches": _caches(self.caches),
+            "peripherals": _strictness(self.peripherals),
         }
 
 
@@ -143,6 +153,12 @@ def _caches(text: str | None) -> bool | None:
     if text not in (None, "on", "off"):
         raise UsageError(f"--caches {text!r}: must be on or off")
     return None if text is None else text == "on"
+
+
+def _strictness(text: str) -> str:
+    if text not in ("strict", "lenient"):
+        raise UsageError(f"--peripherals {text!r}: must be strict or lenient")
+    return text
 
 
 def _arguments(text: str | None) -> list[int | str]:

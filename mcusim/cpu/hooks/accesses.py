@@ -74,7 +74,7 @@ def peripheral(c: State, a: State, listed: State, r: int, address: int, size: in
     for i in range(c[C.LISTED]):
         if listed[2 * i] <= address and address + size <= listed[2 * i + 1]:
             if write:
-                c[C.PERIPHERAL_WRITTEN] = 1  # what a read shall find is put back before the next block
+                c[C.PERIPHERAL_WRITTEN] = 1  # a confined function may not
                 c[C.STOP] = C.FLUSH
             return
     fault(c, C.NO_PERIPHERAL, address, size, write, a[r + C.PC])

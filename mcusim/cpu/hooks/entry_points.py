@@ -26,7 +26,9 @@ from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["ARRAYS", "on_access", "on_block", "on_divide", "on_interrupt", "on_undefined", "on_unmapped"]
+__all__ = [
+    "ARRAYS", "on_access", "on_block", "on_divide", "on_interrupt", "on_stack_moved", "on_undefined", "on_unmapped",
+]  # fmt: skip
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
           "skip", "scratch", "marks", "exceptions", "divide")  # fmt: skip
@@ -154,6 +156,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
             ppb.write(c, s, x, registers, console, at - accesses.PRIVATE, n, value)
             a[r + C.PENALTY] += s[L.NOW] - now
         else:
+            c[C.SYSTEM_READS] += 1
             ppb.read(c, s, x, registers, at - accesses.PRIVATE)
     else:
         accesses.peripheral(c, a, words(user[PERIPHERALS]), r, at, n, write)
@@ -188,6 +191,13 @@ def _on_undefined(uc: Any, address: Any, size: Any, user: Any) -> None:
     accesses.fault(c, C.UNDEFINED, at, 0, 0, at)
     _snapshot(uc, user, c)
     stop(uc)
+
+
+def _on_stack_moved(uc: Any, address: Any, size: Any, user: Any) -> None:
+    """SP has been set to something else: a core ignores its two lowest bits (Arm DDI0403 B1.4.1), Unicorn does not."""
+    sp = get(uc, user[SCRATCH], UC_ARM_REG_SP)
+    if sp & 3:
+        put(uc, user[SCRATCH], UC_ARM_REG_SP, sp & 0xFFFFFFFC)
 
 
 def _on_unmapped(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> Any:
@@ -234,4 +244,5 @@ on_access = callback(_ACCESS)(_on_access)
 on_divide = callback(_BLOCK)(_on_divide)
 on_undefined = callback(_BLOCK)(_on_undefined)
 on_interrupt = callback(_INTERRUPT)(_on_interrupt)
+on_stack_moved = callback(_BLOCK)(_on_stack_moved)
 on_unmapped = callback(_UNMAPPED)(_on_unmapped)

@@ -1,19 +1,18 @@
 """Names for addresses outside memory: the register blocks of ST's families and the core's own registers.
 
-The names serve error texts; what a block reads is in the machine file (``[peripherals]``).
+The names serve error texts; what a block does is in :mod:`mcusim.cpu.peripherals`.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from functools import cache
 
 from mcusim.cpu.system.register_tables import BLOCKS, PARTS, REGISTERS, SERIES
-from mcusim.machine.description import Machine, Peripheral
+from mcusim.machine.description import Machine
 
-__all__ = ["answers", "block_at", "family_of", "name_of", "register_at"]
+__all__ = ["block_at", "blocks_in", "family_of", "name_of", "register_at"]
 
 _FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)(f4|f7|h7|l4)[0-9a-z]", re.IGNORECASE)
 
@@ -25,7 +24,7 @@ def family_of(machine: Machine) -> str | None:
 
 
 @cache
-def _blocks(family: str) -> list[tuple[int, int, str]]:
+def blocks_in(family: str) -> list[tuple[int, int, str]]:
     words = iter(BLOCKS.get(family, "").split())
     found = []
     for name, place in zip(words, words, strict=True):
@@ -37,7 +36,7 @@ def _blocks(family: str) -> list[tuple[int, int, str]]:
 
 def block_at(family: str, address: int) -> str | None:
     """The register block of an STM32 family (``f4 f7 h7 l4``) and the offset in it, as ``RCC + 0x08``; or None."""
-    blocks = _blocks(family)
+    blocks = blocks_in(family)
     index = bisect_right(blocks, (address, 1 << 32)) - 1
     if index < 0 or address >= blocks[index][1]:
         return None
@@ -69,15 +68,3 @@ def name_of(machine: Machine, address: int) -> str | None:
         if block.base <= address < block.base + block.size:
             return f"{block.name} + {address - block.base:#04x}"
     return register_at(address) or block_at(family_of(machine) or "", address)
-
-
-def answers(block: Peripheral, word_at: Callable[[int], int]) -> list[tuple[int, int]]:
-    """``(address, word)`` to be put into ``block`` after a store, so that loads find what it reads; see Peripheral."""
-    found = [(block.base + offset, word) for offset, word in block.reads.items()]
-    for offset, mirror in block.mirrors.items():
-        word = word_at(block.base + offset)
-        control, shift = word & mirror.mask, mirror.shift
-        status = mirror.mask << shift if shift > 0 else mirror.mask >> -shift
-        moved = control << shift if shift > 0 else control >> -shift
-        found.append((block.base + offset, word & ~status | moved))
-    return found

@@ -73,7 +73,8 @@ def _branches(result: EmulationResult) -> list[str]:
 _HINTS = {
     "unaligned access": "a pointer cast to a wider type, or a packed structure, often makes such an address",
     "access violation": "compare the address with the MPU regions the program has set, or with a constant's place",
-    "no such peripheral": "give the machine the register block, or run the part that needs no peripheral with --call",
+    "no such peripheral": "--peripherals lenient lets a block keep what is stored; a machine file may add one",
+    "endless poll": "an enable bit or an earlier command may be missing: look for what sets the bit that is awaited",
     "stack overflow": "a larger stack (--stack for --call, the linker script else), or less recursion and local arrays",
     "no coprocessor": "start-up code usually enables the FPU; --call starts with it on",
     "execution violation": "look for a wild function pointer, a stack overwritten, or code in data memory",
@@ -153,9 +154,17 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
     text += _functions(functions(result.profile, result.image), result, top)
     text += [*_lines(result, top), *_instructions(result, top)]
+    if result.undescribed:
+        text += ["", *_undescribed(result)]
     for dump in result.dumps:
         text += ["", *_dump(dump)]
     return "\n".join([*text, "", *_rests_on(result, assumptions)])
+
+
+def _undescribed(result: EmulationResult) -> list[str]:
+    """Register blocks that kept what was stored and did nothing."""
+    names = ", ".join(f"{name} ({count:,})" for name, count in result.undescribed)
+    return wrapped(f"Register blocks without a description, used as storage (accesses): {names}")
 
 
 def _begin(result: EmulationResult) -> str:

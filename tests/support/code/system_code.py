@@ -1,6 +1,13 @@
 """Programs of the emulator's tests and their bytes, made once by ``arm-none-eabi-as -mcpu=cortex-m7``."""
 
 CODE = {
+    "mov r5, sp; mov sp, r4; push {r0, r1}; mov r6, sp; mov sp, r5; bx lr": "6d46a54603b46e46ad467047",
+    "1: ldr r0, [r1]; subs r2, #1; bne 1b; bx lr": "0868013afcd17047",
+    "str r2, [r1]; 1: ldr r0, [r1]; tst r0, #0x2000000; beq 1b; bx lr": "0a60086810f0007ffbd07047",
+    "1: ldr r0, [r1]; tst r0, #0x2000000; beq 1b; bx lr": "086810f0007ffbd07047",
+    "str r0, [r1]; ldr r2, [r1]; bx lr": "08600a687047",
+    "str r0, [r1]; bx lr": "08607047",
+    "str r0, [r1]; str r0, [r2]; ldr r3, [r2]; ldr r4, [r5]; bx lr": "0860106013682c687047",
     "1: ldrb r2, [r1]; adds r2, #1; strb r2, [r1]; dsb; isb; b 2f; 2: movs r3, #0; subs r0, #1; bne 1b": (
         "0a7801320a70bff34f8fbff36f8fffe700230138f4d1"
     ),

@@ -1,0 +1,211 @@
+"""Register blocks as the emulated core sees them: every load and store outside memory comes here.
+
+Unicorn calls back for each access, after the native hook has advanced the clock to it. ``lenient``: a block of the
+part's family that has no description here is plain storage, and is noted; ``strict``: an access to it is a fault.
+
+Not modelled: the time an access takes on its bus; what single registers do is in the file of the block.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+from weakref import proxy
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.cores import core_named
+from mcusim.cpu.peripherals import bit_band
+from mcusim.cpu.peripherals.bit_band import BitBand
+from mcusim.cpu.peripherals.endless_polls import Polls
+from mcusim.cpu.peripherals.register_block import RegisterBlock
+from mcusim.cpu.peripherals.registry import blocks_of
+from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.interrupts import Interrupts
+from mcusim.cpu.system.register_names import blocks_in, family_of
+from mcusim.cpu.unicorn_core import PAGE, UnicornCore
+from mcusim.machine.description import Machine
+from mcusim.memory import state_layout as L
+
+__all__ = ["Peripherals", "Poll", "Strictness"]
+
+Strictness = Literal["strict", "lenient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A poll that can never end: ``register`` at ``address`` is read at ``pc`` and stays ``value``."""
+
+    pc: int
+    address: int
+    register: str
+    value: int
+    registers: dict[str, int]
+
+
+class Plain(RegisterBlock):
+    """A block without a description; counts its accesses."""
+
+    accesses = 0
+
+    def read(self, offset: int, size: int) -> int:
+        self.accesses += 1
+        return super().read(offset, size)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        self.accesses += 1
+        super().write(offset, size, value)
+
+
+class Peripherals:
+    """``bounds`` has first address and end of every range that answers, for the native hooks; ``count`` of them."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        core: UnicornCore,
+        state: Any,
+        memory: Any,
+        events: EventQueue,
+        interrupts: Interrupts,
+        output: Callable[[bytes], object],
+        strictness: Strictness = "strict",
+    ) -> None:
+        self.clock, self.output = machine.core.clock, output
+        self._events, self._interrupts = events, interrupts
+        self._core, self._state, self._memory = proxy(core), state, memory
+        self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
+        self._plain = self._undescribed(machine) if strictness == "lenient" else []
+        self._all = sorted([*self.blocks, *self._plain], key=lambda block: block.base)
+        self._bases = [block.base for block in self._all]
+        self._accesses: Callable[[], Any] = lambda: ()
+        self._polls = Polls(self._everything, self._quiet)
+        self.poll: Poll | None = None
+        ranges = [(block.base, block.base + block.size) for block in self._all]
+        for page in sorted({p for low, end in ranges for p in range(low // PAGE, -(-end // PAGE))}):
+            core.map_registers(page * PAGE, PAGE, self._loaded_at(page * PAGE), self._stored_at(page * PAGE))
+        if core_named(machine.core.isa).bit_band:
+            ranges += self._map_bit_bands()
+        self.count = len(ranges)
+        self.bounds: Any = np.array(sorted(ranges) or [(0, 0)], np.int64).reshape(-1)
+
+    def _undescribed(self, machine: Machine) -> list[Plain]:
+        taken = [(block.base, block.base + block.size) for block in self.blocks]
+        taken += [(base, base + r.size) for r in machine.memory.values() for base in (r.base, *r.aliases)]
+        return [
+            Plain(name, base, end - base, {}, self)
+            for base, end, name in blocks_in(family_of(machine) or "")
+            if base < 0xE000_0000 and not any(low < end and base < high for low, high in taken)
+        ]
+
+    def undescribed(self) -> tuple[tuple[str, int], ...]:
+        """Blocks without a description that were used, and how often."""
+        return tuple((block.name, block.accesses) for block in self._plain if block.accesses)
+
+    def _map_bit_bands(self) -> list[tuple[int, int]]:
+        for window, target in bit_band.WINDOWS.items():
+            band = BitBand(target, self)
+            self._core.map_registers(
+                window, bit_band.SIZE, lambda offset, _, b=band: b.read(offset), lambda o, _, v, b=band: b.write(o, v)
+            )
+        return [(window, window + bit_band.SIZE) for window in bit_band.WINDOWS]
+
+    # what blocks use of the core
+
+    @property
+    def cycles(self) -> int:
+        return int(self._memory[L.NOW]) // L.TICK
+
+    def at(self, cycle: int, callback: Callable[[], None]) -> Event:
+        return self._events.at(cycle, callback)
+
+    def raise_line(self, irq: int) -> None:
+        self._interrupts.raise_line(irq)
+
+    def lower_line(self, irq: int) -> None:
+        self._interrupts.lower_line(irq)
+
+    # accesses
+
+    def _loaded_at(self, page: int) -> Callable[[int, int], int]:
+        return lambda offset, size: self._watched(page + offset, size)
+
+    def _stored_at(self, page: int) -> Callable[[int, int, int], None]:
+        return lambda offset, size, value: self.store(page + offset, size, value)
+
+    def _watched(self, address: int, size: int) -> int:
+        """A load of the program itself, one of a poll perhaps."""
+        if self._state[C.FAULT] != C.NO_FAULT:
+            return 0
+        value = self.load(address, size)
+        if self.poll is None and self._polls.loaded(address, value):
+            self.poll = Poll(self._pc(), address, self.label(address), value, self._core.registers())
+            self._state[C.STOP] = C.FLUSH
+        return value
+
+    def load(self, address: int, size: int) -> int:
+        """What a load finds; memory where no block is (a bit-band window shows that too), else a fault is noted."""
+        block = self.block_at(address)
+        if block is not None:
+            return block.read(address - block.base, size)
+        data = self._core.peek(address, size)
+        if data is None:
+            self._missing(address, size, 0)
+        return int.from_bytes(data or b"", "little")
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """The effects of a store."""
+        if self._state[C.FAULT] != C.NO_FAULT:
+            return
+        self._polls.stored()
+        block = self.block_at(address)
+        if block is not None:
+            block.write(address - block.base, size, value)
+        elif not self._core.poke(address, value.to_bytes(size, "little")):
+            self._missing(address, size, 1)
+
+    def block_at(self, address: int) -> RegisterBlock | None:
+        """The block that has ``address``."""
+        index = bisect_right(self._bases, address) - 1
+        block = self._all[index] if index >= 0 else None
+        return block if block is not None and address < block.base + block.size else None
+
+    def label(self, address: int) -> str:
+        """The register at ``address``, by name where it has one."""
+        for window, target in bit_band.WINDOWS.items():
+            if window <= address < window + bit_band.SIZE:
+                bit = address - window >> 2
+                return f"bit {bit & 31} of {self.label(target + (bit >> 5 << 2))}"
+        block = self.block_at(address)
+        return block.label(address - block.base) if block else f"{address:#010x}"
+
+    def _missing(self, address: int, size: int, write: int) -> None:
+        c = self._state
+        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = C.NO_PERIPHERAL, address, size, write
+        c[C.FAULT_PC], c[C.STOP] = self._pc(), C.FAULTED
+        c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
+
+    # polls
+
+    def watch_polls(self, accesses: Callable[[], Any]) -> None:
+        """``accesses`` gives the table of access records."""
+        self._accesses = accesses
+
+    def _pc(self) -> int:
+        """Of the access under way, as the block's records have it."""
+        record = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS
+        return int(self._accesses()[record + C.PC])
+
+    def _everything(self) -> tuple[Any, ...]:
+        table = self._accesses()
+        table = table[: len(table) // C.ACCESS * C.ACCESS].reshape(-1, C.ACCESS)
+        stores = int(table[table[:, C.WRITE] == 1, C.MADE].sum())
+        state = self._state
+        registers = (value for name, value in self._core.registers().items() if name != "pc")
+        return stores, int(state[C.LOST]), int(state[C.SYSTEM_READS]), *registers
+
+    def _quiet(self) -> bool:
+        return not self._interrupts.may_come and not any(block.waiting for block in self.blocks)

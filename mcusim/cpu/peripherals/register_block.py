@@ -1,0 +1,186 @@
+"""A block of named registers: reset values, writable bits, and status bits that follow control bits after a time.
+
+A block with behaviour is a class that derives from :class:`RegisterBlock` and overrides :meth:`~RegisterBlock.loaded`
+and :meth:`~RegisterBlock.stored`. Time is core cycles; nothing happens between two looks, so a register is brought up
+to date when it is read.
+
+Not modelled: the time an access takes on its bus, clocks that are off (a block answers before its clock is enabled),
+and a core clock other than the machine file's while the program sets the clocks up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = ["BlockHost", "Follow", "Register", "RegisterBlock"]
+
+WORD = 0xFFFF_FFFF
+
+
+class BlockHost(Protocol):
+    """What a block may use of the core next to it."""
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles since the start."""
+
+    @property
+    def clock(self) -> int:
+        """Of the core, in hertz."""
+
+    def output(self, data: bytes) -> object:
+        """Show what the program sends to its terminal."""
+
+    def at(self, cycle: int, callback: Callable[[], None]) -> object:
+        """Call ``callback`` at the first block that begins at or after ``cycle``."""
+
+    def raise_line(self, irq: int) -> None:
+        """The interrupt request ``irq`` (16 less than the exception's number) becomes active."""
+
+    def lower_line(self, irq: int) -> None:
+        """The interrupt request ``irq`` is no longer active."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Bits ``mask`` of the register at ``source`` show ``shift`` bits higher up (or lower) ``after`` cycles later.
+
+    Those that are cleared show at once, but for a ``field``, whose bits change together.
+    """
+
+    source: int
+    mask: int
+    shift: int
+    after: int
+    field: bool = False
+
+    def moved(self, word: int) -> int:
+        """The status bits that ``word`` in the source asks for."""
+        return (word & self.mask) << self.shift if self.shift >= 0 else (word & self.mask) >> -self.shift
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """One 32-bit register. A store changes the bits ``writable``; ones stored to bits ``clears`` clear them.
+
+    Bits ``momentary`` read 0 whatever was stored. A load clears bits ``read_clears``.
+    """
+
+    name: str
+    reset: int = 0
+    writable: int = WORD
+    clears: int = 0
+    momentary: int = 0
+    read_clears: int = 0
+    follows: tuple[Follow, ...] = field(default=())
+
+
+class RegisterBlock:
+    """``registers`` by offset; a word that none of them names is plain storage, at first 0."""
+
+    def __init__(
+        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
+    ):
+        self.name, self.base, self.size, self.irq = name, base, size, irq
+        self.host = host
+        self._requesting = False
+        self._registers = dict(registers)
+        self._at = {register.name: offset for offset, register in registers.items()}
+        self._words = {offset: register.reset for offset, register in registers.items()}
+        self._sources: dict[int, list[tuple[int, Follow]]] = {}
+        for offset, register in registers.items():
+            for follow in register.follows:
+                self._sources.setdefault(follow.source, []).append((offset, follow))
+        self._due: dict[tuple[int, Follow], tuple[int, int]] = {}  # cycle, and the status bits from then on
+
+    # for the bus
+
+    def read(self, offset: int, size: int) -> int:
+        """A load of ``size`` bytes at ``offset``."""
+        at = offset & ~3
+        self.settle()
+        register = self._registers.get(at)
+        word = self.word(at)
+        if register is not None:
+            word = self.loaded(register.name, word) & WORD
+            if register.read_clears:
+                self._words[at] &= ~register.read_clears
+        return word >> 8 * (offset & 3) & (1 << 8 * size) - 1
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A store of ``size`` bytes at ``offset``; other bytes of the register keep what they have."""
+        at, shift = offset & ~3, 8 * (offset & 3)
+        self.settle()
+        lanes = ((1 << 8 * size) - 1) << shift & WORD
+        stored, old = value << shift & lanes, self.word(at)
+        register = self._registers.get(at)
+        if register is None:
+            self._words[at] = old & ~lanes | stored
+            return
+        allowed = register.writable & lanes
+        self._words[at] = (old & ~allowed | stored & allowed) & ~(stored & register.clears) & ~register.momentary
+        self.stored(register.name, stored, old)
+        self._follow(at)
+
+    def word(self, offset: int) -> int:
+        """What the register at ``offset`` holds, without the effects of a load."""
+        return self._words.get(offset, 0)
+
+    def label(self, offset: int) -> str:
+        """``RCC_CR``, or ``RCC + 0x98`` where no register is named."""
+        register = self._registers.get(offset & ~3)
+        return f"{self.name}_{register.name}" if register else f"{self.name} + {offset:#04x}"
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a bit is still to change by itself."""
+        self.settle()
+        return bool(self._due)
+
+    # for behaviours
+
+    def __getitem__(self, register: str) -> int:
+        return self._words[self._at[register]]
+
+    def __setitem__(self, register: str, word: int) -> None:
+        self._words[self._at[register]] = word & WORD
+
+    def loaded(self, register: str, word: int) -> int:
+        """What a load of the register finds; ``word`` is what it holds."""
+        return word
+
+    def stored(self, register: str, value: int, old: int) -> None:
+        """``value`` was stored to a register that held ``old``; other bytes of ``value`` are 0."""
+
+    def request(self, active: bool) -> None:
+        """The block's interrupt line is active, or not any more."""
+        if self.irq >= 0 and active != self._requesting:
+            self._requesting = active
+            (self.host.raise_line if active else self.host.lower_line)(self.irq)
+
+    # time
+
+    def _follow(self, source: int) -> None:
+        word = self.word(source)
+        for offset, follow in self._sources.get(source, ()):
+            wanted, key = follow.moved(word), (offset, follow)
+            status = self._words[offset] & follow.moved(WORD)
+            if wanted == status:
+                self._due.pop(key, None)
+            elif self._due.get(key, (0, None))[1] != wanted:
+                if not follow.field:
+                    self._words[offset] &= ~(status & ~wanted)
+                self._due[key] = self.host.cycles + follow.after, wanted
+        self.settle()
+
+    def settle(self) -> None:
+        """Let the bits change whose time has come."""
+        if not self._due:
+            return
+        now = self.host.cycles
+        for (offset, follow), (due, bits) in list(self._due.items()):
+            if due <= now:
+                self._words[offset] = self._words[offset] & ~follow.moved(WORD) | bits
+                del self._due[offset, follow]

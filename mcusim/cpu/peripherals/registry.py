@@ -1,0 +1,96 @@
+"""The blocks of a machine: those of its part family, and those that its file lists, which take their place.
+
+``families/<family>.toml`` has the places of the blocks of a family, ``families/layouts.toml`` the registers that
+several share. A layout's ``kind`` names the class that gives it behaviour. Not modelled: differences between the
+members of a family; a block that only some have is there in all.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from typing import Any
+
+from mcusim.cpu.peripherals.crc import Crc
+from mcusim.cpu.peripherals.gpio import Gpio
+from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
+from mcusim.cpu.peripherals.rng import Rng
+from mcusim.cpu.peripherals.usart import Usart
+from mcusim.cpu.system.register_names import family_of
+from mcusim.machine.description import Machine, Peripheral
+from mcusim.units import parse_duration, parse_size
+
+__all__ = ["KINDS", "blocks_of", "layouts_of", "places_of"]
+
+KINDS: dict[str, type[RegisterBlock]] = {"usart": Usart, "crc": Crc, "rng": Rng, "gpio": Gpio}
+_ABOUT = ("source", "basis")
+_WORD = 0xFFFF_FFFF
+
+
+@cache
+def _file(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("mcusim.cpu.peripherals.families") / f"{name}.toml").read_text("utf-8"))
+
+
+def layouts_of(family: str) -> dict[str, dict[str, Any]]:
+    """The tables of registers by name: those that all families share and those of this one."""
+    return _file("layouts") | _file(family).get("layouts", {})
+
+
+def places_of(family: str) -> dict[str, dict[str, Any]]:
+    """Each block of ``f4``, ``f7``, ``h7`` or ``l4``: ``base``, and where it has them ``size``, ``layout``, ``irq``."""
+    about = _file(family)
+    ports = about["ports"]
+    found = {
+        ports["prefix"] + name: {"base": ports["base"] + n * ports["step"], "layout": ports["layout"]}
+        for n, name in enumerate(ports["names"])
+    }
+    return found | about["blocks"]
+
+
+def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:
+    """Every block that the emulated core finds on ``machine``."""
+    listed = [_listed(block, host) for block in machine.peripherals.values()]
+    family = family_of(machine)
+    known = list(_of_family(family, host)) if family else []
+    taken = [(block.base, block.base + block.size) for block in listed]
+    return listed + [b for b in known if not any(b.base < end and low < b.base + b.size for low, end in taken)]
+
+
+def _of_family(family: str, host: BlockHost) -> Iterator[RegisterBlock]:
+    layouts = layouts_of(family)
+    for name, place in places_of(family).items():
+        layout = layouts[place["layout"]] if "layout" in place else {}
+        kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
+        size = parse_size(place.get("size", "1 KiB"))
+        yield kind(name, place["base"], size, registers(layout, host.clock), host, place.get("irq", -1))
+
+
+def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
+    """The registers of a layout by offset, for a core of ``clock`` hertz."""
+    tables = {name: table for name, table in layout.items() if isinstance(table, dict)}
+    found = {}
+    for name, table in tables.items():
+        values = {key: value for key, value in table.items() if key not in ("offset", "follows")}
+        follows = tuple(_follow(one, tables, clock) for one in table.get("follows", ()))
+        found[table["offset"]] = Register(name, follows=follows, **values)
+    return found
+
+
+def _follow(table: Mapping[str, Any], registers: Mapping[str, Any], clock: int) -> Follow:
+    values = {key: value for key, value in table.items() if key not in (*_ABOUT, "from", "after")}
+    after = ceil(parse_duration(table["after"]).cycles(clock))
+    return Follow(registers[table["from"]]["offset"], after=after, **values)
+
+
+def _listed(block: Peripheral, host: BlockHost) -> RegisterBlock:
+    """A block of a machine file: ``reads`` are fixed, ``mirrors`` follow at once."""
+    found = {offset: Register(f"+{offset:#04x}", reset=word, writable=0) for offset, word in block.reads.items()}
+    for offset, mirror in block.mirrors.items():
+        follow = Follow(offset, mirror.mask, mirror.shift, 0)
+        status = follow.moved(_WORD)
+        found[offset] = Register(f"+{offset:#04x}", writable=_WORD & ~status, follows=(follow,))
+    return RegisterBlock(block.name, block.base, block.size, found, host)

@@ -1,0 +1,28 @@
+"""A core next to a register block that has nothing but a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Clock:
+    """A core that only has a clock; callbacks and interrupt lines are kept."""
+
+    clock = 1_000_000
+
+    def __init__(self) -> None:
+        self.cycles, self.shown = 0, b""
+        self.calls: list[tuple[int, Callable[[], None]]] = []
+        self.lines: set[int] = set()
+
+    def output(self, data: bytes) -> None:
+        self.shown += data
+
+    def at(self, cycle: int, callback: Callable[[], None]) -> None:
+        self.calls.append((cycle, callback))
+
+    def raise_line(self, irq: int) -> None:
+        self.lines.add(irq)
+
+    def lower_line(self, irq: int) -> None:
+        self.lines.discard(irq)
