@@ -41,7 +41,7 @@ _ACCESS = types.void(types.voidptr, types.int32, types.uint64, types.int32, type
 _UNMAPPED = types.boolean(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
 _INTERRUPT = types.void(types.voidptr, types.uint32, USER)
 UC_MEM_WRITE = 17
-SVC, PREFETCH_ABORT = 2, 3  # Unicorn's numbers
+SVC, PREFETCH_ABORT, EXIT = 2, 3, 8  # Unicorn's numbers; EXIT in a handler that it was started in
 IT_BITS = 0x0600FC00
 IT_MASK = 0xFFFFFFFF ^ IT_BITS
 
@@ -227,7 +227,7 @@ def _on_interrupt(uc: Any, kind: Any, user: Any) -> None:
     if c[C.FAULT] != C.NO_FAULT:
         stop(uc)
         return
-    if x[VECTORS] and kind == PREFETCH_ABORT and at >= exceptions.RETURNS_FROM and x[CURRENT]:
+    if x[VECTORS] and kind in (PREFETCH_ABORT, EXIT) and at >= exceptions.RETURNS_FROM and x[CURRENT]:
         _end_of_handler(uc, user, c, s, x, at)
     elif x[VECTORS] and kind == SVC:
         blocks.leave(c, s, words(user[BLOCKS]), words(user[BRANCHES]), words(user[CALLS]), at)
