@@ -219,5 +219,6 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         registers=registers,
         result=registers["r0"] if returned else None,
         undescribed=emulator.peripherals.undescribed(),
+        findings=emulator.peripherals.findings(),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
     )

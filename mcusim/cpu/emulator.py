@@ -79,7 +79,7 @@ class GuestCore:
         self._host = Semihosting(proxy(self), machine.core.clock, self._output)
         self._console = np.zeros(CONSOLE, np.int64)
         outside = self.events, self.interrupts, self._output
-        self.peripherals = Peripherals(machine, self.core, self.state, self.memory.state, *outside, peripherals)
+        self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
         tables = self.code.tables
         self.peripherals.watch_polls(lambda: tables.accesses)
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)

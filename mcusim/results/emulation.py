@@ -41,7 +41,8 @@ class EmulationResult(Displayed):
 
     ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
     from the first instruction. ``dumps`` in the order asked for. ``undescribed``: register blocks without a
-    description that the program used, and how often (``peripherals="lenient"``).
+    description that the program used, and how often (``peripherals="lenient"``). ``findings``: what a board would not
+    have answered.
     """
 
     machine: Machine = field(repr=False)
@@ -58,6 +59,7 @@ class EmulationResult(Displayed):
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
     undescribed: tuple[tuple[str, int], ...] = ()
+    findings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

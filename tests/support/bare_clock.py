@@ -15,6 +15,12 @@ class Clock:
         self.calls: list[tuple[int, Callable[[], None]]] = []
         self.lines: set[int] = set()
 
+    def dividers(self, bus: str) -> tuple[int, int]:
+        return (2, 1) if bus == "apb1" else (1, 1)
+
+    def sdram_commanded(self, missing: str) -> None:
+        """There is no SDRAM."""
+
     def output(self, data: bytes) -> None:
         self.shown += data
 

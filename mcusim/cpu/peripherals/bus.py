@@ -22,13 +22,14 @@ from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.peripherals.register_block import RegisterBlock
-from mcusim.cpu.peripherals.registry import blocks_of
+from mcusim.cpu.peripherals.registry import blocks_of, divider
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
 from mcusim.cpu.unicorn_core import PAGE, UnicornCore
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.system import MemorySystem
 
 __all__ = ["Peripherals", "Poll", "Strictness"]
 
@@ -68,7 +69,7 @@ class Peripherals:
         machine: Machine,
         core: UnicornCore,
         state: Any,
-        memory: Any,
+        memory: MemorySystem,
         events: EventQueue,
         interrupts: Interrupts,
         output: Callable[[bytes], object],
@@ -76,7 +77,11 @@ class Peripherals:
     ) -> None:
         self.clock, self.output = machine.core.clock, output
         self._events, self._interrupts = events, interrupts
-        self._core, self._state, self._memory = proxy(core), state, memory
+        self._family = family_of(machine)
+        self._sdram = [name for name, region in machine.memory.items() if region.kind == "sdram"]
+        self._regions = memory.by_region
+        self._early = ""  # the step of the SDRAM's sequence that was missing when it was used
+        self._core, self._state, self._memory = proxy(core), state, memory.state
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
         self._all = sorted([*self.blocks, *self._plain], key=lambda block: block.base)
@@ -118,6 +123,25 @@ class Peripherals:
     @property
     def cycles(self) -> int:
         return int(self._memory[L.NOW]) // L.TICK
+
+    def dividers(self, bus: str) -> tuple[int, int]:
+        rcc = next((block for block in self.blocks if block.name == "RCC"), None)
+        return (1, 1) if rcc is None or self._family is None else divider(self._family, rcc, bus)
+
+    def sdram_commanded(self, missing: str) -> None:
+        if missing and not self._early and self._sdram_used():
+            self._early = missing
+
+    def _sdram_used(self) -> bool:
+        regions = self._regions()
+        return any(regions[name]["reads"] + regions[name]["writes"] for name in self._sdram)
+
+    def findings(self) -> tuple[str, ...]:
+        """What the program did that a board does not answer: SDRAM used before its command sequence had ended.
+
+        A program that never touches the FMC is taken to be started by something that has set it up.
+        """
+        return (f"the SDRAM was used before its command sequence had ended: {self._early}",) if self._early else ()
 
     def at(self, cycle: int, callback: Callable[[], None]) -> Event:
         return self._events.at(cycle, callback)

@@ -27,5 +27,5 @@ class Crc(RegisterBlock):
 def _step(checksum: int, word: int) -> int:
     checksum ^= word
     for _ in range(32):
-        checksum = checksum << 1 ^ (POLYNOMIAL if checksum >> 31 else 0)
-    return checksum & 0xFFFF_FFFF
+        checksum = (checksum << 1 ^ (POLYNOMIAL if checksum >> 31 else 0)) & 0xFFFF_FFFF
+    return checksum

@@ -17,6 +17,7 @@ from typing import Protocol
 __all__ = ["BlockHost", "Follow", "Register", "RegisterBlock"]
 
 WORD = 0xFFFF_FFFF
+APB2 = 0x4001_0000  # where it begins in all families here
 
 
 class BlockHost(Protocol):
@@ -29,6 +30,12 @@ class BlockHost(Protocol):
     @property
     def clock(self) -> int:
         """Of the core, in hertz."""
+
+    def dividers(self, bus: str) -> tuple[int, int]:
+        """Of the core's clock, as RCC is set: that of the bus ``apb1`` or ``apb2``, and that of its timers."""
+
+    def sdram_commanded(self, missing: str) -> None:
+        """A command goes to the SDRAM controller, for which no bank had had ``missing`` so far (empty: had all)."""
 
     def output(self, data: bytes) -> object:
         """Show what the program sends to its terminal."""
@@ -85,6 +92,7 @@ class RegisterBlock:
     ):
         self.name, self.base, self.size, self.irq = name, base, size, irq
         self.host = host
+        self.bus = "apb1" if base < APB2 else "apb2"
         self._requesting = False
         self._registers = dict(registers)
         self._at = {register.name: offset for offset, register in registers.items()}

@@ -15,17 +15,30 @@ from math import ceil
 from typing import Any
 
 from mcusim.cpu.peripherals.crc import Crc
+from mcusim.cpu.peripherals.dma2d import Dma2d
+from mcusim.cpu.peripherals.exti import Exti
+from mcusim.cpu.peripherals.fmc import Fmc
 from mcusim.cpu.peripherals.gpio import Gpio
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
 from mcusim.cpu.peripherals.rng import Rng
+from mcusim.cpu.peripherals.timer import Timer
 from mcusim.cpu.peripherals.usart import Usart
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size
 
-__all__ = ["KINDS", "blocks_of", "layouts_of", "places_of"]
+__all__ = ["KINDS", "blocks_of", "divider", "layouts_of", "places_of"]
 
-KINDS: dict[str, type[RegisterBlock]] = {"usart": Usart, "crc": Crc, "rng": Rng, "gpio": Gpio}
+KINDS: dict[str, type[RegisterBlock]] = {
+    "usart": Usart,
+    "crc": Crc,
+    "rng": Rng,
+    "gpio": Gpio,
+    "timer": Timer,
+    "fmc": Fmc,
+    "exti": Exti,
+    "dma2d": Dma2d,
+}
 _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
 
@@ -58,6 +71,17 @@ def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:
     known = list(_of_family(family, host)) if family else []
     taken = [(block.base, block.base + block.size) for block in listed]
     return listed + [b for b in known if not any(b.base < end and low < b.base + b.size for low, end in taken)]
+
+
+def divider(family: str, rcc: RegisterBlock, bus: str) -> tuple[int, int]:
+    """Of the core's clock, on ``apb1`` or ``apb2`` as RCC is set: the bus's divider, and its timers'."""
+    clocks = _file(family)["clocks"]
+    apb, ahb = 1, 1
+    if (field := rcc[clocks[bus]["register"]] >> clocks[bus]["bit"] & 7) >= 4:
+        apb = 2 << field - 4
+    if "ahb" in clocks and (field := rcc[clocks["ahb"]["register"]] >> clocks["ahb"]["bit"] & 15) >= 8:
+        ahb = (2, 4, 8, 16, 64, 128, 256, 512)[field - 8]
+    return ahb * apb, ahb * max(1, apb // 2)
 
 
 def _of_family(family: str, host: BlockHost) -> Iterator[RegisterBlock]:

@@ -1,10 +1,9 @@
 """USART and UART: what is transmitted goes to the terminal.
 
 Registers: ST RM0090 (SR and DR) and RM0385 (ISR and TDR, which have the same bits where both have them). A character
-takes the frame's bits at the rate that BRR asks of the core's clock; with BRR at 0 it is gone at once.
+takes the frame's bits at the rate that BRR asks of its bus's clock; with BRR at 0 it is gone at once.
 
-Not modelled: receiving, parity, half duplex, flow control, clocks other than the core's for the baud rate (an APB
-divider makes a character take as many times longer), DMA requests.
+Not modelled: receiving, parity, half duplex, flow control, other clocks than the bus's for the baud rate, DMA requests.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Usart(RegisterBlock):
     _free_at = 0  # cycle at which the last character has left
 
     def _frame(self) -> int:
-        return FRAME * (self["BRR"] & 0xFFFF)
+        return FRAME * (self["BRR"] & 0xFFFF) * self.host.dividers(self.bus)[0]
 
     @property
     def _status(self) -> str:

@@ -154,6 +154,8 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
     text += _functions(functions(result.profile, result.image), result, top)
     text += [*_lines(result, top), *_instructions(result, top)]
+    for finding in result.findings:
+        text += ["", *wrapped(f"Finding: {finding}")]
     if result.undescribed:
         text += ["", *_undescribed(result)]
     for dump in result.dumps:

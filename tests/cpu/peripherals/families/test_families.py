@@ -25,7 +25,7 @@ def test_layouts_are_used_and_say_where_they_come_from(family: str) -> None:
     assert {place["layout"] for place in places_of(family).values() if "layout" in place} <= set(layouts)
     for name, layout in layouts.items():
         assert layout["basis"] in ("datasheet", "assumed") and layout["source"], name
-        assert layout.get("kind", "timer") in (*KINDS, "timer", "fmc", "iwdg"), name
+        assert layout.get("kind", "timer") in KINDS, name
         for offset, register in registers(layout, 1_000_000).items():
             assert offset % 4 == 0 and register.reset >> 32 == 0, (name, register.name)
 

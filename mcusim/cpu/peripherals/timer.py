@@ -1,0 +1,98 @@
+"""TIM: counting up or down, update events with their interrupt, one-pulse mode.
+
+ST RM0090 chapters 17 to 20. The counter is worked out from the cycles since its last update when it is read; an event
+of the emulated core is entered only where an update requests an interrupt. A change of PSC, and of ARR with CR1.ARPE,
+counts from the next update on.
+
+Not modelled: compare, capture and their flags, counting up and down in turn, slave modes, DMA requests, dead time; a
+change of the APB divider while the timer counts.
+"""
+
+from __future__ import annotations
+
+from mcusim.cpu.peripherals.register_block import RegisterBlock
+
+__all__ = ["Timer"]
+
+CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
+UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR
+
+
+class Timer(RegisterBlock):
+    """``_since`` is the cycle of the last update, less what had been counted when the timer was started."""
+
+    _since, _entered = 0, 0
+    _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
+
+    @property
+    def _step(self) -> int:
+        """Core cycles of one count."""
+        return self._prescaler * self.host.dividers(self.bus)[1]
+
+    @property
+    def _period(self) -> int:
+        """Core cycles from one update to the next."""
+        return self._step * self._reload * ((self["RCR"] & 0xFF) + 1)
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self["CR1"] & CEN)
+
+    def _take_over(self) -> None:
+        self._prescaler, self._reload = (self["PSC"] & 0xFFFF) + 1, self["ARR"] + 1
+
+    def _catch_up(self) -> None:
+        """Make the updates that are due by now."""
+        if not self["CR1"] & CEN or self.host.cycles < self._since + self._period:
+            return
+        self._since += self._period
+        self._take_over()
+        if self["CR1"] & OPM:
+            self["CR1"] &= ~CEN
+            self["CNT"] = 0
+        else:
+            self._since += (self.host.cycles - self._since) // self._period * self._period
+        if not self["CR1"] & UDIS:
+            self["SR"] |= UPDATE
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.request(bool(self["SR"] & self["DIER"] & UPDATE))
+        due = self._since + self._period
+        if self["CR1"] & CEN and self["DIER"] & UPDATE and due != self._entered:
+            self._entered = due
+            self.host.at(due, self._catch_up)
+
+    def _count(self) -> int:
+        if not self["CR1"] & CEN:
+            return self["CNT"]
+        count = (self.host.cycles - self._since) // self._step % self._reload
+        return self._reload - 1 - count if self["CR1"] & DIR else count
+
+    def loaded(self, register: str, word: int) -> int:
+        self._catch_up()
+        return self._count() if register == "CNT" else self[register]
+
+    def stored(self, register: str, value: int, old: int) -> None:
+        now, written = self.host.cycles, self[register]
+        self[register] = old
+        self._catch_up()  # as it was set up so far
+        count = self._count()
+        if register == "SR":
+            self["SR"] &= written  # a 0 clears
+        else:
+            self[register] = written
+        if register == "CR1" and not old & CEN:
+            self._since = now - count * self._step
+        elif register == "CR1" and not written & CEN:
+            self["CNT"] = count
+        elif register == "CNT":
+            self._since = now - written * self._step
+        elif register == "ARR" and not (self["CR1"] & ARPE and self["CR1"] & CEN):
+            self._reload = written + 1
+        elif register == "EGR" and value & UPDATE:
+            self._take_over()
+            self._since, self["CNT"] = now, 0
+            if not self["CR1"] & (URS | UDIS):
+                self["SR"] |= UPDATE
+        self._interrupt()

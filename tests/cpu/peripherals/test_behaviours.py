@@ -1,0 +1,156 @@
+"""Blocks with behaviour next to a core that only has a clock: what is read a cycle before and at the cycle."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from mcusim.cpu.peripherals.register_block import RegisterBlock
+from mcusim.cpu.peripherals.registry import blocks_of
+from mcusim.machine import load_machine
+from tests.support.bare_clock import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def block(name: str, clock: Clock, board: str = "stm32f746g-disco") -> RegisterBlock:
+    return next(one for one in blocks_of(load_machine(board), clock) if one.name == name)
+
+
+def store(block: RegisterBlock, **words: int) -> None:
+    for name, word in words.items():
+        block.write(block._at[name], 4, word)
+
+
+def load(block: RegisterBlock, name: str) -> int:
+    return block.read(block._at[name], 4)
+
+
+def test_a_timer_counts_and_updates(clock: Clock) -> None:
+    timer = block("TIM1", clock)
+    store(timer, PSC=9, ARR=99, EGR=1)
+    assert load(timer, "SR") == 1  # by EGR.UG
+    store(timer, SR=0, CR1=1)
+    clock.cycles = 999
+    assert (load(timer, "CNT"), load(timer, "SR")) == (99, 0)
+    clock.cycles = 1000
+    assert (load(timer, "CNT"), load(timer, "SR")) == (0, 1)
+    store(timer, SR=~1)
+    clock.cycles = 2000
+    assert load(timer, "SR") == 1
+    store(timer, CR1=0)
+    clock.cycles = 5000
+    assert load(timer, "CNT") == 0
+
+
+def test_a_timer_s_interrupt_comes_with_each_update(clock: Clock) -> None:
+    timer = block("TIM6", clock)
+    store(timer, ARR=49, DIER=1, CR1=1)
+    for tick in (50, 100, 150):
+        assert clock.calls[-1][0] == tick and 54 not in clock.lines
+        clock.cycles = tick
+        clock.calls[-1][1]()
+        assert 54 in clock.lines
+        store(timer, SR=0)
+
+
+def test_a_timer_in_one_pulse_mode_stops(clock: Clock) -> None:
+    timer = block("TIM2", clock)
+    store(timer, ARR=9, CR1=1 | 8)
+    clock.cycles = 10
+    assert load(timer, "SR") == 1 and not load(timer, "CR1") & 1
+    clock.cycles = 25
+    assert load(timer, "CNT") == 0
+
+
+@pytest.mark.parametrize(
+    ("board", "data", "status", "enable"),
+    [("stm32f746g-disco", "TDR", "ISR", 1 | 8), ("stm32f469i-disco", "DR", "SR", 1 << 13 | 8)],
+)
+def test_a_usart_sends_characters_in_their_time(board: str, data: str, status: str, enable: int, clock: Clock) -> None:
+    usart = block("USART1", clock, board)
+    store(usart, **{data: 65})
+    assert clock.shown == b""  # not enabled
+    store(usart, BRR=16, CR1=enable, **{data: 65})
+    assert load(usart, status) & 0xC0 == 0x80
+    store(usart, **{data: 66})
+    assert load(usart, status) & 0xC0 == 0
+    clock.cycles = 159
+    assert load(usart, status) & 0xC0 == 0
+    clock.cycles = 160
+    assert load(usart, status) & 0xC0 == 0x80
+    clock.cycles = 320
+    assert load(usart, status) & 0xC0 == 0xC0 and clock.shown == b"AB"
+
+
+def test_an_sdram_needs_its_commands_in_their_order(clock: Clock) -> None:
+    fmc = block("FMC", clock)
+    for command, missing in ((2, "clock enable"), (1, "precharge all"), (3, "precharge all"), (2, "auto-refresh")):
+        store(fmc, SDCMR=1 << 4 | command)
+        assert fmc.missing(1) == missing  # type: ignore[attr-defined]
+    assert load(fmc, "SDSR") & 1 << 5
+    clock.cycles = 16
+    assert not load(fmc, "SDSR") & 1 << 5
+    store(fmc, SDCMR=1 << 4 | 3)
+    store(fmc, SDCMR=1 << 4 | 4)
+    assert fmc.missing(1) == "refresh rate (SDRTR)"  # type: ignore[attr-defined]
+    store(fmc, SDRTR=1539 << 1)
+    assert (fmc.missing(1), fmc.missing(2)) == ("", "clock enable")  # type: ignore[attr-defined]
+
+
+def test_exti_by_software(clock: Clock) -> None:
+    exti = block("EXTI", clock)
+    store(exti, SWIER=1)
+    assert load(exti, "PR") == 0
+    store(exti, SWIER=0, IMR=1 | 1 << 7)
+    store(exti, SWIER=1 | 1 << 7)
+    assert load(exti, "PR") == 0x81 and clock.lines == {6, 23}
+    store(exti, PR=1)
+    assert load(exti, "PR") == 0x80 and clock.lines == {23}
+
+
+def test_a_fill_of_the_dma2d_ends_after_a_cycle_for_each_pixel(clock: Clock) -> None:
+    dma2d = block("DMA2D", clock)
+    store(dma2d, NLR=48 << 16 | 10, CR=3 << 16 | 1)
+    clock.cycles = 479
+    assert not load(dma2d, "ISR") & 2 and dma2d.waiting
+    clock.cycles = 480
+    assert load(dma2d, "ISR") & 2 and not load(dma2d, "CR") & 1
+    store(dma2d, IFCR=2)
+    assert load(dma2d, "ISR") == 0
+
+
+def test_gpio(clock: Clock) -> None:
+    port = block("GPIOB", clock)
+    store(port, MODER=1 << 6, PUPDR=1 << 8, BSRR=1 << 3 | 1 << 5)
+    assert load(port, "ODR") == 0x28 and load(port, "IDR") == 1 << 3 | 1 << 4
+    store(port, BSRR=1 << 19)
+    assert load(port, "IDR") == 1 << 4
+
+
+def test_crc_is_that_of_the_reversed_bits_in_zlib(clock: Clock) -> None:
+    crc, words = block("CRC", clock), (0x1234_5678, 0, 0xFFFF_FFFF)
+    store(crc, CR=1)
+    for word in words:
+        store(crc, DR=word)
+    reverse = [int(f"{word:032b}"[::-1], 2).to_bytes(4, "little") for word in words]
+    expected = ~zlib.crc32(b"".join(reverse)) & 0xFFFF_FFFF
+    assert load(crc, "DR") == int(f"{expected:032b}"[::-1], 2)
+
+
+def test_random_numbers_are_the_same_again_and_differ(clock: Clock) -> None:
+    found = []
+    for _ in range(2):
+        rng, numbers = block("RNG", clock), set()
+        store(rng, CR=1 << 2)
+        for _ in range(8):
+            assert not load(rng, "SR") & 1
+            clock.cycles += 40
+            assert load(rng, "SR") & 1
+            numbers.add(load(rng, "DR"))
+        found.append(numbers)
+    assert found[0] == found[1] and len(found[0]) == 8
