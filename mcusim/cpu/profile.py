@@ -1,7 +1,8 @@
 """Where the cycles went: by cause, region, function, source line and call.
 
 Every tick the core spent is charged to one instruction: its issue, the stalls of its own access, for a block's first
-instruction the fetch, for its last the branch. The parts sum to the whole.
+instruction the fetch, for its last the branch. Entries into exceptions, returns from them and sleep belong to none.
+The parts sum to the whole.
 
 Not modelled: the cycles of a block that broke off (in a fault, at an exit) are those of its first instruction.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
+from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class CycleProfile:
     blocks: int
     unforeseen: int
     text: dict[int, str] = field(repr=False)
+    exceptions: tuple[ExceptionCount, ...] = ()  # those that were taken, by number
+    apart: dict[str, float] = field(default_factory=dict)  # cycles that no instruction has: of exceptions, asleep
 
 
 def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
@@ -97,7 +101,14 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
         blocks=len(emulator.tables.known),
         unforeseen=emulator.unforeseen,
         text=text,
+        exceptions=tuple(emulator.interrupts.counts()),
+        apart={name: cycles for name, cycles in _apart(c).items() if cycles},
     )
+
+
+def _apart(c: Any) -> dict[str, float]:
+    around = int(c[C.EXCEPTION_TICKS]) + int(c[C.STACKING_TICKS])
+    return {"exception entry and return": around / L.TICK, "asleep": int(c[C.SLEEP_TICKS]) / L.TICK}
 
 
 _PARTS = (C.FETCH_TICKS, C.BRANCH_TICKS, C.CARRY_TICKS, C.SHARED_TICKS, C.PREFETCH_TICKS)

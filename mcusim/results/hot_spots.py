@@ -75,6 +75,8 @@ def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
         if caller is not callee:
             outgoing[id(caller)] += edge.cycles
             incoming[id(callee)] += edge.cycles
+    for name, cycles in profile.apart.items():
+        found[name, 0] = FunctionCost(name=f"({name})", address=0, cycles=cycles)
     for function in found.values():
         inclusive = max(function.cycles + outgoing[id(function)], incoming[id(function)])
         function.inclusive = min(inclusive, profile.cycles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.machine.clock_tree import clock_json
 from mcusim.memory.state_layout import TICK
 from mcusim.report.text.emulation import hint, rates
@@ -23,7 +24,9 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     ``{kind, text, pc, address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest
     branch last. ``cycles instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
-    come by falling cycles too. ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
+    come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}}]``: entries,
+    cycles in the handler without those that preempted it, and cycles from pending to its first instruction.
+    ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
     ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
     r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came
@@ -42,6 +45,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
         "result": result.result,
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
+        "exceptions": [_exception(one) for one in result.profile.exceptions],
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),
@@ -55,6 +59,16 @@ def _start(result: EmulationResult) -> dict[str, Any]:
         "function": place(result.image, result.pc),
         "arguments": list(result.arguments),
         "caches": result.caches,
+    }
+
+
+def _exception(one: ExceptionCount) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "name": one.name,
+        "count": one.count,
+        "cycles": one.cycles,
+        "latency": one.latency,
     }
 
 

@@ -151,7 +151,7 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{state}"]
     text += [*change_lines(result.machine), ""]
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
-    text += ["", "Cycles by cause", *_causes(result), *memory_lines(result)]
+    text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *_exceptions(result)]
     text += _functions(functions(result.profile, result.image), result, top)
     text += [*_lines(result, top), *_instructions(result, top)]
     for finding in result.findings:
@@ -182,7 +182,7 @@ def stop_text(result: EmulationResult) -> str:
     return {
         "exit": f"the program exited with status {stop.status}",
         "returned": f"{place(result.image, result.pc)} returned",
-        "idle": "the program waits for an interrupt (WFI or WFE)",
+        "idle": "the program waits for an interrupt (WFI), and none can come",
         "loop": f"the program stays in an endless loop, {place(result.image, result.pc)}",
         "reset": "the program requested a reset, which is not performed",
         "limit": "runaway program: the limit of instructions (--max-instructions) was reached",
@@ -220,6 +220,15 @@ def _causes(result: EmulationResult) -> list[str]:
     total = int(result.profile.cycles)
     rows = [[name, f"{cycles:,}", _share(cycles, total)] for name, cycles in causes(result.profile).items()]
     return columns([*rows, ["total", f"{total:,}", _share(total, total)]])
+
+
+def _exceptions(result: EmulationResult) -> list[str]:
+    """Those that were taken; nothing where none was."""
+    rows = [["exception", "number", "count", "cycles", "latency min", "median", "max"]]
+    for one in result.profile.exceptions:
+        latency = (f"{cycles:g}" for cycles in one.latency.values())
+        rows.append([one.name, str(one.number), f"{one.count:,}", f"{int(one.cycles):,}", *latency])
+    return ["", "Exceptions; latency: cycles from pending to the handler", *columns(rows)] if rows[1:] else []
 
 
 def _share(part: float, total: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,9 @@ import pytest
 import mcusim
 from mcusim.commands.app import main
 from tests.support.code.elf_writer import DataSegment, ElfSymbol, write_elf
+
+# SysTick every 1000 cycles; 1: wfi; cmp r5, #5; bne 1b; exit by semihosting. Its handler: adds r5, #1; bx lr
+TICKS = "4ef21000cef2000040f2e731072241608160026030bf052dfcd1182040f22601c0f20201abbe00bf01357047"
 
 # ldr r1, [pc, #4]; ldr r0, [r1]; bx lr; nop; .word 0x2000_0000
 READS_ITS_DATA = bytes.fromhex("0149 0868 7047 00bf 00000020")
@@ -49,6 +54,26 @@ def test_waiting_for_an_interrupt_is_an_end(tmp_path: Path, capsys: pytest.Captu
     path = write_elf(tmp_path / "idle.elf", bytes.fromhex("0720 30bf fee7"), 0x0800_0100)  # movs r0, #7; wfi; b .
     assert main(["emulate", str(path)]) == 0
     assert "waits for an interrupt" in capsys.readouterr().out
+
+
+def test_exceptions_are_counted_and_their_cycles_are_in_the_sums(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors = struct.pack("<16I", 0x2000_1000, 0x0800_0101, *[0] * 13, 0x0800_0129)
+    symbols = {"main": 0x0800_0100, "SysTick_Handler": 0x0800_0128}
+    path = write_elf(tmp_path / "tick.elf", vectors.ljust(256, b"\0") + bytes.fromhex(TICKS), 0x0800_0000, symbols)
+    assert main(["emulate", str(path), "--json", str(tmp_path / "tick.json")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "exception number count cycles latency min median max SysTick 15 5 " in out
+    shown = json.loads((tmp_path / "tick.json").read_text())
+    (tick,) = shown["exceptions"]
+    assert (tick["number"], tick["name"], tick["count"]) == (15, "SysTick", 5)
+    assert 12 <= tick["latency"]["min"] <= tick["latency"]["median"] <= tick["latency"]["max"] < 100
+    assert 5000 < shown["cycles"] < 5200
+    assert sum(shown["causes"].values()) == int(shown["cycles"])
+    functions = {row["name"]: row["cycles"] for row in shown["functions"]}
+    assert sum(functions.values()) == pytest.approx(shown["cycles"])
+    assert functions["(asleep)"] > 4500 and functions["(exception entry and return)"] >= 5 * (12 + 10)
 
 
 def test_a_jump_into_nothing_shows_no_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
