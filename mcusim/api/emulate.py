@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from mcusim.api.guest_arguments import address_of, dump_range, load_file, word_of
+from mcusim.api.run_ends import RunEnd, end_of, set_host, watch
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -20,6 +21,7 @@ from mcusim.units import parse_size, quoted
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
     from mcusim.cpu.image.image import Image
+    from mcusim.cpu.startup import Start
     from mcusim.cpu.stop_reason import Stop
 
 __all__ = ["emulate"]
@@ -34,6 +36,8 @@ class _StartPoint:
     top: int  # of the stack
     limit: int  # its lowest address, 0 for unknown
     reserved: bool  # a heap does not reach into it
+    caches: bool
+    found: Start | None = None  # not of a call
 
 
 def emulate(
@@ -41,6 +45,8 @@ def emulate(
     machine: str | Path | Machine,
     *,
     images: Iterable[str | Path] = (),
+    entry: str | int | None = None,
+    until: str | int | None = None,
     call: str | int | None = None,
     arguments: Sequence[int | str] = (),
     loads: Iterable[str] = (),
@@ -50,39 +56,35 @@ def emulate(
     overrides: Mapping[str, str] | None = None,
     caches: bool | None = None,
     peripherals: Literal["strict", "lenient"] = "strict",
+    stdin: bytes = b"",
+    semihosting_args: str | None = None,
     output: Callable[[bytes], object] | None = None,
     progress: Callable[[int, float], object] | None = None,
 ) -> EmulationResult:
     """Run the program at ``path`` on ``machine`` and report where its cycles went.
 
     It is an ELF executable, Intel HEX, S-records, or plain bytes as ``FILE@ADDRESS``, and so is each of ``images``,
-    loaded with it. Without ``call`` the program starts at its reset vector, the caches off until it enables them; where
-    it has no vector table at its entry point. That and ``call`` (a function's name or address) find data, ``.bss``, FPU
-    and caches as start-up code would have left them. ``caches`` True or False overrides that. ``arguments`` are 32-bit
-    integers or names of symbols, for their addresses. ``stack``, bytes or text with a unit, is how far the stack may
-    grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` texts ``ADDRESS:SIZE`` or
-    a symbol's name. ``peripherals``: a register block not described is a fault or, ``"lenient"``, storage. ``output``
-    gets what the program prints, ``progress`` instructions and simulated seconds; a KeyboardInterrupt ends the run.
-
-    A fault is a result. Raises :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
+    loaded with it. It starts with the caches off at its reset vector or at ``entry``, a symbol or address of code or of
+    a vector table; at its entry point where it has no table. That and ``call`` (a function, its ``arguments`` 32-bit
+    integers or names of symbols) find data, ``.bss``, FPU and caches as start-up code would have left them. ``caches``
+    overrides that. ``until`` is where it ends: a symbol, an address, "1000 cycles" or "5 ms". ``stack``: how far that
+    may grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` ``ADDRESS:SIZE`` or a
+    symbol. ``peripherals``: a register block not described is a fault or, ``"lenient"``, storage. ``stdin`` and
+    ``semihosting_args`` are what semihosting reads, ``output`` gets what is printed, ``progress`` instructions and
+    simulated seconds; a KeyboardInterrupt ends the run. A fault is a result. Raises
+    :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
-    require_type("caches", caches, ((bool, type(None)), "True, False or None"))
     target, image = _inputs(path, images, machine, overrides)
-    begin = _start(image, target, call, arguments, stack)
-    on = begin.kind != "reset" if caches is None else caches
-    emulator = _emulator(target, image, on, begin.kind != "reset", output, peripherals, _texts("loads", loads))
-    ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
-    words = _prepare(emulator, image, begin, arguments)
-    stop = _run(emulator, _instructions(max_instructions), progress)
-    taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
-    return replace(_result(emulator, image, begin, stop), caches=on, arguments=words, dumps=taken)
+    begin = _start(image, target, entry, call, arguments, stack, caches)
+    emulator = _emulator(target, image, begin, output, peripherals, _texts("loads", loads))
+    set_host(emulator.host, image, stdin, semihosting_args)
+    return _ran(emulator, image, begin, arguments, dumps, end_of(image, target, until), max_instructions, progress)
 
 
 def _emulator(
     machine: Machine,
     image: Image,
-    caches: bool,
-    as_started: bool,
+    begin: _StartPoint,
     output: Callable[[bytes], object] | None,
     peripherals: object,
     loads: Iterable[str],
@@ -92,11 +94,30 @@ def _emulator(
         raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
     from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
 
-    emulator = Emulator(machine, output, caches, peripherals)
-    emulator.load(image, as_started=as_started)
+    emulator = Emulator(machine, output, begin.caches, peripherals)
+    emulator.load(image, as_started=begin.kind != "reset")
     for text in loads:
         load_file(emulator, image, text)
     return emulator
+
+
+def _ran(
+    emulator: Emulator,
+    image: Image,
+    begin: _StartPoint,
+    arguments: Sequence[int | str],
+    dumps: Iterable[str],
+    end: RunEnd,
+    max_instructions: int | None,
+    progress: Callable[[int, float], object] | None,
+) -> EmulationResult:
+    ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
+    words = _prepare(emulator, image, begin, arguments)
+    watch(emulator, begin.pc if begin.kind == "reset" else None, end)
+    stop = _run(emulator, end, _instructions(max_instructions), progress)
+    taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
+    result = _result(emulator, image, begin, stop)
+    return replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
 
 
 def _inputs(
@@ -136,23 +157,38 @@ def _texts(argument: str, values: Iterable[str]) -> list[str]:
 
 
 def _start(
-    image: Image, machine: Machine, call: str | int | None, arguments: Sequence[int | str], stack: int | str | None
+    image: Image,
+    machine: Machine,
+    entry: str | int | None,
+    call: str | int | None,
+    arguments: Sequence[int | str],
+    stack: int | str | None,
+    caches: bool | None,
 ) -> _StartPoint:
     from mcusim.cpu.startup import stack_is_reserved, stack_limit, stack_top
-    from mcusim.cpu.startup import start as start_of
 
+    require_type("caches", caches, ((bool, type(None)), "True, False or None"))
     if call is None and len(arguments):
         raise UsageError("arguments are those of a function: name it with --call")
     if len(arguments) > MOST_ARGUMENTS:
         raise UsageError(f"{len(arguments)} arguments; a call takes at most {MOST_ARGUMENTS}")
-    if call is None:
-        found = start_of(image, machine)
-        kind: Literal["reset", "entry", "call"] = found.kind
-        pc, top = found.pc, found.sp
-    else:
-        kind, pc, top = "call", _function(image, call), stack_top(image, machine)
+    if call is not None and entry is not None:
+        raise UsageError("--call and --entry both say where the run begins: give one of them")
+    found = _found(image, machine, entry) if call is None else None
+    kind: Literal["reset", "entry", "call"] = "call" if found is None else found.kind
+    pc = found.pc if found else _function(image, "" if call is None else call)
+    top = found.sp if found else stack_top(image, machine)
     limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
-    return _StartPoint(kind, pc, top, limit, stack is not None or stack_is_reserved(image, top))
+    reserved = stack is not None or stack_is_reserved(image, top)
+    return _StartPoint(kind, pc, top, limit, reserved, kind != "reset" if caches is None else caches, found)
+
+
+def _found(image: Image, machine: Machine, entry: str | int | None) -> Start:
+    from mcusim.cpu.startup import start, start_at
+
+    if entry is None:
+        return start(image, machine)
+    return start_at(image, machine, address_of(image, entry, "--entry")[0] & ~1)
 
 
 def _function(image: Image, call: str | int) -> int:
@@ -183,20 +219,20 @@ def _prepare(emulator: Emulator, image: Image, begin: _StartPoint, arguments: Se
     """Set the registers as ``begin`` says; returns the words of the call."""
     words = tuple(word_of(image, value, "argument") for value in arguments)
     if begin.kind != "call":
-        emulator.begin()
+        emulator.begin(begin.found)
     emulator.set_stack(begin.top, begin.limit, begin.reserved)
     if begin.kind == "call":
         emulator.call(begin.pc, words)
     return words
 
 
-def _run(emulator: Emulator, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
+def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
     from mcusim.cpu.stop_reason import Stop
 
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
     try:
-        return emulator.run(limit, step)
+        return emulator.run(limit, step) if end.cycle is None else emulator.run_until(end.cycle, limit, step)
     except KeyboardInterrupt:
         return Stop("interrupted")
 

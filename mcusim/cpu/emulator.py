@@ -2,8 +2,7 @@
 
     emulator = Emulator(load_machine("stm32f746g-disco"))
     emulator.load(load_image("app.elf"))
-    stop = emulator.run()
-    print(emulator.cycles, stop.kind)
+    print(emulator.run().kind, emulator.cycles)
 
 Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Programs with a vector
 table take exceptions, between two basic blocks (:mod:`mcusim.cpu.hooks.exceptions`). Not modelled: faults taken by the
@@ -30,7 +29,7 @@ from mcusim.cpu.peripherals.bus import Peripherals, Strictness
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.semihosting import Semihosting
 from mcusim.cpu.sleep import end_block, sleep
-from mcusim.cpu.startup import stack_is_reserved, stack_limit
+from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
 from mcusim.cpu.stop_reason import Fault, Stop, explain_error, explain_fault, explain_poll, settle, stopped_at_hint
 from mcusim.cpu.system import ppb as system_registers
@@ -76,7 +75,7 @@ class GuestCore:
         self.asleep = False  # in a WFI
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
-        self._host = Semihosting(proxy(self), machine.core.clock, self._output)
+        self.host = Semihosting(proxy(self), machine.core.clock, self._output)
         self._console = np.zeros(CONSOLE, np.int64)
         outside = self.events, self.interrupts, self._output
         self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
@@ -86,6 +85,7 @@ class GuestCore:
         self.ppb_words: Any = np.frombuffer(self._ppb, np.int64)
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
         self._over: Stop | None = None  # how the program ended, until another one begins
+        self.reached: Stop | None = None  # how it is to end at once (mcusim.cpu.stop_points)
         self._reset(caches)
         self.core.share(self._arrays())
         self.core.attach()
@@ -188,15 +188,14 @@ class GuestCore:
         if as_started:
             self.state[C.FPU] = 1
 
-    def begin(self) -> None:
-        """Set PC and SP as at the program's reset vector, or at its entry point. Raises ImageError for a bad one."""
+    def begin(self, found: Start | None = None) -> None:
+        """Set PC and SP as ``found``, or the reset vector, or the entry point says. Raises ImageError for a bad one."""
         if self.image is None:
             raise UsageError("no image is loaded: call load() first")
-        found = start_of(self.image, self.machine)
+        found = found or start_of(self.image, self.machine)
         self._begin_again()
         self.core["pc"] = found.pc | 1
-        reserved = stack_is_reserved(self.image, found.sp)
-        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, reserved)
+        self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, stack_is_reserved(self.image, found.sp))
         if found.kind == "entry":
             self.state[C.FPU] = 1
         self.core["lr"] = self.core.return_address | 1
@@ -236,7 +235,7 @@ class GuestCore:
         c = self.state
         c[C.PREVIOUS] = c[C.ENTERED] = -1
         c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = 0
-        self._over = None
+        self._over = self.reached = None
         self.asleep = False
 
     def at(self, cycle: int, callback: Callable[[], object]) -> Event:
@@ -252,9 +251,9 @@ class GuestCore:
         return self.core.registers()
 
 
+Progress = Callable[[int], object] | None
 SLICE = 4_000_000  # instructions between two looks at the keyboard: about a tenth of a second
-NOT_STOPPED = -1
-THUMB = 1 << 24  # XPSR.T
+NOT_STOPPED, THUMB = -1, 1 << 24  # no address; XPSR.T
 
 
 class Emulator(GuestCore):
@@ -268,9 +267,9 @@ class Emulator(GuestCore):
         """Run to the program's end, a fault, or ``max_instructions`` more. ``progress`` gets the count now and then."""
         return self._run(FOREVER, max_instructions, progress)
 
-    def run_until(self, cycle: int, max_instructions: int | None = None) -> Stop:
+    def run_until(self, cycle: int, max_instructions: int | None = None, progress: Progress = None) -> Stop:
         """Run up to the first block that would begin at or after ``cycle``; a run may be cut anywhere so."""
-        return self._run(cycle * L.TICK, max_instructions, None)
+        return self._run(cycle * L.TICK, max_instructions, progress)
 
     def _run(self, horizon: int, limit: int | None, progress: Callable[[int], object] | None) -> Stop:
         c = self.state
@@ -293,6 +292,9 @@ class Emulator(GuestCore):
         """What the stop means; None: continue."""
         c = self.state
         reason = int(c[C.STOP])
+        if self.reached is not None:
+            settle(self, self.core["pc"])
+            return self.reached
         if c[C.FAULT] != C.NO_FAULT:
             return Stop("fault", fault=explain_fault(self))
         if error != NO_ERROR:
@@ -333,12 +335,12 @@ class Emulator(GuestCore):
         if self.confined:
             return self._stray("semihosting", "a call to the host")
         try:
-            answer = self._host.call(self.core["r0"], self.core["r1"])
+            answer = self.host.call(self.core["r0"], self.core["r1"])
         except UsageError as refused:  # what it points at is in no memory
             return Stop("fault", fault=explain_error(self, error, str(refused)))
-        if self._host.status is not None:
+        if self.host.status is not None:
             settle(self, pc + 2)
-            return Stop("exit", self._host.status)
+            return Stop("exit", self.host.status)
         if answer is None:
             return Stop("fault", fault=explain_error(self, error))
         self.core["r0"] = answer
@@ -368,10 +370,8 @@ class Emulator(GuestCore):
 
     def _stray(self, kind: str, what: str) -> Stop:
         """End a confined function that left its memory."""
-        pc = self.core["pc"] & ~1
-        return Stop(
-            "fault", fault=Fault(kind, f"{what}, which a function called so may not make", pc, None, self.registers())
-        )
+        text = f"{what}, which a function called so may not make"
+        return Stop("fault", fault=Fault(kind, text, self.core["pc"] & ~1, None, self.registers()))
 
     def _flush_console(self) -> None:
         used = int(self.state[C.CONSOLE_USED])

@@ -1,10 +1,9 @@
-"""Arm semihosting: what BKPT 0xAB asks of the host. Output and exit codes; no files of the host are opened.
+"""Arm semihosting: what BKPT 0xAB asks of the host. Input, output, command line, exit codes; no files are opened.
 
 Operation numbers and structures: Arm, "Semihosting for AArch32 and AArch64", 2.0. ``:semihosting-features`` says that
 SYS_EXIT_EXTENDED is there (newlib hands over the status of ``exit`` only then) and that ``:tt`` can be opened to append
-for standard error (without that newlib opens no standard output either); both streams are one here. Not modelled: input
-and files (an open of anything else fails), the command line beyond an empty one, where heap and stack are (SYS_HEAPINFO
-answers four zeroes, for unknown).
+for standard error (without that newlib opens no standard output either); both streams are one here. Not modelled: files
+(an open of anything else fails), where heap and stack are (SYS_HEAPINFO answers four zeroes, for unknown).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Protocol
 
 __all__ = ["Semihosting"]
 
-OPEN, CLOSE, WRITEC, WRITE0, WRITE, READ = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+OPEN, CLOSE, WRITEC, WRITE0, WRITE, READ, READC = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07
 ISTTY, SEEK, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0A, 0x0C, 0x10, 0x11, 0x13, 0x15, 0x16
 EXIT, EXIT_EXTENDED, ELAPSED, TICKFREQ = 0x18, 0x20, 0x30, 0x31
 APPLICATION_EXIT = 0x20026
@@ -32,11 +31,17 @@ class _Host(Protocol):
 
 
 class Semihosting:
-    """Answers calls; ``output`` gets what the program writes. ``status`` is set once it exits."""
+    """Answers calls; ``output`` gets what the program writes. ``status`` is set once it exits.
+
+    ``stdin`` is what its standard input has; ``command_line``, None for none, what SYS_GET_CMDLINE answers.
+    """
 
     def __init__(self, host: _Host, clock: int, output: Callable[[bytes], object]) -> None:
         self._host, self._clock, self._output = host, clock, output
         self.status: int | None = None
+        self.stdin = b""
+        self.command_line: bytes | None = None
+        self._taken = 0  # of the input
         self._position = 0  # in the features
 
     def call(self, operation: int, parameter: int) -> int | None:
@@ -52,8 +57,9 @@ class Semihosting:
         if operation in (WRITE, OPEN, READ, SEEK, FLEN, CLOSE, ISTTY):
             return self._file(operation, parameter)
         if operation == CMDLINE:
-            self._host.write(parameter + 4, bytes(4))
-            return FAILED
+            return self._command_line(parameter)
+        if operation == READC:
+            return (self._input(1) or b"\xff")[0]
         if operation == HEAPINFO:
             self._host.write(self._words(parameter, 1)[0], bytes(16))
             return 0
@@ -111,9 +117,29 @@ class Semihosting:
         return CONSOLE if name[:3] == b":tt" else FAILED
 
     def _read(self, parameter: int) -> int:
-        """Bytes that are not there to read: all of a console's."""
+        """Bytes that are not there to read."""
         handle, address, size = self._words(parameter, 3)
-        part = FEATURES_DATA[self._position : self._position + size] if handle == FEATURES else b""
+        if handle != FEATURES:
+            part = self._input(size)
+        else:
+            part = FEATURES_DATA[self._position : self._position + size]
+            self._position += len(part)
         self._host.write(address, part)
-        self._position += len(part)
         return size - len(part)
+
+    def _input(self, most: int) -> bytes:
+        """The next bytes of the input, none beyond the end of a line, as a terminal gives them."""
+        end = self.stdin.find(b"\n", self._taken) + 1 or len(self.stdin)
+        part = self.stdin[self._taken : min(end, self._taken + most)]
+        self._taken += len(part)
+        return part
+
+    def _command_line(self, parameter: int) -> int:
+        address, size = self._words(parameter, 2)
+        text = self.command_line
+        if text is None or len(text) >= size:
+            self._host.write(parameter + 4, bytes(4))
+            return FAILED
+        self._host.write(address, text + b"\0")
+        self._host.write(parameter + 4, len(text).to_bytes(4, "little"))
+        return 0

@@ -11,7 +11,7 @@ from mcusim.errors import ImageError
 from mcusim.machine.description import Machine, Region
 from mcusim.machine.document import show_address
 
-__all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start"]
+__all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start", "start_at"]
 
 _TABLES = ("g_pfnVectors", "__isr_vector", "__Vectors", "_vectors", "__vectors", "vector_table", "__vector_table")
 _STACK_TOPS = (
@@ -55,6 +55,20 @@ def start(image: Image, machine: Machine) -> Start:
     if image.entry is None or not _runs(image, image.entry & ~1):
         raise ImageError(f"{image.path}: {_no_start(image, machine)}")
     return Start("entry", image.entry & ~1, stack_top(image, machine))
+
+
+def start_at(image: Image, machine: Machine, address: int) -> Start:
+    """As after a reset, but at ``address``: that of a vector table in the image, else of code there."""
+    sp, reset = image.word_at(address), image.word_at(address + 4)
+    if sp is not None and reset is not None and _is_stack(sp, machine) and reset & 1 and _runs(image, reset & ~1):
+        return Start("reset", reset & ~1, sp, address)
+    if not _runs(image, address):
+        raise ImageError(f"{image.path}: the entry {show_address(address)} is in no executable segment")
+    try:
+        found = start(image, machine)
+    except ImageError:
+        return Start("reset", address, stack_top(image, machine))
+    return Start("reset", address, found.sp, found.vectors)
 
 
 def _no_start(image: Image, machine: Machine) -> str:

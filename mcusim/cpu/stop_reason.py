@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Fault", "Stop", "describe", "explain_error", "explain_fault", "explain_poll", "settle", "stopped_at_hint"]
 
-StopKind = Literal["horizon", "limit", "returned", "exit", "idle", "loop", "reset", "fault", "interrupted"]
+StopKind = Literal[
+    "horizon", "limit", "returned", "main", "reached", "exit", "idle", "loop", "reset", "fault", "interrupted"
+]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Stop:
-    """How a run ended; ``interrupted`` by a person. ``status``: the program's exit status; 0 unless it gave another."""
+    """How a run ended: ``main`` returned, an address was ``reached``, ``interrupted`` by a person, and so on.
+
+    ``status``: the program's exit status; 0 unless it gave another.
+    """
 
     kind: StopKind
     status: int = 0

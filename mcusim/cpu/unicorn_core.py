@@ -185,6 +185,10 @@ class UnicornCore:
         self._watched[address] = handle, vector, info
         self.uc.ctl_remove_cache(address & ~1, end)  # the block was translated before it was watched
 
+    def call_at(self, address: int, function: Callable[[], object]) -> None:
+        """Call ``function`` before each instruction at ``address``, code that was not run yet."""
+        self.uc.hook_add(UC_HOOK_CODE, lambda *_: function(), begin=address, end=address)
+
     def forget_watched(self, low: int, high: int) -> None:
         """Stop watching the instructions at these addresses."""
         for address in [at for at in self._watched if low <= at < high]:

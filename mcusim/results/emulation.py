@@ -39,10 +39,10 @@ class Dump:
 class EmulationResult(Displayed):
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
 
-    ``arguments`` are the words of the call, ``result`` is r0 after one that returned. ``caches``: whether they were on
-    from the first instruction. ``dumps`` in the order asked for. ``undescribed``: register blocks without a
-    description that the program used, and how often (``peripherals="lenient"``). ``findings``: what a board would not
-    have answered.
+    ``until`` is where it was to end, None for nowhere. ``arguments`` are the words of the call, ``result`` is r0 after
+    one that returned. ``caches``: whether they were on from the first instruction. ``dumps`` in the order asked for.
+    ``undescribed``: register blocks without a description that the program used, and how often
+    (``peripherals="lenient"``). ``findings``: what a board would not have answered.
     """
 
     machine: Machine = field(repr=False)
@@ -56,6 +56,7 @@ class EmulationResult(Displayed):
     registers: dict[str, int]
     arguments: tuple[int, ...] = ()
     result: int | None = None
+    until: str | None = None
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
     undescribed: tuple[tuple[str, int], ...] = ()
@@ -78,11 +79,13 @@ class EmulationResult(Displayed):
 
     @property
     def exit_status(self) -> int:
-        """What the command line returns: 0 for a program that ended well, 130 when interrupted, else 1."""
-        if self.stop.kind == "interrupted":
+        """What the command line returns: 0 for a good end or the one asked for, 130 when interrupted, else 1."""
+        kind = self.stop.kind
+        if kind == "interrupted":
             return 130
-        ended = self.stop.kind in ("returned", "idle", "loop") or (self.stop.kind == "exit" and self.stop.status == 0)
-        return 0 if ended else 1
+        if self.until is not None:
+            return 0 if kind in ("reached", "horizon") else 1
+        return 0 if kind in ("returned", "main", "idle", "loop") or (kind == "exit" and self.stop.status == 0) else 1
 
     def _line(self) -> str:
         return f"on {self.machine.name[:60]}: {self.stop.kind}, {self.profile.cycles:,.0f} cycles"

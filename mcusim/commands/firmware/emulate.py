@@ -19,10 +19,12 @@ from mcusim.commands.shared.groups import MachineKeys, Written
 from mcusim.commands.shared.output import Output, check_writable, fail, write_bytes, write_file
 from mcusim.commands.shared.progress import Counter, counting
 from mcusim.errors import UsageError
+from mcusim.files import read_guarded
 
 if TYPE_CHECKING:
     from mcusim.results.emulation import EmulationResult
 
+LARGEST_INPUT = 16 << 20
 Step = Callable[[int, float], object]
 Program = Annotated[
     Path,
@@ -31,6 +33,20 @@ Program = Annotated[
 Images = Annotated[
     list[str] | None,
     typer.Option("--image", metavar="PROGRAM", help="A further one, loaded as well. Repeatable."),
+]
+Entry = Annotated[
+    str | None,
+    typer.Option("--entry", metavar="WHERE", help="Start there: a symbol or address of code or of a vector table."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="WHERE", help='End at a symbol, an address, or after "1000 cycles" or "5 ms".'),
+]
+Input = Annotated[
+    Path | None, typer.Option("--stdin", metavar="FILE", help="What the program reads by semihosting; - for a pipe.")
+]
+CommandLine = Annotated[
+    str | None, typer.Option("--semihosting-args", metavar="TEXT", help="Arguments of the program's main().")
 ]
 Call = Annotated[
     str | None, typer.Option("--call", metavar="FUNCTION", help="Call this function (or address) instead of starting.")
@@ -75,9 +91,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print what the progr
 
 @dataclass(frozen=True)
 class Firmware:
-    """What is loaded, and how it starts."""
+    """What is loaded, where it starts and ends, and what it reads."""
 
     image: Images = None
+    entry: Entry = None
+    until: Until = None
+    stdin: Input = None
+    semihosting_args: CommandLine = None
     call: Call = None
     args: Arguments = None
     load: Load = None
@@ -90,6 +110,10 @@ class Firmware:
         """As arguments of :func:`mcusim.emulate`. Raises UsageError."""
         return {
             "images": self.image or (),
+            "entry": self.entry,
+            "until": self.until,
+            "stdin": _input(self.stdin),
+            "semihosting_args": self.semihosting_args,
             "call": self.call,
             "arguments": _arguments(self.args),
             "loads": self.load or (),
@@ -117,7 +141,7 @@ def emulate(
     """Run a compiled program on a machine and see where the cycles go.
 
     It starts at its reset vector or entry point; --call runs one function. Exit status 1: a fault, too many
-    instructions, or a status of the program that is not 0.
+    instructions, --until not reached, or a status of the program that is not 0.
 
     \b
     Examples:
@@ -147,6 +171,17 @@ def _run(
     if output.to_stdout or not quiet:
         guest.end(blank=not output.to_stdout)
     return result
+
+
+def _input(path: Path | None) -> bytes:
+    if path is None:
+        return b""
+    if str(path) != "-":
+        return read_guarded(path, LARGEST_INPUT, UsageError, too_large=", the most a program's input may have")
+    data = sys.stdin.buffer.read(LARGEST_INPUT + 1)
+    if len(data) > LARGEST_INPUT:
+        raise UsageError(f"--stdin -: more than {LARGEST_INPUT:,} B")
+    return data
 
 
 def _caches(text: str | None) -> bool | None:

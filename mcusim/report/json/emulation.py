@@ -19,10 +19,11 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     """Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
 
     ``program images[] machine clock_hz set clock{}``, images being all files that were loaded; ``start{kind, address,
-    function, arguments, caches}``; ``stop{kind, status, exit_status, fault}``: kind is exit, returned, idle, loop,
-    limit, reset, fault or interrupted, status the command's, exit_status the program's own or null, fault null or
-    ``{kind, text, pc, address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest
-    branch last. ``cycles instructions ipc seconds``.
+    function, arguments, caches}``; ``stop{kind, until, status, exit_status, fault}``: kind is exit, returned, idle,
+    loop, main (it returned to reset code that ends there), reached or horizon (what until asked for), limit, reset,
+    fault or interrupted, status the command's, exit_status the program's own or null, fault null or ``{kind, text, pc,
+    address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles
+    instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
     come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}}]``: entries,
     cycles in the handler without those that preempted it, and cycles from pending to its first instruction.
@@ -94,6 +95,7 @@ def _stop(result: EmulationResult) -> dict[str, Any]:
     stop = result.stop
     return {
         "kind": stop.kind,
+        "until": result.until,
         "status": result.exit_status,
         "exit_status": stop.status if stop.kind == "exit" else None,
         "fault": _fault(result),

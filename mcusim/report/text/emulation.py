@@ -176,10 +176,19 @@ def _begin(result: EmulationResult) -> str:
 
 def stop_text(result: EmulationResult) -> str:
     """How the run ended, in a few words."""
+    ended = _ended(result)
+    missed = result.until is not None and result.stop.kind not in ("reached", "horizon", "interrupted")
+    return f"{ended}, before --until {result.until}" if missed else ended
+
+
+def _ended(result: EmulationResult) -> str:
     stop = result.stop
     if stop.fault is not None:
         return f"fault: {stop.fault.kind}"
     return {
+        "reached": f"stopped at {result.until}",
+        "horizon": f"stopped after {result.until}",
+        "main": "main returned, and the reset code has nothing after it",
         "exit": f"the program exited with status {stop.status}",
         "returned": f"{place(result.image, result.pc)} returned",
         "idle": "the program waits for an interrupt (WFI), and none can come",

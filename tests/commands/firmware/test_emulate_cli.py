@@ -81,7 +81,7 @@ def test_json_has_its_keys_and_adds_up(isa: str, capsys: pytest.CaptureFixture[s
     row = json.loads(captured.out)
     assert {"stop", "cycles", "instructions", "ipc", "seconds", "causes", "regions", "caches", "branches"} <= set(row)
     assert {"functions", "lines", "hottest", "stack", "result", "dumps", "assumptions", "start"} <= set(row)
-    assert row["stop"] == {"kind": "exit", "status": 0, "exit_status": 0, "fault": None}
+    assert row["stop"] == {"kind": "exit", "status": 0, "exit_status": 0, "fault": None, "until": None}
     assert sum(row["causes"].values()) == row["cycles"] > row["instructions"] * 0.5
     for what in ("cycles", "instructions"):
         assert sum(f[what] for f in row["functions"]) == row[what]

@@ -1,0 +1,71 @@
+"""Where a run of a program ends before it does so itself, and what semihosting reads meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from mcusim.api.guest_arguments import address_of, number
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.request.settings import require_type
+from mcusim.units import parse_duration, quantity_parts, quoted
+
+if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+    from mcusim.cpu.image.image import Image
+    from mcusim.cpu.semihosting import Semihosting
+
+__all__ = ["RunEnd", "end_of", "set_host", "watch"]
+
+_LONGEST_LINE = 4096  # bytes of a command line
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """``text`` as it was asked for, None for a run to the program's end; then an address or a core cycle."""
+
+    text: str | None = None
+    address: int | None = None
+    cycle: int | None = None
+
+
+def end_of(image: Image, machine: Machine, until: str | int | None) -> RunEnd:
+    """``until`` as a symbol, an address (text: hexadecimal after 0x) or a duration. Raises UsageError, ImageError."""
+    if until is None:
+        return RunEnd()
+    require_type("until", until, ((str, int), "a symbol, an address or a duration"))
+    text = until.strip() if isinstance(until, str) else f"{until:#x}"
+    if isinstance(until, str) and quantity_parts(text) is not None and text[:2].lower() != "0x":
+        if number(text) is not None:
+            raise UsageError(f'--until {quoted(until)}: an address begins with 0x, a time has a unit ("{text} cycles")')
+        cycle = ceil(parse_duration(text).cycles(machine.core.clock))
+        if not 0 < cycle < 1 << 56:
+            raise UsageError(f"--until {quoted(until)}: from 1 cycle on, at most 2**56")
+        return RunEnd(text, cycle=cycle)
+    return RunEnd(text, address_of(image, until, "--until")[0] & ~1)
+
+
+def set_host(host: Semihosting, image: Image, stdin: bytes, arguments: str | None) -> None:
+    """Give semihosting its input and the command line, which begins with the program's name."""
+    require_type("stdin", stdin, ((bytes,), "bytes"))
+    require_type("semihosting_args", arguments, ((str, type(None)), "a text or None"))
+    host.stdin = stdin
+    if arguments is not None:
+        host.command_line = f"{PurePath(image.path).name} {arguments}".encode()
+        if b"\0" in host.command_line or len(host.command_line) > _LONGEST_LINE:
+            raise UsageError(f"--semihosting-args {quoted(arguments)}: at most {_LONGEST_LINE:,} B, none of them 0")
+
+
+def watch(emulator: Emulator, reset: int | None, end: RunEnd) -> None:
+    """Make the run end there, and where ``main`` returns to the end of the code at ``reset`` (None: not looked for)."""
+    from mcusim.cpu.stop_points import after_main, stop_at
+    from mcusim.cpu.stop_reason import Stop
+
+    last = None if reset is None else after_main(emulator, reset)
+    if last is not None and last != end.address:
+        stop_at(emulator, last, Stop("main"))
+    if end.address is not None:
+        stop_at(emulator, end.address, Stop("reached"))
