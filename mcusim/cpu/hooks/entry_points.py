@@ -60,6 +60,12 @@ def _make_put_byte(typing: Any, pointer: Any, value: Any) -> Any:
 _put_byte: Any = intrinsic(_make_put_byte)
 
 
+@native_as(types.int64(types.voidptr, USER, INT64_WORDS, INT64_WORDS, types.int64))
+def _saved_floats(uc: Any, user: Any, c: Any, s: Any, at: Any) -> Any:
+    """Whether the FPU was off for a frame that still had room for its registers; now it is on."""
+    return exceptions.save_floats(uc, user[SCRATCH], c, s, words(user[EXCEPTIONS]), words(user[PPB]), at)
+
+
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A basic block is about to run: close the last one, stop if it is time, charge this one."""
     c = words(user[CORE])
@@ -92,7 +98,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         stop(uc)
         return
     flags = t[i + C.FLAGS]
-    if flags & C.HAS_FP and c[C.FPU] == 0:
+    if flags & C.HAS_FP and c[C.FPU] == 0 and not _saved_floats(uc, user, c, s, at):
         accesses.fault(c, C.NO_FPU, at, 0, 0, at)
         c[C.STOP_ADDRESS] = at
         stop(uc)

@@ -6,6 +6,7 @@
 | return | 10: Arm KA 103489845 | 10: assumed, not published |
 | tail-chained entry | 6: Arm DDI0337 | 6: assumed, not published |
 | frame with floating-point registers | 17 more each way: Arm KA 103489845 | 17 more: assumed |
+| the same, lazy (FPCCR.LSPEN, as after a reset) | 17 when the handler first uses them | 17: assumed |
 
 Of the 12 cycles 9 push the eight words, one access each, while 6 read the vector and fetch the handler over another
 bus; where both are over the system bus (addresses from 0x2000_0000 on) they add up (Arm KA 103489845). Every access
@@ -44,6 +45,7 @@ from mcusim.cpu.hooks import accesses
 from mcusim.cpu.hooks.unicorn_calls import get, put
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
+from mcusim.cpu.system.ppb_words import put as put_word
 from mcusim.cpu.system.ppb_words import word
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data
@@ -52,7 +54,7 @@ from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, native_as
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["RETURNS_FROM", "attend", "leave_handler", "supervise"]
+__all__ = ["RETURNS_FROM", "attend", "leave_handler", "save_floats", "supervise"]
 
 ENTRY, RETURN, TAIL = 12 * L.TICK, 10 * L.TICK, 6 * L.TICK
 PUSH, VECTOR = 9 * L.TICK, 6 * L.TICK  # of the entry's cycles
@@ -63,7 +65,8 @@ NPRIV, SPSEL, FPCA = 1, 2, 4
 THUMB, PADDED, NUMBER = 1 << 24, 1 << 9, 0x1FF
 BASIC, EXTENDED = 8, 26  # words
 FLOATS = 16
-VTOR = 0xED08
+VTOR, FPCCR, FPCAR, FPDSCR = 0xED08, 0xEF34, 0xEF38, 0xEF3C
+LAZY = 1 << 30  # FPCCR.LSPEN
 
 _STATES = (INT64_WORDS,) * 4
 _FLOATS = types.void(types.voidptr, types.voidptr, INT64_WORDS, INT64_WORDS, types.int64, types.int64)
@@ -162,6 +165,19 @@ def pop_floats(uc: Any, scratch: Any, c: Any, s: Any, at: Any, pc: Any) -> None:
     put(uc, scratch, UC_ARM_REG_FPSCR, load(c, s, at + 4 * FLOATS, C.STACKING, pc))
 
 
+@native_as(types.int64(types.voidptr, types.voidptr, *_STATES, types.int64))
+def save_floats(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, address: Any) -> Any:
+    """The block at ``address`` uses floating-point registers that a frame has room for: 1 when they were saved."""
+    if x[X.FPU_WAITS] == 0:
+        return 0
+    start, stalls = s[L.NOW], c[C.STACKING_TICKS]
+    push_floats(uc, scratch, c, s, word(ppb, FPCAR), address)
+    charge(c, s, start, stalls)
+    put(uc, scratch, UC_ARM_REG_FPSCR, word(ppb, FPDSCR))
+    x[X.FPU_WAITS], c[C.FPU] = 0, 1
+    return 1
+
+
 @native_as(types.void(types.voidptr, types.voidptr, *_STATES, types.int64, types.int64))
 def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, place: Any) -> None:
     """Push the frame of code that goes on at ``back``; ``place`` is the exception that comes first so far."""
@@ -178,7 +194,11 @@ def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, pla
     s[L.NOW] += L.TICK
     store(c, s, frame + 28, state & ~PADDED | (PADDED if sp & 4 else 0), back)
     if words == EXTENDED:
-        push_floats(uc, scratch, c, s, frame + 4 * BASIC, back)
+        if word(ppb, FPCCR) & LAZY:
+            put_word(ppb, FPCAR, frame + 4 * BASIC)
+            x[X.FPU_WAITS], c[C.FPU] = 1, 0  # the next block with a floating-point instruction asks
+        else:
+            push_floats(uc, scratch, c, s, frame + 4 * BASIC, back)
     put(uc, scratch, UC_ARM_REG_SP, frame)
     s[L.NOW] += ENTRY - 7 * L.TICK
     charge(c, s, start, stalls)
@@ -301,7 +321,10 @@ def pop(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, value: Any) -> 
     words = BASIC
     if value & 16 == 0:
         words = EXTENDED
-        pop_floats(uc, scratch, c, s, sp + 4 * BASIC, value)
+        if x[X.FPU_WAITS]:  # the registers are as they were
+            x[X.FPU_WAITS], c[C.FPU] = 0, 1
+        else:
+            pop_floats(uc, scratch, c, s, sp + 4 * BASIC, value)
     s[L.NOW] += RETURN - 7 * L.TICK
     charge(c, s, start, stalls)
     if c[C.FAULT] != C.NO_FAULT:

@@ -18,6 +18,7 @@ __all__ = [
     "ENTERING",
     "EXCEPTIONS",
     "FIRST_LINE",
+    "FPU_WAITS",
     "GROUP_SHIFT",
     "HARD_FAULT",
     "HIGH",
@@ -64,6 +65,7 @@ VECTORS = exceptions.field("VECTORS")  # whether the program has a vector table:
 CURRENT, SINCE, ENTERING, ENTERED_AT, RETURN_TO = exceptions.fields(
     "CURRENT", "SINCE", "ENTERING", "ENTERED_AT", "RETURN_TO"
 )
+FPU_WAITS = exceptions.field("FPU_WAITS")  # FPCCR.LSPACT: a frame has room for floating-point registers, still unsaved
 LOG_USED = exceptions.field("LOG_USED")
 LOG = exceptions.array("LOG", LOG_SIZE)  # place << 40 | latency in ticks, of every entry since Python looked
 EXCEPTIONS = exceptions.freeze()

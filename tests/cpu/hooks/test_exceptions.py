@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from unicorn.arm_const import UC_ARM_REG_S0
 
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.system.exception_layout import ENABLED, PRIORITY
@@ -17,6 +18,7 @@ PEND_FLOATS = "vmov s0, r7; " + PEND
 HANDLER = "ldr r0, [r10]; str r0, [r8], #4; bx lr"
 TICKS = "str r1, [r0, #4]; str r2, [r0, #8]; str r3, [r0]; 1: wfi; subs r4, #1; bne 1b; bx lr"
 SPIN = "1: subs r4, #1; bne 1b; bx lr"
+FLOAT_HANDLER = "vmov s0, r8; ldr r0, [r10]; str r0, [r8], #4; bx lr"
 COUNT = "adds r5, #1; bx lr"
 SVC = "svc #3; bx lr"
 both = pytest.mark.parametrize("isa", ISAS)
@@ -54,6 +56,22 @@ def test_a_frame_with_floats_takes_17_cycles_more_each_way(isa: str) -> None:
     entered, left = logged(one)[1:]
     assert entered == logged(alone)[1] + 12 + 17
     assert left == entered + spent(one, 14) + 10 + 17
+
+
+@both
+def test_lazily_floats_are_saved_when_the_handler_first_uses_them(isa: str) -> None:
+    plain = prepared(isa, PEND, {14: HANDLER}, r7=PENDSV)
+    alone = prepared(isa, PEND_FLOATS, {14: HANDLER}, r7=0)
+    unused = prepared(isa, PEND_FLOATS, {14: HANDLER}, r7=PENDSV)
+    used = prepared(isa, PEND_FLOATS, {14: FLOAT_HANDLER}, r7=PENDSV)
+    basic = prepared(isa, PEND, {14: FLOAT_HANDLER}, r7=PENDSV)
+    assert {one.run().kind for one in (plain, alone, unused, used, basic)} == {"returned"}
+    assert logged(unused)[1] == logged(alone)[1] + 12
+    assert unused.cycles - alone.cycles == 12 + spent(plain, 14) + 10
+    assert spent(used, 14) == spent(basic, 14) + 17
+    assert used.cycles - alone.cycles == 12 + spent(used, 14) + 10 + 17
+    assert used.read(used.registers()["sp"] - 72, 4) == PENDSV.to_bytes(4, "little")  # S0 in the frame
+    assert used.core.uc.reg_read(UC_ARM_REG_S0) == PENDSV  # which the handler has overwritten
 
 
 @both

@@ -33,6 +33,7 @@ CODE = {
     "str r1, [r0, #4]; str r2, [r0, #8]; str r3, [r0]; 1: wfi; subs r4, #1; bne 1b; bx lr": (
         "41608260036030bf013cfcd17047"
     ),
+    "vmov s0, r8; ldr r0, [r10]; str r0, [r8], #4; bx lr": "00ee108adaf8000048f8040b7047",
     "adds r5, #1; bx lr": "01357047",
     "1: subs r4, #1; bne 1b; bx lr": "013cfdd17047",
     "cpsid i; str r7, [r11]; isb; ldr r0, [r10]; str r0, [r8], #4; cpsie i; ldr r0, [r10]; str r0, [r8], #4; bx lr": (
