@@ -5,9 +5,10 @@ Not modelled: stores of a byte or a halfword (the registers take words; such a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import partial
 
-from mcusim.cpu.dma.host import DmaHost
+from mcusim.cpu.dma.host import DmaHost, RequestLine
 from mcusim.cpu.dma.stream import Stream
 from mcusim.cpu.dma.stream_registers import FLAG_SHIFTS
 from mcusim.machine.description import Dma
@@ -27,15 +28,24 @@ STREAM_NAMES = ("CR", "NDTR", "PAR", "M0AR", "M1AR", "FCR")
 
 
 class StreamController:
-    """``dma``: as for a :class:`Stream`; ``irqs`` are those of its streams."""
+    """``dma`` and ``copies``: as for a :class:`Stream`. ``lines``: request lines by stream and channel."""
 
     waiting = False  # no bit changes that firmware has not asked for
 
     def __init__(
-        self, name: str, base: int, dma: Dma | None, memory: MemorySystem, host: DmaHost, irqs: Sequence[int]
+        self,
+        name: str,
+        base: int,
+        dma: Dma,
+        copies: bool,
+        memory: MemorySystem,
+        host: DmaHost,
+        lines: Mapping[tuple[int, int], RequestLine],
     ) -> None:
         self.name, self.base, self.size = name, base, 0x400
-        self.streams = [Stream(dma, memory, host, irq) for irq in irqs]
+        self.streams = [
+            Stream(dma, copies, memory, host, irq, partial(_line, lines, n)) for n, irq in enumerate(STREAM_IRQS[name])
+        ]
 
     def read(self, offset: int, size: int) -> int:
         """A load of ``size`` bytes at ``offset``."""
@@ -76,6 +86,15 @@ class StreamController:
         for stream in self.streams:
             stream.update()
 
+    def request(self) -> None:
+        """A peripheral has a request, or has one no longer."""
+        for stream in self.streams:
+            stream.request()
+
     def _stream(self, offset: int) -> tuple[Stream, int] | None:
         number, register = divmod(offset - FIRST, STRIDE)
         return (self.streams[number], register) if 0 <= number < len(self.streams) else None
+
+
+def _line(lines: Mapping[tuple[int, int], RequestLine], stream: int, channel: int) -> RequestLine | None:
+    return lines.get((stream, channel))

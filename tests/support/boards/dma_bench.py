@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
-from mcusim.cpu.dma.controller import STREAM_IRQS, StreamController
+from mcusim.cpu.dma.controller import StreamController
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import Machine, load_machine
 
@@ -30,6 +30,16 @@ def sizes(peripheral: int, memory: int, pburst: int = 1, mburst: int = 1) -> int
     return beats[peripheral] << 11 | beats[memory] << 13 | bursts[pburst] << 21 | bursts[mburst] << 23
 
 
+class Line:
+    """A peripheral that asks for ``asked`` more units."""
+
+    asked = 0
+
+    @property
+    def active(self) -> bool:
+        return self.asked > 0
+
+
 class Bench:
     """``now`` is the clock; events are served when it passes them, interrupt lines are kept in ``lines``."""
 
@@ -39,8 +49,11 @@ class Bench:
         self.now, self.lines = 0, set[int]()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._number = count()
-        dma = self.machine.dma.get(controller)
-        self.dma = StreamController(controller, 0, dma, self.emulator.memory, self, STREAM_IRQS[controller])
+        self.line, self.register = Line(), bytearray(b"peripheral " * 4)
+        self.sent: list[int] = []
+        lines = {(stream, 4): self.line for stream in range(8)}
+        dma, copies = self.machine.dma["dma2"], controller == "dma2"
+        self.dma = StreamController(controller, 0, dma, copies, self.emulator.memory, self, lines)
 
     @property
     def cycles(self) -> int:
@@ -55,6 +68,24 @@ class Bench:
 
     def lower_line(self, irq: int) -> None:
         self.lines.remove(irq)
+
+    def load(self, address: int, size: int) -> int:
+        """The peripheral's register: the next of its bytes."""
+        self.line.asked -= 1
+        found = int.from_bytes(self.register[:size], "little")
+        del self.register[:size]
+        return found
+
+    def store(self, address: int, size: int, value: int) -> None:
+        self.line.asked -= 1
+        self.sent.append(value)
+
+    def ask(self, times: int = 1, apart: int = 200) -> None:
+        """So many requests, ``apart`` cycles from one to the next."""
+        for _ in range(times):
+            self.line.asked += 1
+            self.dma.request()
+            self.run(self.now + apart)
 
     def run(self, until: int) -> None:
         """Serve the events up to cycle ``until``."""
