@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -15,7 +15,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.request.settings import MachineArg, require_overrides, require_type
 from mcusim.results.assumptions import machine_assumptions
-from mcusim.results.emulation import Dump, EmulationResult, StackUse
+from mcusim.results.emulation import Dump, EmulationResult, StackUse, StreamUse
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
@@ -232,9 +232,19 @@ def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
     try:
-        return emulator.run(limit, step) if end.cycle is None else emulator.run_until(end.cycle, limit, step)
+        stop = emulator.run(limit, step) if end.cycle is None else emulator.run_until(end.cycle, limit, step)
     except KeyboardInterrupt:
-        return Stop("interrupted")
+        stop = Stop("interrupted")
+    for controller in emulator.dma:
+        controller.update()  # what has arrived by now
+    return stop
+
+
+def _streams(emulator: Emulator) -> Iterator[StreamUse]:
+    for controller in emulator.dma:
+        for number, stream in enumerate(controller.streams):
+            if stream.transfers:
+                yield StreamUse(controller.name.lower(), number, stream.transfers, stream.bytes)
 
 
 def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:
@@ -257,4 +267,5 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         undescribed=emulator.peripherals.undescribed(),
         findings=emulator.peripherals.findings(),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
+        dma=tuple(_streams(emulator)),
     )

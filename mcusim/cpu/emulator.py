@@ -7,7 +7,6 @@
 Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Programs with a vector
 table take exceptions, between two basic blocks (:mod:`mcusim.cpu.hooks.exceptions`). Not modelled: faults taken by the
 program's handlers (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
-:class:`GuestCore` is what is set up before the core runs and read afterwards; :class:`Emulator` adds running it.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.backing_memory import behind_the_cache
 from mcusim.cpu.code_cache import Code, branches_to_itself
 from mcusim.cpu.cores import core_named
+from mcusim.cpu.dma.attach import controllers
 from mcusim.cpu.hooks.block_tables import Tables
 from mcusim.cpu.image.image import Image, check_placements
 from mcusim.cpu.peripherals.bus import Peripherals, Strictness
@@ -79,8 +79,8 @@ class GuestCore:
         self._console = np.zeros(CONSOLE, np.int64)
         outside = self.events, self.interrupts, self._output
         self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
-        tables = self.code.tables
-        self.peripherals.watch_polls(lambda: tables.accesses)
+        self.dma = controllers(machine, self.memory, self.peripherals)
+        self.peripherals.watch_polls(lambda tables=self.code.tables: tables.accesses)  # type: ignore[misc]
         self._ppb = self.core.map(system_registers.BASE, system_registers.SIZE)
         self.ppb_words: Any = np.frombuffer(self._ppb, np.int64)
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.stop_reason import Stop
     from mcusim.machine.description import Machine
 
-__all__ = ["Dump", "EmulationResult", "StackUse", "place"]
+__all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,16 @@ class Dump:
     address: int
     data: bytes
     name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUse:
+    """What a DMA stream did for the program: ``transfers`` that ended, and the ``bytes`` they moved."""
+
+    controller: str
+    stream: int
+    transfers: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,7 @@ class EmulationResult(Displayed):
     until: str | None = None
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
+    dma: tuple[StreamUse, ...] = ()
     undescribed: tuple[tuple[str, int], ...] = ()
     findings: tuple[str, ...] = ()
 

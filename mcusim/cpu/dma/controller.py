@@ -11,6 +11,7 @@ from functools import partial
 from mcusim.cpu.dma.host import DmaHost, RequestLine
 from mcusim.cpu.dma.stream import Stream
 from mcusim.cpu.dma.stream_registers import FLAG_SHIFTS
+from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.machine.description import Dma
 from mcusim.memory.system import MemorySystem
 
@@ -27,10 +28,8 @@ NAMES = {0x00: "LISR", 0x04: "HISR", 0x08: "LIFCR", 0x0C: "HIFCR"}
 STREAM_NAMES = ("CR", "NDTR", "PAR", "M0AR", "M1AR", "FCR")
 
 
-class StreamController:
+class StreamController(RegisterBlock):
     """``dma`` and ``copies``: as for a :class:`Stream`. ``lines``: request lines by stream and channel."""
-
-    waiting = False  # no bit changes that firmware has not asked for
 
     def __init__(
         self,
@@ -42,10 +41,16 @@ class StreamController:
         host: DmaHost,
         lines: Mapping[tuple[int, int], RequestLine],
     ) -> None:
-        self.name, self.base, self.size = name, base, 0x400
+        super().__init__(name.upper(), base, 0x400, {}, host)
         self.streams = [
             Stream(dma, copies, memory, host, irq, partial(_line, lines, n)) for n, irq in enumerate(STREAM_IRQS[name])
         ]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a stream is under way."""
+        self.update()
+        return any(stream.under_way for stream in self.streams)
 
     def read(self, offset: int, size: int) -> int:
         """A load of ``size`` bytes at ``offset``."""
@@ -79,14 +84,14 @@ class StreamController:
         name = NAMES.get(offset)
         if name is None and 0 <= number < len(self.streams):
             name = f"S{number}{STREAM_NAMES[register // 4]}"
-        return f"{self.name.upper()}_{name}" if name else f"{self.name.upper()} + {offset:#04x}"
+        return f"{self.name}_{name}" if name else f"{self.name} + {offset:#04x}"
 
     def update(self) -> None:
         """Bring all streams to the present."""
         for stream in self.streams:
             stream.update()
 
-    def request(self) -> None:
+    def serve(self) -> None:
         """A peripheral has a request, or has one no longer."""
         for stream in self.streams:
             stream.request()

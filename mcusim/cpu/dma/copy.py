@@ -37,7 +37,8 @@ class Copy:
         self._memory, self._host, self._changed = memory, host, changed
         self.order, self.unit = order, order.dma.beat
         self.size = order.units * self.unit
-        self.end: int | None = None  # cycle
+        self.begin = host.cycles
+        self.end: int | None = None
         self._allowed = self._within()
         self.failed = self._allowed < self.size
         self._lost = 0  # bytes that a stop left unread

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
+
+from mcusim.cpu.peripherals.register_block import BlockHost
 
 __all__ = ["DmaHost", "RequestLine"]
 
 
-class DmaHost(Protocol):
+class DmaHost(BlockHost, Protocol):
     """The core's clock, its queue of events and its interrupt lines; the registers of peripherals."""
-
-    @property
-    def cycles(self) -> int:
-        """Core cycles since the start."""
-
-    def at(self, cycle: int, callback: Callable[[], None]) -> object:
-        """Call ``callback`` before the first block that begins at or after ``cycle``."""
-
-    def raise_line(self, irq: int) -> None:
-        """The interrupt request ``irq`` (16 less than the exception's number) becomes active."""
-
-    def lower_line(self, irq: int) -> None:
-        """The interrupt request ``irq`` is no longer active."""
 
     def load(self, address: int, size: int) -> int:
         """What a load of a peripheral's register finds."""

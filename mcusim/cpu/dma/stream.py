@@ -47,6 +47,12 @@ class Stream:
         self._half_due = self._line = False
         self.flags = 0
         self.transfers, self.bytes = 0, 0  # ended, and moved by them
+        self.last = (0, 0)  # cycles at which the last copy began and ended
+
+    @property
+    def under_way(self) -> bool:
+        """Whether something is in flight, or waits for requests."""
+        return self._copy is not None or self._paced is not None
 
     def read(self, register: int) -> int:
         """The word that a load of the register finds; it is up to date after :meth:`update`."""
@@ -186,6 +192,7 @@ class Stream:
         self._words[CR] &= ~R.ENABLE
         self._rest(copy.units_left)
         self.transfers, self.bytes = self.transfers + 1, self.bytes + copy.moved
+        self.last = copy.begin, copy.end or copy.begin
         self._copy, self._half_due = None, False
 
     def _rest(self, units: int) -> None:

@@ -106,6 +106,11 @@ class Peripherals:
             if base < 0xE000_0000 and not any(low < end and base < high for low, high in taken)
         ]
 
+    def replace(self, block: RegisterBlock) -> None:
+        """Let ``block`` answer for the addresses of the one at its base."""
+        for blocks in (self.blocks, self._all):
+            blocks[:] = [block if one.base == block.base else one for one in blocks]
+
     def undescribed(self) -> tuple[tuple[str, int], ...]:
         """Blocks without a description that were used, and how often."""
         return tuple((block.name, block.accesses) for block in self._plain if block.accesses)

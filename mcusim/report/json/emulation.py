@@ -30,8 +30,9 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
     ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
-    r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``unforeseen``: blocks whose accesses came
-    in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``dma[{controller, stream, transfers,
+    bytes}]`` of the streams that moved something; ``unforeseen``: blocks whose accesses came in another order than
+    decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     return {
         "program": result.image.path,
@@ -47,6 +48,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "result": result.result,
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
         "exceptions": [_exception(one) for one in result.profile.exceptions],
+        "dma": [asdict(use) for use in result.dma],
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),

@@ -50,7 +50,7 @@ def test_each_request_sends_one_unit(controller: str) -> None:
     for n, byte in enumerate(b"text"):
         assert bench.get(5, NDTR) == 4 - n
         bench.line.asked = 1
-        bench.dma.request()
+        bench.dma.serve()
         begun = bench.now
         while len(bench.sent) == n:
             bench.run(bench.now + 1)

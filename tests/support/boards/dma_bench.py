@@ -59,6 +59,13 @@ class Bench:
     def cycles(self) -> int:
         return self.now
 
+    @property
+    def clock(self) -> int:
+        return self.machine.core.clock
+
+    def output(self, data: bytes) -> None:
+        raise AssertionError("a DMA controller prints nothing")
+
     def at(self, cycle: int, callback: Callable[[], None]) -> None:
         assert cycle > self.now, "an event in the past"
         heapq.heappush(self._events, (cycle, next(self._number), callback))
@@ -84,7 +91,7 @@ class Bench:
         """So many requests, ``apart`` cycles from one to the next."""
         for _ in range(times):
             self.line.asked += 1
-            self.dma.request()
+            self.dma.serve()
             self.run(self.now + apart)
 
     def run(self, until: int) -> None:
