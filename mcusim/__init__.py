@@ -18,7 +18,7 @@ from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine f
 
 if TYPE_CHECKING:
     from mcusim.api.advice.ways_out import ways_out
-    from mcusim.api.emulate import emulate
+    from mcusim.api.firmware.emulate import emulate
     from mcusim.api.functions import inspect, plan_memory, plan_program
     from mcusim.api.reorder import reorder
     from mcusim.api.verify import verify

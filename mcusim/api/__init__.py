@@ -1,7 +1,7 @@
 """The public functions: simulate, replay, compare, emulate, plan memory, reorder and defragment."""
 
 from mcusim.api.compare import Comparison, compare_cases
-from mcusim.api.emulate import emulate
+from mcusim.api.firmware.emulate import emulate
 from mcusim.api.simulate import replay, simulate
 from mcusim.request.settings import Execution
 

@@ -36,7 +36,7 @@ from mcusim.program.extent import steps
 from mcusim.program.program import Span
 
 if TYPE_CHECKING:
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.engine.system import System
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.machine.description import Dma, Machine

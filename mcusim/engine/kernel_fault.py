@@ -11,7 +11,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.errors import KernelFault
 
 if TYPE_CHECKING:
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.engine.emulated_core import EmulatedCore
     from mcusim.program.program import Compute
 

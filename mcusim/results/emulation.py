@@ -11,7 +11,7 @@ from mcusim.shown import Displayed
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.profile import CycleProfile
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.machine.description import Machine
 
 __all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mcusim.cpu import emulator as guest_core
+from mcusim.cpu import guest_core
 from mcusim.cpu.backing_memory import Behind, behind_the_cache
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.unicorn_core import UnicornCore

@@ -1,6 +1,6 @@
 """The measured experiments, simulated on a machine whose figures are being varied; no run is simulated twice.
 
-Not modelled: what :func:`~mcusim.api.simulate.simulate` and :func:`~mcusim.api.emulate.emulate` do not model.
+Not modelled: what :func:`~mcusim.api.simulate.simulate` and :func:`~mcusim.api.firmware.emulate.emulate` do not model.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Rig:
         return path if path.suffix or path.exists() else program_path(asked.program, self.machine.core.isa)
 
     def _program(self, asked: Experiment, machine: Machine, overhead: str | None) -> _ExperimentCost:
-        from mcusim.api.emulate import emulate
+        from mcusim.api.firmware.emulate import emulate
 
         result = emulate(
             self._file(asked),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from mcusim.api.emulate import emulate
+from mcusim.api.firmware.emulate import emulate
 from mcusim.api.plan_memory import memory, priced
 from mcusim.api.simulate import replay, simulate_row
 from mcusim.errors import McusimError

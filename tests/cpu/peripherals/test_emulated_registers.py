@@ -9,7 +9,7 @@ import pytest
 from mcusim.api import emulate
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.peripherals.bus import Strictness
-from mcusim.cpu.stop_reason import Fault, Stop
+from mcusim.cpu.stops.stop_reason import Fault, Stop
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from tests.support.code import random_thumb as guest

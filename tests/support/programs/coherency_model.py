@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stop_reason import Stop
+from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.machine import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Range

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import blocks
-from mcusim.cpu.stop_reason import Stop, settle
+from mcusim.cpu.stops.stop_reason import Stop, settle
 from mcusim.cpu.system import systick
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.memory import state_layout as L

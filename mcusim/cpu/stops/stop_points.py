@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import proxy
 
-from mcusim.cpu.stop_reason import Stop
+from mcusim.cpu.stops.stop_reason import Stop
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator

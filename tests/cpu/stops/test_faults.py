@@ -6,7 +6,7 @@ import pytest
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.stop_reason import Stop
+from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.machine import load_machine
 from tests.support.code import random_thumb as guest
 from tests.support.code.system_code import code

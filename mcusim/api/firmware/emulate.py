@@ -8,8 +8,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mcusim.api.guest_arguments import address_of, dump_range, load_file, word_of
-from mcusim.api.run_ends import RunEnd, end_of, set_host, watch
+from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
+from mcusim.api.firmware.run_ends import RunEnd, end_of, set_host, watch
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.startup import Start
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_reason import Stop
 
 __all__ = ["emulate"]
 
@@ -227,7 +227,7 @@ def _prepare(emulator: Emulator, image: Image, begin: _StartPoint, arguments: Se
 
 
 def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_reason import Stop
 
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)

@@ -7,16 +7,16 @@ from math import ceil
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from mcusim.api.guest_arguments import address_of, number
+from mcusim.api.firmware.guest_arguments import address_of, number
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.request.settings import require_type
 from mcusim.units import parse_duration, quantity_parts, quoted
 
 if TYPE_CHECKING:
+    from mcusim.cpu.console.semihosting import Semihosting
     from mcusim.cpu.emulator import Emulator
     from mcusim.cpu.image.image import Image
-    from mcusim.cpu.semihosting import Semihosting
 
 __all__ = ["RunEnd", "end_of", "set_host", "watch"]
 
@@ -61,8 +61,8 @@ def set_host(host: Semihosting, image: Image, stdin: bytes, arguments: str | Non
 
 def watch(emulator: Emulator, reset: int | None, end: RunEnd) -> None:
     """Make the run end there, and where ``main`` returns to the end of the code at ``reset`` (None: not looked for)."""
-    from mcusim.cpu.stop_points import after_main, stop_at
-    from mcusim.cpu.stop_reason import Stop
+    from mcusim.cpu.stops.stop_points import after_main, stop_at
+    from mcusim.cpu.stops.stop_reason import Stop
 
     last = None if reset is None else after_main(emulator, reset)
     if last is not None and last != end.address:

@@ -1,0 +1,1 @@
+"""What a program says to its host and asks of it: semihosting."""
