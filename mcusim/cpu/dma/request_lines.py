@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcusim.cpu.dma.host import RequestLine
+from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import RegisterBlock
-from mcusim.cpu.peripherals.usart import Usart
 
 __all__ = ["lines_of", "transmitters"]
 

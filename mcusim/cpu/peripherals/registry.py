@@ -14,15 +14,15 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
-from mcusim.cpu.peripherals.crc import Crc
-from mcusim.cpu.peripherals.dma2d import Dma2d
-from mcusim.cpu.peripherals.exti import Exti
-from mcusim.cpu.peripherals.fmc import Fmc
-from mcusim.cpu.peripherals.gpio import Gpio
+from mcusim.cpu.peripherals.kinds.crc import Crc
+from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
+from mcusim.cpu.peripherals.kinds.exti import Exti
+from mcusim.cpu.peripherals.kinds.fmc import Fmc
+from mcusim.cpu.peripherals.kinds.gpio import Gpio
+from mcusim.cpu.peripherals.kinds.rng import Rng
+from mcusim.cpu.peripherals.kinds.timer import Timer
+from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
-from mcusim.cpu.peripherals.rng import Rng
-from mcusim.cpu.peripherals.timer import Timer
-from mcusim.cpu.peripherals.usart import Usart
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size

@@ -1,0 +1,1 @@
+"""One file for each kind of register block that has a behaviour of its own."""
