@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from mcusim.cpu.dma.host import DmaHost, RequestLine
+from mcusim.cpu.dma.log import DmaLog
+from mcusim.cpu.dma.reach import reached
 from mcusim.cpu.dma.stream import Stream
 from mcusim.cpu.dma.stream_registers import FLAG_SHIFTS
+from mcusim.cpu.dma.wiring import Wiring
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.machine.description import Dma
 from mcusim.memory.system import MemorySystem
@@ -40,10 +43,13 @@ class StreamController(RegisterBlock):
         memory: MemorySystem,
         host: DmaHost,
         lines: Mapping[tuple[int, int], RequestLine],
+        log: DmaLog,
     ) -> None:
         super().__init__(name.upper(), base, 0x400, {}, host)
+        reach = partial(reached, memory.machine)
         self.streams = [
-            Stream(dma, copies, memory, host, irq, partial(_line, lines, n)) for n, irq in enumerate(STREAM_IRQS[name])
+            Stream(Wiring(self.name, n, irq, dma, copies, memory, host, log, reach, partial(_line, lines, n)))
+            for n, irq in enumerate(STREAM_IRQS[name])
         ]
 
     @property

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcusim.cpu.dma.host import DmaHost
-from mcusim.cpu.dma.reach import reached
+from mcusim.cpu.dma.wiring import Wiring
 from mcusim.machine.description import Dma
 from mcusim.memory.state_builder import WritingSide
-from mcusim.memory.system import MemorySystem
 
 __all__ = ["Copy", "CopyOrder"]
 
@@ -33,8 +31,9 @@ class Copy:
     fails, and reads that were ahead of it.
     """
 
-    def __init__(self, order: CopyOrder, memory: MemorySystem, host: DmaHost, changed: Callable[[], None]) -> None:
-        self._memory, self._host, self._changed = memory, host, changed
+    def __init__(self, order: CopyOrder, wiring: Wiring, changed: Callable[[], None]) -> None:
+        self._memory, self._host, self._reach, self._changed = wiring.memory, wiring.host, wiring.reach, changed
+        memory, host = self._memory, self._host
         self.order, self.unit = order, order.dma.beat
         self.size = order.units * self.unit
         self.begin = host.cycles
@@ -54,13 +53,13 @@ class Copy:
 
     def _within(self) -> int:
         """How many bytes there are to move before an access fails."""
-        order, machine = self.order, self._memory.machine
+        order = self.order
         allowed = self.size
         for address, moves, beat, write in (
             (order.source, order.side.source_moves, self.unit, False),
             (order.target, order.side.moves, order.side.beat, True),
         ):
-            there = reached(machine, address, self.size if moves else beat, write)
+            there = self._reach(address, self.size if moves else beat, write)
             if moves:
                 allowed = min(allowed, there - there % self.unit)
             elif there < beat:
@@ -74,6 +73,12 @@ class Copy:
     def moved(self) -> int:
         """Bytes written so far."""
         return self._allowed - self._lost - self._left()[1]
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes read and bytes written so far."""
+        if self.end is None:
+            self._memory.advance(self._host.cycles)
+        return self._allowed - self._lost - self._left()[0], self.moved
 
     @property
     def units_left(self) -> int:

@@ -12,6 +12,10 @@ __all__ = ["DmaHost", "RequestLine"]
 class DmaHost(BlockHost, Protocol):
     """The core's clock, its queue of events and its interrupt lines; the registers of peripherals."""
 
+    @property
+    def pc(self) -> int:
+        """Address of the instruction whose access is under way."""
+
     def load(self, address: int, size: int) -> int:
         """What a load of a peripheral's register finds."""
 

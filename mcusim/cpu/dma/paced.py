@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcusim.cpu.dma import stream_registers as R
-from mcusim.cpu.dma.host import DmaHost, RequestLine
-from mcusim.cpu.dma.reach import reached
+from mcusim.cpu.dma.host import RequestLine
+from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory.dma.units import read_unit, write_unit
-from mcusim.memory.system import MemorySystem
 
 __all__ = ["PacedOrder", "PacedTransfer"]
 
@@ -41,11 +40,11 @@ class PacedTransfer:
     ``target`` says with which memory address it is at work: CT.
     """
 
-    def __init__(
-        self, order: PacedOrder, line: RequestLine, memory: MemorySystem, host: DmaHost, report: Callable[[int], None]
-    ) -> None:
-        self._order, self._line, self._memory, self._host, self._report = order, line, memory, host, report
-        self.target, self.units_left, self.moved = order.current, order.units, 0
+    def __init__(self, order: PacedOrder, line: RequestLine, wiring: Wiring, report: Callable[[int], None]) -> None:
+        self._order, self._line, self._report = order, line, report
+        self._memory, self._host, self._reach = wiring.memory, wiring.host, wiring.reach
+        self.target, self.units_left = order.current, order.units
+        self.moved, self.counted = 0, 0  # bytes so far, and up to the last report
         self.memories = list(order.memories)
         self.ended = False
         self._at = 0  # bytes of this round that memory has given or got
@@ -57,6 +56,10 @@ class PacedTransfer:
         if not self._under_way and not self.ended and self._line.active:
             self._under_way = True
             self._host.at(self._host.cycles + self._order.cycles, self._unit)
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes read and bytes written so far."""
+        return self.moved, self.moved - len(self._fifo)
 
     def stop(self) -> None:
         """No further unit; what the FIFO has is written."""
@@ -92,7 +95,7 @@ class PacedTransfer:
     def _sent(self) -> bool:
         size = self._order.setting.peripheral_size
         address = self._place(size)
-        if reached(self._memory.machine, address, size, False) < size:
+        if self._reach(address, size, False) < size:
             return self._fail()
         unit = read_unit(self._memory.state, address, size)
         self._at += size
@@ -111,7 +114,7 @@ class PacedTransfer:
         while self._fifo:
             size = min(self._order.setting.memory_size, len(self._fifo))
             address = self._place(size)
-            if reached(self._memory.machine, address, size, True) < size:
+            if self._reach(address, size, True) < size:
                 return self._fail()
             write_unit(self._memory.state, address, self._fifo[:size])
             self._fifo, self._at = self._fifo[size:], self._at + size

@@ -6,53 +6,47 @@ and the cycles between the clearing of EN by firmware and its reading 0 other th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from mcusim.cpu.dma import stream_registers as R
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.host import DmaHost, RequestLine
+from mcusim.cpu.dma.lane import Lane
+from mcusim.cpu.dma.log import Outcome, Transfer
 from mcusim.cpu.dma.paced import PacedOrder, PacedTransfer
-from mcusim.machine.description import Dma
+from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports
-from mcusim.memory.system import MemorySystem
 
 __all__ = ["Stream"]
 
 CR, NDTR, PAR, M0AR, M1AR, FCR = range(0, 24, 4)
+NAMES = {CR: "CR", NDTR: "NDTR", PAR: "PAR", M0AR: "M0AR", M1AR: "M1AR", FCR: "FCR"}
 WRITABLE = {CR: 0x1FFF_FFFF, NDTR: 0xFFFF, PAR: 0xFFFF_FFFF, M0AR: 0xFFFF_FFFF, M1AR: 0xFFFF_FFFF, FCR: 0x87}
 FCR_RESET = 0x21
 
 
-class Stream:
-    """``dma`` gives the controller's times, ``copies`` says whether it does so between memories; ``irq`` is the
-    stream's; ``line`` finds the request line of a channel."""
+class Stream(Lane):
+    """``wiring`` says which one it is, and what of the machine it is joined to."""
 
-    def __init__(
-        self,
-        dma: Dma,
-        copies: bool,
-        memory: MemorySystem,
-        host: DmaHost,
-        irq: int,
-        line: Callable[[int], RequestLine | None],
-    ) -> None:
-        self._dma, self._copies, self._memory, self._host, self._irq = dma, copies, memory, host, irq
-        self._request_line = line
+    names = R.FLAG_NAMES
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring)
         self._words = {**dict.fromkeys(WRITABLE, 0), FCR: FCR_RESET}
         self._units = 0  # what NDTR was set to last, or reads while nothing moves
         self._copy: Copy | None = None
         self._paced: PacedTransfer | None = None
-        self._half_due = self._line = False
-        self.flags = 0
-        self.transfers, self.bytes = 0, 0  # ended, and moved by them
-        self.last = (0, 0)  # cycles at which the last copy began and ended
+        self._half_due = self._stopped = False
 
     @property
     def under_way(self) -> bool:
         """Whether something is in flight, or waits for requests."""
         return self._copy is not None or self._paced is not None
+
+    @property
+    def enabled(self) -> int:
+        """The flags that may interrupt the core."""
+        return R.enabled_events(self._words[CR], self._words[FCR])
 
     def read(self, register: int) -> int:
         """The word that a load of the register finds; it is up to date after :meth:`update`."""
@@ -84,11 +78,6 @@ class Stream:
             self._disable()
         self._signal()
 
-    def clear(self, flags: int) -> None:
-        """Flags that firmware clears."""
-        self.flags &= ~flags
-        self._signal()
-
     def update(self) -> None:
         """Bring flags and registers to the present."""
         copy = self._copy
@@ -98,45 +87,69 @@ class Stream:
         if self._half_due and copy.half:
             self._half_due = False
             self.flags |= R.HALF
+            self._half()
         if ended:
             self._end(copy)
         self._signal()
 
     def _start(self) -> None:
         setting = R.Setting.read(self._words[CR], self._words[FCR])
+        self._stopped = False
         copies = setting.direction == R.MEMORY_TO_MEMORY
         if copies:
             self._words[FCR] |= 4  # DMDIS is set by hardware
         if not setting.possible:
-            self._refuse(R.FIFO_ERROR)
-        elif copies and not self._copies:
-            self._refuse(R.ERROR)
+            self._refuse(setting, R.FIFO_ERROR)
+        elif copies and not self._wiring.copies:
+            self._refuse(setting, R.ERROR)
         elif not self._words[NDTR]:
             return
         elif not copies:
             self._begin_paced(setting)
         else:
             self._half_due = True
-            self._copy = Copy(self._order(setting), self._memory, self._host, self.update)
+            self._copy = copy = Copy(self._order(setting), self._wiring, self.update)
+            self._record_of(setting).live = copy.progress
             self.update()
+
+    def _record_of(self, setting: R.Setting) -> Transfer:
+        """The record of what begins now, entered into the log."""
+        words, size = self._words, setting.peripheral_size
+        wiring, units = self._wiring, words[NDTR]
+        peripheral, memory = words[PAR] & -size, words[M0AR] & -setting.memory_size
+        register = ((peripheral, peripheral + size * (units if setting.peripheral_moves else 1)),)
+        extent = size * units if setting.memory_moves else setting.memory_size
+        starts = (memory, words[M1AR] & -setting.memory_size) if setting.double_buffer else (memory,)
+        places = tuple((start, start + extent) for start in starts)
+        out = setting.direction == R.MEMORY_TO_PERIPHERAL
+        record = Transfer(
+            number=0, controller=wiring.controller, stream=wiring.number, direction=R.DIRECTIONS[setting.direction],
+            source=memory if out else peripheral, target=peripheral if out else memory,
+            reads=places if out else register, writes=register if out else places,
+            unit=size, target_unit=size if out else setting.memory_size, units=units,
+            priority=setting.priority, circular=setting.circular,
+            registers={name: words[at] for at, name in NAMES.items()}, pc=self._host.pc, begin=self._host.cycles,
+        )  # fmt: skip
+        self._open(record)
+        return record
 
     def _order(self, setting: R.Setting) -> CopyOrder:
         size, burst = setting.peripheral_size, setting.peripheral_burst
         return CopyOrder(
-            dma=replace(self._dma, beat=size, burst=burst, threshold=setting.threshold_name),
+            dma=replace(self._wiring.dma, beat=size, burst=burst, threshold=setting.threshold_name),
             side=WritingSide(setting.memory_size, setting.memory_burst, setting.memory_moves, setting.peripheral_moves),
             source=self._words[PAR] & -size,
             target=self._words[M0AR] & -setting.memory_size,
             units=self._words[NDTR],
-            priority=setting.priority,
+            priority=R.STREAMS * setting.priority + R.STREAMS - 1 - self.number,
         )
 
     def _begin_paced(self, setting: R.Setting) -> None:
         """Wait for requests; a channel without a peripheral here never has one."""
-        line = self._request_line(setting.channel)
+        line = self._wiring.line(setting.channel)
         if line is None:
             return
-        ports = dma_ports(self._memory.machine, replace(self._dma, burst=1))
+        ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
         memories = (self._words[M0AR], self._words[M1AR]) if setting.double_buffer else (self._words[M0AR],)
         order = PacedOrder(
             setting,
@@ -146,8 +159,9 @@ class Stream:
             self._words[NDTR],
             max(1, -(-(ports.before_read + ports.before_write + 2 * ports.clock) // L.TICK)),
         )
-        self._paced = PacedTransfer(order, line, self._memory, self._host, self._reported)
-        self._paced.serve()
+        self._paced = paced = PacedTransfer(order, line, self._wiring, self._reported)
+        self._record_of(setting).live = paced.progress
+        paced.serve()
 
     def _exchange(self, register: int, value: int) -> bool:
         """In double-buffer mode the memory address that is not in use may be changed while the stream runs."""
@@ -161,25 +175,34 @@ class Stream:
         """The transfer with a peripheral has come to its half, its end (or that of a round), or to an error."""
         paced = self._paced
         self.flags |= flag
-        if paced is not None and flag != R.HALF:
+        if flag == R.HALF:
+            self._half()
+        elif paced is not None:
             self.transfers += flag == R.COMPLETE
-            self.bytes += paced.moved
-            paced.moved = 0
+            self.bytes += paced.moved - paced.counted
+            paced.counted = paced.moved
             if len(paced.memories) > 1:
                 self._words[CR] = self._words[CR] & ~R.CURRENT_TARGET | paced.target * R.CURRENT_TARGET
             if paced.ended:
                 self._words[CR] &= ~R.ENABLE
                 self._rest(paced.units_left)
                 self._paced = None
+                outcome: Outcome = "error" if flag == R.ERROR else "stopped" if self._stopped else "complete"
+                self._close(self._host.cycles, outcome, paced.moved)
+            else:
+                self._round()
         self._signal()
 
-    def _refuse(self, flag: int) -> None:
+    def _refuse(self, setting: R.Setting, flag: int) -> None:
         """The stream disables itself before anything moved."""
+        self._record_of(setting)
         self.flags |= flag
         self._words[CR] &= ~R.ENABLE
+        self._close(self._host.cycles, "error", 0)
 
     def _disable(self) -> None:
         """EN was cleared by firmware: it reads 1 until what is in the FIFO is written."""
+        self._stopped = True
         if self._copy is not None:
             self._words[CR] |= R.ENABLE
             self._copy.stop()
@@ -192,18 +215,13 @@ class Stream:
         self._words[CR] &= ~R.ENABLE
         self._rest(copy.units_left)
         self.transfers, self.bytes = self.transfers + 1, self.bytes + copy.moved
-        self.last = copy.begin, copy.end or copy.begin
+        end = copy.begin if copy.end is None else copy.end
+        self.last = copy.begin, end
         self._copy, self._half_due = None, False
+        stopped = self._stopped and copy.units_left
+        self._close(end, "error" if copy.failed else "stopped" if stopped else "complete", copy.moved)
 
     def _rest(self, units: int) -> None:
         """NDTR as a transfer leaves it; after one that came to its end EN begins with the same number again."""
         self._units = units
         self._words[NDTR] = units or self._words[NDTR]
-
-    def _signal(self) -> None:
-        """The interrupt line follows the flags that are enabled."""
-        active = bool(self.flags & R.enabled_events(self._words[CR], self._words[FCR]))
-        if active != self._line:
-            self._line = active
-            change: Callable[[int], None] = self._host.raise_line if active else self._host.lower_line
-            change(self._irq)

@@ -9,18 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from mcusim.cpu.dma.log import Direction
+
 __all__ = [
     "COMPLETE",
+    "DIRECTIONS",
     "DIRECT_ERROR",
     "ENABLE",
     "ERROR",
     "FIFO_ERROR",
+    "FLAG_NAMES",
     "FLAG_SHIFTS",
     "FREE_WHILE_ENABLED",
     "HALF",
     "MEMORY_TO_MEMORY",
     "MEMORY_TO_PERIPHERAL",
     "PERIPHERAL_TO_MEMORY",
+    "STREAMS",
     "Setting",
     "enabled_events",
 ]
@@ -29,8 +34,11 @@ ENABLE = 1
 CURRENT_TARGET = 1 << 19
 FREE_WHILE_ENABLED = 0x1F  # EN and the interrupt enables; the other fields of CR are protected while EN is set
 FIFO_ERROR, DIRECT_ERROR, ERROR, HALF, COMPLETE = 1, 4, 8, 16, 32  # a stream's flags in LISR and HISR
+FLAG_NAMES = {"FEIF": FIFO_ERROR, "DMEIF": DIRECT_ERROR, "TEIF": ERROR, "HTIF": HALF, "TCIF": COMPLETE}
 FLAG_SHIFTS = (0, 6, 16, 22)  # of streams 0 to 3 in LISR, 4 to 7 in HISR
 PERIPHERAL_TO_MEMORY, MEMORY_TO_PERIPHERAL, MEMORY_TO_MEMORY = range(3)
+DIRECTIONS: tuple[Direction, ...] = ("peripheral to memory", "memory to peripheral", "memory to memory")
+STREAMS = 8  # of a controller; of equal priorities the lower number goes first
 BURSTS = (1, 4, 8, 16)
 FIFO = 16  # bytes
 THRESHOLDS: Final = ("1/4", "1/2", "3/4", "full")

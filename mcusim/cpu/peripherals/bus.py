@@ -151,6 +151,12 @@ class Peripherals:
     def at(self, cycle: int, callback: Callable[[], None]) -> Event:
         return self._events.at(cycle, callback)
 
+    @property
+    def pc(self) -> int:
+        """Of the access under way, as the block's records have it."""
+        record = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS
+        return int(self._accesses()[record + C.PC])
+
     def raise_line(self, irq: int) -> None:
         self._interrupts.raise_line(irq)
 
@@ -171,7 +177,7 @@ class Peripherals:
             return 0
         value = self.load(address, size)
         if self.poll is None and self._polls.loaded(address, value):
-            self.poll = Poll(self._pc(), address, self.label(address), value, self._core.registers())
+            self.poll = Poll(self.pc, address, self.label(address), value, self._core.registers())
             self._state[C.STOP] = C.FLUSH
         return value
 
@@ -214,7 +220,7 @@ class Peripherals:
     def _missing(self, address: int, size: int, write: int) -> None:
         c = self._state
         c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = C.NO_PERIPHERAL, address, size, write
-        c[C.FAULT_PC], c[C.STOP] = self._pc(), C.FAULTED
+        c[C.FAULT_PC], c[C.STOP] = self.pc, C.FAULTED
         c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
 
     # polls
@@ -222,11 +228,6 @@ class Peripherals:
     def watch_polls(self, accesses: Callable[[], Any]) -> None:
         """``accesses`` gives the table of access records."""
         self._accesses = accesses
-
-    def _pc(self) -> int:
-        """Of the access under way, as the block's records have it."""
-        record = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS
-        return int(self._accesses()[record + C.PC])
 
     def _everything(self) -> tuple[Any, ...]:
         table = self._accesses()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 
 from mcusim.cpu.dma.controller import StreamController
+from mcusim.cpu.dma.log import DmaLog
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import Machine, load_machine
 
@@ -53,11 +54,16 @@ class Bench:
         self.sent: list[int] = []
         lines = {(stream, 4): self.line for stream in range(8)}
         dma, copies = self.machine.dma["dma2"], controller == "dma2"
-        self.dma = StreamController(controller, 0, dma, copies, self.emulator.memory, self, lines)
+        self.log = DmaLog()
+        self.dma = StreamController(controller, 0, dma, copies, self.emulator.memory, self, lines, self.log)
 
     @property
     def cycles(self) -> int:
         return self.now
+
+    @property
+    def pc(self) -> int:
+        return 0x0800_1234
 
     @property
     def clock(self) -> int:

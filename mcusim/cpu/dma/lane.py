@@ -1,0 +1,69 @@
+"""What streams and channels have in common: flags and their interrupt, counts, and the records of what they moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from mcusim.cpu.dma.log import Outcome, Transfer
+from mcusim.cpu.dma.wiring import Wiring
+
+__all__ = ["Lane"]
+
+
+class Lane:
+    """One stream or channel. ``names``: its flags by name; ``enabled``: those that may interrupt the core."""
+
+    names: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._memory, self._host, self._log = wiring.memory, wiring.host, wiring.log
+        self._record: Transfer | None = None  # of what is under way
+        self._line = False
+        self.flags = 0
+        self.transfers, self.bytes = 0, 0  # ended, and moved by them
+        self.last = (0, 0)  # cycles at which the last copy began and ended
+
+    @property
+    def number(self) -> int:
+        """Its own among those of the controller, as the manual has it."""
+        return self._wiring.number
+
+    @property
+    def enabled(self) -> int:
+        return 0
+
+    def clear(self, flags: int) -> None:
+        """Flags that firmware clears."""
+        self.flags &= ~flags
+        self._signal()
+
+    def _signal(self) -> None:
+        """The interrupt line follows the flags that are enabled."""
+        active = bool(self.flags & self.enabled)
+        if active != self._line:
+            self._line = active
+            change: Callable[[int], None] = self._host.raise_line if active else self._host.lower_line
+            change(self._wiring.irq)
+
+    def _open(self, record: Transfer) -> None:
+        self._record = record
+        self._log.begin(record)
+
+    def _half(self) -> None:
+        if self._record is not None:
+            self._log.report("half", self._record)
+
+    def _round(self) -> None:
+        """A round of a circular transfer has ended, and the next one has begun."""
+        if self._record is not None:
+            self._record.rounds += 1
+            self._log.report("complete", self._record)
+
+    def _close(self, cycle: int, outcome: Outcome, moved: int) -> None:
+        record, self._record = self._record, None
+        if record is not None:
+            record.rounds += outcome == "complete"
+            flags = tuple(name for name, flag in self.names.items() if self.flags & flag)
+            self._log.end(record, cycle, outcome, moved, flags)
