@@ -80,7 +80,6 @@ def store(c: State, s: State, address: int, value: int, pc: int) -> None:
     if q < 0 or s[q + L.FLAGS] & L.WRITE == 0:
         accesses.fault(c, C.STACKING, address, 4, 1, pc)
         return
-    accesses.stack(c, C.BY_STACK, address, 4, pc)
     c[C.LAST_REGION] = s[q + L.BLOCK]
     c[C.STACKING_TICKS] += core_data.store(s, q, address, 4)
     host.put32(s[q + L.VIEW] + address, value)
@@ -187,6 +186,7 @@ def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, pla
     frame = (sp - 4 * words) & 0xFFFFFFF8
     start, stalls = s[L.NOW], c[C.STACKING_TICKS]
     x[X.SPENT + x[X.CURRENT]] += start - x[X.SINCE]
+    accesses.stack(c, C.BY_STACK, frame, 4, back)
     for i in range(6):
         store(c, s, frame + 4 * i, get(uc, scratch, frame_register(i)), back)
         s[L.NOW] += L.TICK

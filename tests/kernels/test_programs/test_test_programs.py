@@ -16,14 +16,15 @@ from elftools.elf.elffile import ELFFile
 
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
-from mcusim.kernels.test_programs import FOLDER, program_names, program_path
+from mcusim.kernels.test_programs import FIRMWARE, FOLDER, program_names, program_path
 from tests.support.graphs import conv_reference
 from tests.support.paths import REPOSITORY
 
 ROOT = REPOSITORY
-PROGRAMS = ("conv", "faults", "integer", "loops", "memory", "moves", "pipeline", "system")
+PROGRAMS = ("clock", "conv", "dma", "faults", "integer", "loops", "memory", "moves", "pipeline", "system")
 ELFS = sorted(FOLDER.glob("*.elf"))
-needs_sources = pytest.mark.skipif(not (ROOT / "scripts" / "build_kernels").exists(), reason="no source tree")
+BUILD = Path("scripts", "profiles", "build_kernels")
+needs_sources = pytest.mark.skipif(not (ROOT / BUILD).exists(), reason="no source tree")
 needs_compiler = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
 
 
@@ -52,14 +53,17 @@ def text_at(elf: ELFFile, address: int) -> str:
 
 def test_every_program_exists_for_both_cores() -> None:
     assert list(program_names("cortex-m4")) == list(PROGRAMS)
-    assert program_names("cortex-m7") == program_names() == ("conv", "conv-itcm", *PROGRAMS[1:])
+    assert program_names("cortex-m7") == program_names() == (*PROGRAMS[:2], "conv-itcm", *PROGRAMS[2:])
     paths = {program_path(name, core) for core in CORES for name in program_names(core)}
     assert paths == set(ELFS)
+    assert program_names("cortex-m4", FIRMWARE) == program_names("cortex-m7", FIRMWARE) == program_names(None, FIRMWARE)
 
 
 def test_build_toml_records_every_file() -> None:
     record = recorded()
-    assert record["sha256"] == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in ELFS}
+    paths = FOLDER.rglob("*.elf")
+    found = {path.relative_to(FOLDER).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    assert record["sha256"] == found
     assert set(record["cores"]) == set(CORES)
     assert "arm-none-eabi-gcc" in record["compiler"]
 
@@ -67,9 +71,9 @@ def test_build_toml_records_every_file() -> None:
 @pytest.mark.parametrize(
     ("name", "isa", "text"),
     [
-        ("convv", "cortex-m4", "'convv' for cortex-m4: did you mean 'conv'? there are conv, faults"),
+        ("convv", "cortex-m4", "'convv' for cortex-m4: did you mean 'conv'? there are clock, conv, dma"),
         ("conv-itcm", "cortex-m4", "'conv-itcm' for cortex-m4"),
-        ("../elf/conv", "cortex-m7", "there are conv, conv-itcm"),
+        ("../elf/conv", "cortex-m7", "there are clock, conv, conv-itcm"),
         ("conv", "cortex-m33", "core 'cortex-m33': test programs are built for cortex-m4 and cortex-m7"),
     ],
 )
@@ -125,16 +129,14 @@ def test_pipeline_table_names_every_snippet(core: str) -> None:
 
 
 def copied_tree(folder: Path) -> Path:
-    (folder / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts" / "build_kernels", folder / "scripts")
-    for name in ("programs", "elf", "sets"):
-        shutil.copytree(FOLDER.parent / name, folder / "mcusim" / "kernels" / name)
-    shutil.copy(FOLDER.parent / "compile.py", folder / "mcusim" / "kernels")
-    return folder / "mcusim" / "kernels" / "elf"
+    (folder / BUILD).parent.mkdir(parents=True)
+    shutil.copy(ROOT / BUILD, folder / BUILD)
+    shutil.copytree(ROOT / "mcusim", folder / "mcusim", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / "mcusim" / "kernels" / "test_programs" / "elf"
 
 
 def check_build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(folder / "scripts" / "build_kernels"), "--check"]
+    command = [sys.executable, str(folder / BUILD), "--check"]
     env = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
 
@@ -147,14 +149,15 @@ def test_rebuild_elsewhere_gives_the_same_bytes_and_a_difference_is_named(tmp_pa
     assert same.returncode == 0, same.stdout + same.stderr
     if "not checked" in same.stdout:
         pytest.skip("another compiler than BUILD.toml records")
-    for path in (elf / "system-cortex-m4.elf", elf.parent / "sets" / "reference" / "reference-cortex-m7.elf"):
+    sets = elf.parents[1] / "sets"
+    for path in (elf / "firmware" / "rtos-cortex-m4.elf", sets / "reference" / "reference-cortex-m7.elf"):
         with path.open("r+b") as file:
             file.seek(0x200)
             file.write(b"\xff\xfe\xfd")
     different = check_build(tmp_path)
     assert (different.returncode, different.stdout) == (
         1,
-        "build_kernels: built differently: system-cortex-m4.elf, sets/reference/reference-cortex-m7.elf\n",
+        "build_kernels: built differently: firmware/rtos-cortex-m4.elf, sets/reference/reference-cortex-m7.elf\n",
     )
 
 

@@ -1,0 +1,25 @@
+"""The firmware that ships, from reset: what it prints, which exceptions it takes, what it takes in time."""
+
+from __future__ import annotations
+
+import pytest
+
+import mcusim
+from mcusim.kernels.test_programs import FIRMWARE, program_path
+
+BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
+
+
+@pytest.mark.parametrize("isa", BOARDS)
+def test_a_preemptive_kernel_with_floats_in_both_tasks(isa: str) -> None:
+    shown = bytearray()
+    result = mcusim.emulate(program_path("rtos", isa, FIRMWARE), BOARDS[isa], output=shown.extend)
+    *numbers, verdict = shown.decode().splitlines()
+    assert result.exit_status == 0 and verdict == "kernel: ok"
+    printed = {line.split()[1]: int(line.split()[2]) for line in numbers}
+    assert printed["values"] == 200
+    taken = {count.name: count.count for count in result.profile.exceptions}
+    assert taken["SysTick"] == printed["ticks"] == result.profile.cycles // 20_000  # a tick is that many cycles
+    # 200 values sent, the last of them received; 28 sleeps of the sender, 12 of the receiver
+    assert taken["SVCall"] == 200 + 200 + 28 + 12
+    assert printed["switches"] < taken["PendSV"] <= taken["SVCall"] + taken["SysTick"] + 1
