@@ -319,8 +319,7 @@ class Mirror:
 class Peripheral:
     """A block of registers without any behaviour but what start-up code waits for; offsets and ``size`` in bytes.
 
-    A register of ``reads`` always reads that word. Others read what was written last, at first 0, with the bits of
-    their ``mirrors`` following.
+    ``reads`` always read so. Other registers read what was written last, at first 0; bits of ``mirrors`` follow.
     """
 
     name: str
@@ -374,6 +373,7 @@ class Machine(Displayed):
     power: Power
     figures: Mapping[str, Figure] = field(repr=False)
     path: str = ""
+    part: str = ""  # "STM32F746NG": which family's register blocks it has; empty: by its name or title
     peripherals: Mapping[str, Peripheral] = field(default_factory=dict)
     regulator: tuple[RegulatorSetting, ...] = ()  # by the clock that they allow
     changes: Mapping[str, str] = field(default_factory=dict)  # dotted key -> value, what the user set after loading

@@ -20,7 +20,7 @@ from mcusim.machine.schema import MACHINE, OBSOLETE
 __all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
-_OPTIONAL = ("name", "title", "core.force_clock", "core.regulator")
+_OPTIONAL = ("name", "title", "part", "core.force_clock", "core.regulator")
 
 
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
@@ -155,6 +155,7 @@ def _read_tree(
     machine = Machine(
         name=parts["name"],
         title=parts["title"],
+        part=parts["part"],
         core=parts["core"],
         bus=parts["bus"],
         instruction_cache=parts["cache"]["instruction"],

@@ -41,6 +41,8 @@ def machine_toml(machine: Machine, file: str) -> str:
     if not isinstance(tree, Branch):
         raise ValueError(f"{machine.name} was not read from a file")
     text = _HEAD.format(name=machine.name, title=machine.title, file=file)
+    if machine.part:
+        text += f"\npart = {_text(machine.part)}\n"
     return text + "".join(f"{line}\n" for line in _table(tree, "", machine.figures))
 
 

@@ -10,6 +10,7 @@ from mcusim.machine.clock_tree import regulator_setting
 from mcusim.machine.description import Cache, Duration, Flash, Machine, Region, Sdram
 from mcusim.machine.document import show_address
 from mcusim.machine.known_cores import double_precision
+from mcusim.machine.parts import FAMILIES, family_of_part
 from mcusim.units import hertz
 
 __all__ = ["broken"]
@@ -238,6 +239,13 @@ def _registers_fit(machine: Machine) -> Broken:
                 yield f"{key}.shift", f"must keep all bits of the mask {mirror.mask:#x} in 32 bits, and not be 0"
 
 
+def _part_known(machine: Machine) -> Broken:
+    if machine.part and family_of_part(machine.part) is None:
+        known = ", ".join(f"STM32{family.upper()}" for family in FAMILIES)
+        text = f"register blocks are described for {known}, as in STM32F746NG; leave the key out and list the blocks"
+        yield "part", f"{text} that a program needs as [peripherals.<name>]"
+
+
 _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _regions_exist,
     _ranges_fit,
@@ -253,6 +261,7 @@ _RULES: tuple[Callable[[Machine], Broken], ...] = (
     _sdram_timing,
     _bursts_fit,
     _energy_names,
+    _part_known,
     _peripherals_fit,
     _registers_fit,
 )

@@ -356,6 +356,7 @@ MACHINE = Table(
         "name": text(),
         "title": text(),
         "extends": text(Default(lambda _: "", "")),
+        "part": text(Default(lambda _: "", "")),
         "core": Table(CORE, _filled(d.Core)),
         "regulator": Each(
             lambda _: Table(REGULATOR, lambda name, values: d.RegulatorSetting(name=name, **values)), absent="defaults"

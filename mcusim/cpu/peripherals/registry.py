@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from math import ceil
@@ -54,11 +55,16 @@ def layouts_of(family: str) -> dict[str, dict[str, Any]]:
 
 
 def places_of(family: str) -> dict[str, dict[str, Any]]:
-    """Each block of ``f4``, ``f7``, ``h7`` or ``l4``: ``base``, and where it has them ``size``, ``layout``, ``irq``."""
+    """Each block of ``f4``, ``f7``, ``h7`` or ``l4``: ``base``; where it has them ``size``, ``layout``, ``irq``, and
+    ``resets``: registers that have another value after a reset than the layout says."""
     about = _file(family)
     ports = about["ports"]
     found = {
-        ports["prefix"] + name: {"base": ports["base"] + n * ports["step"], "layout": ports["layout"]}
+        ports["prefix"] + name: {
+            "base": ports["base"] + n * ports["step"],
+            "layout": ports["layout"],
+            "resets": ports.get("resets", {}).get(name, {}),
+        }
         for n, name in enumerate(ports["names"])
     }
     return found | about["blocks"]
@@ -90,7 +96,11 @@ def _of_family(family: str, host: BlockHost) -> Iterator[RegisterBlock]:
         layout = layouts[place["layout"]] if "layout" in place else {}
         kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
         size = parse_size(place.get("size", "1 KiB"))
-        yield kind(name, place["base"], size, registers(layout, host.clock), host, place.get("irq", -1))
+        found = registers(layout, host.clock)
+        for offset, one in found.items():
+            if one.name in place.get("resets", {}):
+                found[offset] = replace(one, reset=place["resets"][one.name])
+        yield kind(name, place["base"], size, found, host, place.get("irq", -1))
 
 
 def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
@@ -98,7 +108,7 @@ def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:
     tables = {name: table for name, table in layout.items() if isinstance(table, dict)}
     found = {}
     for name, table in tables.items():
-        values = {key: value for key, value in table.items() if key not in ("offset", "follows")}
+        values = {key: value for key, value in table.items() if key not in (*_ABOUT, "offset", "follows")}
         follows = tuple(_follow(one, tables, clock) for one in table.get("follows", ()))
         found[table["offset"]] = Register(name, follows=follows, **values)
     return found

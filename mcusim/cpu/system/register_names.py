@@ -1,37 +1,58 @@
-"""Names for addresses outside memory: the register blocks of ST's families and the core's own registers.
+"""Names for addresses outside memory, and for interrupt lines: ST's families, the core's own registers.
 
-The names serve error texts; what a block does is in :mod:`mcusim.cpu.peripherals`.
+The names serve error texts and findings; what a block does is in :mod:`mcusim.cpu.peripherals`.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from mcusim.cpu.system.register_tables import BLOCKS, PARTS, REGISTERS, SERIES
+from mcusim.cpu.system.register_tables import PARTS, REGISTERS, SERIES
 from mcusim.machine.description import Machine
+from mcusim.machine.parts import FAMILIES, family_of_part
+from mcusim.units import parse_size
 
-__all__ = ["block_at", "blocks_in", "family_of", "name_of", "register_at"]
+__all__ = ["block_at", "blocks_in", "family_of", "line_name", "name_of", "register_at"]
 
-_FAMILY = re.compile(r"(?:stm32|nucleo-?|disco-?|\b)(f4|f7|h7|l4)[0-9a-z]", re.IGNORECASE)
+_FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
 
 
 def family_of(machine: Machine) -> str | None:
-    """``f4``, ``f7``, ``h7`` or ``l4`` by the machine's name or title, or None."""
+    """``f4``, ``f7``, ``h7`` or ``l4`` by the machine's ``part``, else by its name or title; or None."""
+    if machine.part:
+        return family_of_part(machine.part)
     found = _FAMILY.search(machine.name) or _FAMILY.search(machine.title)
     return found[1].lower() if found else None
 
 
 @cache
+def _map(family: str) -> dict[str, Any]:
+    text = (files("mcusim.cpu.system") / "memory_maps.toml").read_text("utf-8")
+    found: dict[str, Any] = tomllib.loads(text).get(family, {})
+    return found
+
+
+@cache
 def blocks_in(family: str) -> list[tuple[int, int, str]]:
-    words = iter(BLOCKS.get(family, "").split())
+    """First address, end and name of every register block of a family, by address."""
     found = []
-    for name, place in zip(words, words, strict=True):
-        start, _, size = place.partition("/")
-        base = int(start, 16)
-        found.append((base, base + 1024 * int(size or 1), name))
+    for name, place in _map(family).get("blocks", {}).items():
+        base, size = (place, "1 KiB") if isinstance(place, int) else place
+        found.append((base, base + parse_size(size), name))
     return sorted(found)
+
+
+def line_name(family: str, irq: int) -> str | None:
+    """What the vendor calls interrupt line ``irq`` of a family; empty: it has no such line, None: not known here."""
+    lines: list[str] | None = _map(family).get("interrupts")
+    if lines is None:
+        return None
+    return lines[irq] if irq < len(lines) else ""
 
 
 def block_at(family: str, address: int) -> str | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from mcusim.cpu.system.register_names import block_at, family_of, name_of, register_at
-from mcusim.cpu.system.register_tables import BLOCKS
+from mcusim.cpu.system.register_names import block_at, blocks_in, family_of, line_name, name_of, register_at
 from mcusim.errors import MachineError
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.description import Mirror, Peripheral
+from mcusim.machine.parts import FAMILIES
 
 
 @pytest.mark.parametrize(
@@ -37,12 +38,27 @@ def test_block_at(family: str, address: int, name: str | None) -> None:
     assert block_at(family, address) == name
 
 
-@pytest.mark.parametrize("family", BLOCKS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_blocks_do_not_overlap(family: str) -> None:
-    """Each first address is in its own block: no block of the tables runs into the next."""
-    words = BLOCKS[family].split()
-    for name, place in zip(words[::2], words[1::2], strict=True):
-        assert block_at(family, int(place.partition("/")[0], 16)) == f"{name} + 0x00"
+    blocks = blocks_in(family)
+    assert len(blocks) > 60
+    for (_, end, name), (base, _, other) in pairwise(blocks):
+        assert end <= base, (name, other)
+
+
+@pytest.mark.parametrize(
+    ("family", "irq", "name"),
+    [
+        ("f4", 91, "QUADSPI"),
+        ("f4", 92, ""),
+        ("f7", 92, "QUADSPI"),
+        ("f7", 81, ""),
+        ("h7", 122, "MDMA"),
+        ("l4", 1, None),
+    ],
+)
+def test_lines_have_the_vendor_s_names(family: str, irq: int, name: str | None) -> None:
+    assert line_name(family, irq) == name
 
 
 @pytest.mark.parametrize(
@@ -75,8 +91,19 @@ def test_family_by_name_or_title() -> None:
     assert families == {"stm32f469i-disco": "f4", "nucleo-f767zi": "f7", "nucleo-h743zi": "h7"}
     board = load_machine("nucleo-l4r5zi")
     assert family_of(board) == "l4"
-    assert family_of(replace(board, name="mine", title="an STM32L4R5 of ours")) == "l4"
-    assert family_of(replace(board, name="mine", title="a board")) is None
+    assert family_of(replace(board, part="", name="mine", title="an STM32L4R5 of ours")) == "l4"
+    assert family_of(replace(board, part="", name="mine", title="a board")) is None
+
+
+def test_the_part_decides_whatever_the_board_is_called(tmp_path: Path) -> None:
+    file = tmp_path / "ours.toml"
+    file.write_text('extends = "stm32f407g-disc1"\n')
+    assert family_of(load_machine(file)) == "f4"  # the part of the board that it extends
+    file.write_text('name = "like an stm32f746"\nextends = "nucleo-f767zi"\npart = "STM32F429ZI"\n')
+    assert family_of(load_machine(file)) == "f4"
+    file.write_text('extends = "nucleo-f767zi"\npart = "STM32G474RE"\n')
+    with pytest.raises(MachineError, match=r"ours.toml:2.*STM32G474RE.*STM32F4, STM32F7, STM32H7, STM32L4"):
+        load_machine(file)
 
 
 def test_name_of_prefers_what_the_machine_lists(tmp_path: Path) -> None:

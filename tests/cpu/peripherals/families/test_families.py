@@ -6,20 +6,20 @@ import pytest
 
 from mcusim.cpu.peripherals.registry import KINDS, blocks_of, layouts_of, places_of, registers
 from mcusim.cpu.system.register_names import block_at, family_of
-from mcusim.cpu.system.register_tables import BLOCKS
 from mcusim.machine import load_machine
 from mcusim.machine.catalog import machine_names
+from mcusim.machine.parts import FAMILIES
 from tests.support.bare_clock import Clock
 
 
-@pytest.mark.parametrize("family", BLOCKS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_blocks_are_where_the_memory_map_has_them(family: str) -> None:
     for name, place in places_of(family).items():
         known = block_at(family, place["base"])
         assert known is not None and known.removesuffix(" + 0x00") in (name, "FMC/FSMC"), f"{name} is at {known}"
 
 
-@pytest.mark.parametrize("family", BLOCKS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_layouts_are_used_and_say_where_they_come_from(family: str) -> None:
     layouts = layouts_of(family)
     assert {place["layout"] for place in places_of(family).values() if "layout" in place} <= set(layouts)
