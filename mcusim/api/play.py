@@ -27,8 +27,13 @@ def simulate_program(program: Program, machine: Machine, chosen: Settings, graph
     Raises ProgramError, UsageError, UnsupportedError; DoesNotFit when code or stack find no room; KernelFault.
     """
     outputs: tuple[KernelOutput, ...] = ()
+    series: tuple[Invocation, ...]
     asked = chosen.execution
-    if chosen.fidelity == "replay":
+    if program.header.recorded:
+        from mcusim.engine.execute import execute_recorded
+
+        run, series = execute_recorded(program, machine), ()
+    elif chosen.fidelity == "replay":
         from mcusim.engine.execute import execute_series
 
         profile = chosen.kernels.cost_profile()

@@ -14,7 +14,8 @@ from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
 from mcusim.program import Program, read_program
-from mcusim.program.opaque import opaque_types, refuse_opaque, require_known
+from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
+from mcusim.program.program import Header
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.period import Period
 from mcusim.request.settings import (
@@ -173,7 +174,7 @@ def replay(
         program = read_program(Path(program))
     require_overrides(overrides)
     machine = program_machine(program, machine, overrides or {})
-    named = shipped_kernels(program.header.kernels) if kernels is None else kernels
+    named = _kernels(program.header, fidelity, kernels, execution)
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
     chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
@@ -189,6 +190,22 @@ def replay(
     except (DoesNotFit, KernelFault) as reason:
         return _negative(program, machine, chosen, reason)
     return replace(result, request=RunRequest(chosen, graph, program, given=True))
+
+
+def _kernels(header: Header, fidelity: str, kernels: str | None, execution: Execution | None) -> str | None:
+    """The kernels to replay with; raises UsageError for what a program without kernels cannot be asked for."""
+    if not header.recorded:
+        return shipped_kernels(header.kernels) if kernels is None else kernels
+    asked = execution or Execution()
+    refused = {
+        "fidelity emulate": fidelity == "emulate",
+        "--kernels": kernels is not None,
+        "the interpreter's cycles or code": asked.overhead is not None or asked.code is not None,
+        "--invocations": asked.invocations > 1,
+    }
+    for what in (name for name, given in refused.items() if given):
+        refuse_recorded(header, what)
+    return None
 
 
 def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:

@@ -15,7 +15,7 @@ from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.program import Program, program_graph, read_program
-from mcusim.program.opaque import opaque_types, require_known
+from mcusim.program.opaque import opaque_types, refuse_recorded, require_known
 from mcusim.request.kernels import DEFAULT_SET, resolve, shipped_kernels, shipped_names
 from mcusim.request.settings import ArenaPlan, MachineArg, require_overrides, require_type, settings
 from mcusim.request.tensors import Input, model_inputs
@@ -151,6 +151,7 @@ def verify_case(asked: VerifyRequest) -> VerifyCase:
 def _read(asked: VerifyRequest) -> VerifyCase:
     """A program. Raises UsageError when its model is not here and an option is of no use without."""
     program = asked.what if isinstance(asked.what, Program) else read_program(Path(str(asked.what)))
+    refuse_recorded(program.header, "verification")
     target = program_machine(program, asked.machine, asked.overrides or {})
     name, planned_for = program.header.model[:80], program.header.kernels
 

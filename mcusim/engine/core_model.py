@@ -7,6 +7,7 @@ methods that use the engine's clock. :mod:`mcusim.engine.emulated_core` is the o
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcusim.engine.contention import Activity
@@ -14,13 +15,14 @@ from mcusim.kernels.cost.counted import call as calls
 from mcusim.kernels.cost.counted.variants import variant
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Dma, Machine
+from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
+from mcusim.program.program import Compute, Transfer, Work
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
     from mcusim.engine.system import System
-    from mcusim.program.program import Compute, Transfer
 
 Cycles = dict[str, int]
 # accesses of the core that wait for beats, to those that the arbiter counts: least error of the emulated F469 (tinyops)
@@ -32,7 +34,7 @@ class CoreModel(Protocol):
 
     memory: MemorySystem
 
-    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+    def run(self, task: Compute | Work, system: System) -> Generator[Any, Any, Cycles]:
         """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
         ...
 
@@ -57,7 +59,7 @@ class CoreModel(Protocol):
         ...
 
 
-def _waiting(demand: dict[str, Demand], machine: Machine) -> dict[str, float]:
+def waiting_accesses(demand: dict[str, Demand], machine: Machine) -> dict[str, float]:
     """How many of the core's accesses wait for a transfer's beats, as emulated: those to an SDRAM that stall the core,
     also for rows that the beats close; posted writes, hidden line fills and on-chip RAM hardly ever."""
     return {
@@ -66,6 +68,24 @@ def _waiting(demand: dict[str, Demand], machine: Machine) -> dict[str, float]:
         else SELDOM
         for name, asked in demand.items()
     }
+
+
+def _set_up(task: Transfer, dma: Dma) -> tuple[Dma, int, int, int, WritingSide | None]:
+    """What the memory is asked for, with the stream's own setting where the task has one."""
+    side, setting = None, task.setting
+    if setting is not None:
+        dma = replace(dma, beat=setting.beat, burst=setting.burst, threshold=setting.threshold)
+        side = WritingSide(setting.to_beat, setting.to_burst)
+    return dma, task.source.address, task.destination.address, task.source.bytes, side
+
+
+def transfer_alone(memory: MemorySystem, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+    """Time the transfer as if alone, then let what runs at the same time slow it down on average."""
+    memory.sync(int(system.env.now))
+    ticks: list[int] = []
+    demand = memory.measure(lambda _: ticks.append(memory.transfer(*_set_up(task, dma))))
+    system.count(task, demand)
+    yield from system.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
 
 
 class ReplayCore:
@@ -92,9 +112,10 @@ class ReplayCore:
         self._nodes: dict[str, int] = {}  # where the program has its call structures
         self._carried: dict[str, int] = {}  # ticks of a cycle not yet full, by cause: tiles then sum to the operator
 
-    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+    def run(self, task: Compute | Work, system: System) -> Generator[Any, Any, Cycles]:
         """Replay the streams at the task's start, then occupy the core for the resulting cycles; for those of an opaque
         operator as they are, with the interpreter's only where it has a cost."""
+        assert not isinstance(task, Work)  # of recorded programs, which have a core of their own
         if task.id in self.opaque:
             known = self.opaque[task.id]
             cycles = {"compute": known, "runtime": self.overhead if known and task.tile == 0 else 0}
@@ -114,7 +135,7 @@ class ReplayCore:
             whole, self._carried[cause] = divmod(self._carried.get(cause, 0) + asked.stall, TICK)
             cycles[cause] = cycles.get(cause, 0) + whole
         fitted = self.profile.of_call(task.geometry).core(self.isa).fitted
-        waiting = _waiting(demand, system.machine) if fitted else {}
+        waiting = waiting_accesses(demand, system.machine) if fitted else {}
         call = Activity(sum(cycles.values()), demand, waiting=waiting)
         cycles["bus"] = yield from system.arbiter.perform(call)
         return cycles
@@ -150,14 +171,7 @@ class ReplayCore:
 
     def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
         """Time the transfer as if alone, then let what runs at the same time slow it down on average."""
-        self.memory.sync(int(system.env.now))
-        ticks: list[int] = []
-        source, target = task.source, task.destination
-        demand = self.memory.measure(
-            lambda _: ticks.append(self.memory.transfer(dma, source.address, target.address, source.bytes))
-        )
-        system.count(task, demand)
-        yield from system.arbiter.perform(Activity(-(-ticks[0] // TICK), demand, dma.name, task.priority))
+        yield from transfer_alone(self.memory, task, dma, system)
 
     def traffic(self, system: System) -> dict[str, Traffic]:
         """As the activities counted it."""

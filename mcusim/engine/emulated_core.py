@@ -33,7 +33,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import guarded, machine_ranges
 from mcusim.memory.system import CAUSE, LAST_TICK
 from mcusim.program.extent import steps
-from mcusim.program.program import Span
+from mcusim.program.program import Span, Work
 
 if TYPE_CHECKING:
     from mcusim.cpu.stops.stop_reason import Stop
@@ -151,8 +151,9 @@ class EmulatedCore:
 
     # what the engine asks
 
-    def run(self, task: Compute, system: System) -> Generator[Any, Any, Cycles]:
+    def run(self, task: Compute | Work, system: System) -> Generator[Any, Any, Cycles]:
         """Run the kernel's calls for one tile."""
+        assert not isinstance(task, Work)  # a recorded program is refused before
         spent: Cycles = {"runtime": 0, "bus": 0}
         yield from self._serve(spent, system)
         if task.tile == 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mcusim.engine.core_model import CoreModel, ReplayCore
 from mcusim.engine.disturbance import Disturbance
+from mcusim.engine.recorded.core import RecordedCore
 from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run
 from mcusim.engine.system import System
 from mcusim.errors import UsageError
@@ -13,9 +14,9 @@ from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
 from mcusim.program import check_program
 from mcusim.program.opaque import opaque_cycles
-from mcusim.program.program import Compute, Program, Task
+from mcusim.program.program import Compute, Program, Task, Work
 
-__all__ = ["code_address", "execute", "execute_series", "run_again", "run_program"]
+__all__ = ["code_address", "execute", "execute_recorded", "execute_series", "run_again", "run_program"]
 
 Progress = Callable[[Task], object]
 
@@ -48,6 +49,13 @@ def execute_series(
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque)
     run = run_program(program, machine, core, profile.name, "replay")
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
+
+
+def execute_recorded(program: Program, machine: Machine) -> Run:
+    """Run a program that was recorded from a firmware; no kernels are asked for. Raises ProgramError as
+    :func:`execute`."""
+    check_program(program, machine)
+    return run_program(program, machine, RecordedCore(machine), program.header.kernels, "replay")
 
 
 def run_again(
@@ -113,7 +121,9 @@ def _run(system: System, core: CoreModel, cycles: int, kernels: str, fidelity: s
     tiles: dict[int, int] = {}
     called: dict[int, dict[str, None]] = {}
     for task in system.program.tasks:
-        if isinstance(task, Compute):
+        if isinstance(task, Work):
+            tiles[task.operator] = tiles.get(task.operator, 0) + 1
+        elif isinstance(task, Compute):
             tiles[task.operator] = tiles.get(task.operator, 0) + 1
             called.setdefault(task.operator, {})[core.kernel(task)] = None
     types = {info.index: info.type for info in header.operators}

@@ -12,7 +12,7 @@ from mcusim.engine.run import OperatorRun, Wait
 from mcusim.machine.description import Machine
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
 from mcusim.plan.pools import split_by_region
-from mcusim.program.program import Compute, Operand, Span, Transfer
+from mcusim.program.program import Compute, Operand, Span, Transfer, Work
 
 __all__ = ["Waits", "shared_out", "transferred"]
 
@@ -45,6 +45,11 @@ class Waits:
             self._add(task.operator, name, "other", ticks)
         for name, asked in demand.items():
             self._add(task.operator, name, "code", asked.fetched)
+
+    def recorded(self, task: Work, demand: Mapping[str, Demand]) -> None:
+        """``demand`` is what recorded work asked of the regions: for what operand is not known."""
+        for name, asked in demand.items():
+            self._add(task.operator, name, "other", asked.stall)
 
     def waited(self, operator: int, transfer: Transfer | None, cycles: int) -> None:
         """The core waited for ``transfer`` to end (None: for an end that is no transfer's)."""

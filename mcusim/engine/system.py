@@ -9,7 +9,7 @@ Not modelled: interrupts other than DMA completions, errors and half-transfer ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from fractions import Fraction
 from itertools import takewhile
 from typing import Any
@@ -24,7 +24,7 @@ from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import Demand
-from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
+from mcusim.program.program import Compute, Maintain, OperatorInfo, Program, Task, Transfer, Work
 
 NOTHING = Demand(0, 0, 0, 0, 0, 0)
 
@@ -99,7 +99,7 @@ class System:
             begin = int(self.env.now)
             spent: Cycles = {}
             stalled = yield from self._stall(task)
-            if isinstance(task, Compute):
+            if isinstance(task, Compute | Work):
                 spent = yield from self.core.run(task, self)
             elif isinstance(task, Maintain):
                 spent = yield from self._maintain(task)
@@ -174,7 +174,7 @@ class System:
 
     def _transfer(self, task: Transfer) -> Generator[Any, Any, None]:
         dma = self.machine.dma[task.lane.partition(".")[0]]
-        setup, handler = self._driver[dma.name]
+        setup, handler = (0, task.setting.handler) if task.setting else self._driver[dma.name]
         disturb, clock = self.disturb, self.machine.core.clock
         yield from self._steal(setup)
         if disturb is not None:
@@ -206,7 +206,8 @@ class System:
         by_cause = {cause: n for cause, n in spent.items() if n}
         kind = type(task).__name__.lower()
         moved = self.moved.get(task.id, {})
-        self.events.append(Event(task.id, task.lane, kind, _label(task), task.operator, begin, end, by_cause, moved))
+        label = _label(task, self.program.header.operators)
+        self.events.append(Event(task.id, task.lane, kind, label, task.operator, begin, end, by_cause, moved))
         self._done[task.id].succeed()
 
 
@@ -216,7 +217,9 @@ def _driver(machine: Machine, dma: Dma) -> tuple[int, int]:
     return int(setup), int(handler)
 
 
-def _label(task: Task) -> str:
+def _label(task: Task, operators: Sequence[OperatorInfo]) -> str:
+    if isinstance(task, Work):
+        return f"{task.operator} {operators[task.operator].type}"
     if isinstance(task, Compute):
         tile = f" tile {task.tile + 1}/{task.tiles}" if task.tiles > 1 else ""
         return f"{task.operator} {task.geometry.type}{tile}"

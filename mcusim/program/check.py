@@ -8,7 +8,7 @@ from mcusim.errors import ProgramError
 from mcusim.machine.description import Dma, Machine, Region
 from mcusim.program.extent import check_extent, steps
 from mcusim.program.field_readers import FieldError
-from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer
+from mcusim.program.program import FIRMWARE, Compute, Maintain, Program, Span, Task, Transfer, Work
 
 __all__ = ["check_ids", "check_lane", "check_program", "regions"]
 
@@ -32,9 +32,13 @@ def check_program(program: Program, machine: Machine) -> None:
             _transfer(task, machine, where)
         elif isinstance(task, Compute):
             _compute(task, machine, where)
+        elif isinstance(task, Work):
+            _work(task, machine, where, program.header.recorded)
         else:
             _core(task, where)
             regions(task.span, machine, f"{where}, span")
+    if sum(task.cycles + task.maintenance for task in program.tasks if isinstance(task, Work)) > MOST_STEPS:
+        raise ProgramError(f"the recorded work has more than {MOST_STEPS:.0e} cycles")
     work = sum(steps(task) for task in program.tasks if isinstance(task, Compute))
     if work > MOST_STEPS:
         raise ProgramError(f"the kernel calls have {work:.1e} loop steps, more than the {MOST_STEPS:.0e} allowed")
@@ -80,6 +84,17 @@ def _compute(task: Compute, machine: Machine, where: str) -> None:
         raise ProgramError(f"{where}: {error}") from None
 
 
+def _work(task: Work, machine: Machine, where: str, recorded: bool) -> None:
+    _core(task, where)
+    if not recorded:
+        raise ProgramError(f"{where}: work is for programs recorded from a firmware, whose policy is '{FIRMWARE}'")
+    for asked in task.asked:
+        if asked.region not in machine.memory:
+            raise ProgramError(f"{where}: machine {machine.name} has no region '{asked.region}'")
+        if asked.reads + asked.writes > MOST_STEPS:
+            raise ProgramError(f"{where}: more than {MOST_STEPS:.0e} accesses to '{asked.region}'")
+
+
 def _transfer(task: Transfer, machine: Machine, where: str) -> None:
     dma = _controller(task.lane, machine, where)
     for span, name in ((task.source, f"{where}, from"), (task.destination, f"{where}, to")):
@@ -90,7 +105,7 @@ def _transfer(task: Transfer, machine: Machine, where: str) -> None:
                 _writable(region, name)
     if task.source.bytes != task.destination.bytes:
         raise ProgramError(f"{where}: moves {task.source.bytes} B into {task.destination.bytes} B")
-    most = dma.max_units * dma.beat
+    most = dma.max_units * (dma.beat if task.setting is None else task.setting.beat)
     if task.source.bytes > most:
         raise ProgramError(f"{where}: {task.source.bytes} B in one transfer; {task.lane} takes {most} B at most")
 
@@ -104,7 +119,7 @@ def _controller(lane: str, machine: Machine, where: str) -> Dma:
     return dma
 
 
-def _core(task: Compute | Maintain, where: str) -> None:
+def _core(task: Compute | Maintain | Work, where: str) -> None:
     if task.lane != "core":
         raise ProgramError(f"{where}: a {type(task).__name__.lower()} task runs on lane core, not '{task.lane}'")
 

@@ -16,7 +16,7 @@ from mcusim.model.operators import is_opaque, shown_type
 from mcusim.program.program import Compute, Header, Program
 
 __all__ = ["Costs", "OpaqueCost", "left_out", "left_out_text", "opaque_cycles", "opaque_types", "parse_costs"]
-__all__ += ["refuse_opaque", "require_known", "used_costs"]
+__all__ += ["refuse_opaque", "refuse_recorded", "require_known", "used_costs"]
 
 EXAMPLE = '--cost NAME="12 cycles/B"'
 LONGEST = 64
@@ -87,7 +87,9 @@ def require_known(types: Iterable[str], costs: Costs) -> None:
 
 
 def left_out(header: Header) -> tuple[str, ...]:
-    """The opaque operators that a run of the program costs nothing, by name."""
+    """The opaque operators that a run of the program costs nothing, by name; none in what a firmware did."""
+    if header.recorded:
+        return ()
     costs = header.options.get("costs", {})
     return tuple(name for name in opaque_types(op.type for op in header.operators) if name not in costs)
 
@@ -105,6 +107,8 @@ def opaque_cycles(program: Program) -> dict[int, int]:
     Raises UnsupportedError when there is nothing else in the program to simulate, ProgramError for a header whose costs
     cannot be read or are more cycles than can be counted.
     """
+    if program.header.recorded:
+        return {}
     operators = program.header.operators
     types = opaque_types(op.type for op in operators)
     given = {str(name): str(text) for name, text in program.header.options.get("costs", {}).items()}
@@ -137,6 +141,15 @@ def _cycles(program: Program, costs: Mapping[str, OpaqueCost]) -> dict[int, int]
     if sum(found.values()) > MOST_CYCLES:
         raise ProgramError(f"the costs of opaque operators are more than {MOST_CYCLES:,} cycles together")
     return found
+
+
+def refuse_recorded(header: Header, what: str) -> None:
+    """Raise UsageError for ``what`` of a program that was recorded from a firmware."""
+    if header.recorded:
+        raise UsageError(
+            f"{header.model[:200]} was recorded from a firmware's run: {what} has no meaning for it; `mcusim emulate`"
+            " runs the firmware itself"
+        )
 
 
 def refuse_opaque(kinds: Iterable[str], model: str) -> None:

@@ -22,6 +22,7 @@ FORMAT = "mcusim-program"
 VERSION = 1
 TASKS = 40_000  # the most a program may have
 FILE_BYTES = 16 << 20  # the most a program file may have
+FIRMWARE = "firmware"  # the policy of a program that was recorded from a firmware's run
 
 Role = Literal[
     "input0", "input1", "inputN", "filter", "bias", "multiplier", "shift", "scratch", "output", "table",
@@ -80,9 +81,24 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamSetting:
+    """How firmware set up the stream of a transfer: beats in bytes, bursts in beats, the FIFO's ``threshold``; the
+    target's side may differ. ``handler``: core cycles of the handlers that its flags started, entry and return with
+    it."""
+
+    beat: int
+    burst: int
+    to_beat: int
+    to_burst: int
+    threshold: Literal["1/4", "1/2", "3/4", "full"]
+    handler: int
+
+
+@dataclass(frozen=True, slots=True)
 class Transfer:
     """One DMA transfer of at most the stream's maximum units. A request that had to be split is several transfers
-    with the same ``request`` number, ``part`` of ``parts``. Higher ``priority`` pre-empts lower."""
+    with the same ``request`` number, ``part`` of ``parts``. Higher ``priority`` pre-empts lower. With a ``setting``
+    the driver's code is part of the recorded work, without one the machine's file says what it takes."""
 
     id: int
     lane: str  # "dma2.s0"
@@ -96,6 +112,7 @@ class Transfer:
     parts: int
     priority: int
     after: tuple[int, ...] = ()
+    setting: StreamSetting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,38 @@ class Maintain:
     lane: str = "core"
 
 
-Task = Compute | Transfer | Maintain
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What recorded work asked of the memory ``region``, behind the caches: reads and writes, their bytes, SDRAM rows
+    that were opened. ``wait``: cycles that the core waited for it; ``pattern``: those that a regular pattern of so many
+    accesses waits on the machine of the recording. On another machine the wait changes as the pattern's does."""
+
+    region: str
+    reads: int
+    writes: int
+    read_bytes: int
+    write_bytes: int
+    rows: int
+    wait: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Code of a firmware that ran on the core from one event to the next: ``cycles`` without waiting for memory,
+    ``maintenance`` for the cache, and what it ``asked`` of each region."""
+
+    id: int
+    operator: int
+    tile: int
+    cycles: int
+    maintenance: int
+    asked: tuple[Asked, ...]
+    after: tuple[int, ...] = ()
+    lane: str = "core"
+
+
+Task = Compute | Transfer | Maintain | Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +201,11 @@ class Header(Displayed):
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     random_weights: bool = False
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is what a firmware did: its operators are functions of that, and have no costs but those seen."""
+        return self.policy == FIRMWARE
 
     @property
     def planner(self) -> str:

@@ -18,6 +18,7 @@ from mcusim.program.program import (
     FORMAT,
     TASKS,
     VERSION,
+    Asked,
     Buffer,
     BufferKind,
     Compute,
@@ -28,8 +29,10 @@ from mcusim.program.program import (
     OperatorInfo,
     Program,
     Role,
+    StreamSetting,
     Task,
     Transfer,
+    Work,
 )  # fmt: skip
 
 __all__ = ["LINE_BYTES", "read_program"]
@@ -61,7 +64,11 @@ OWN_KEYS = {
     "compute": ("tiles", "geometry", "rows", "operands"),
     "transfer": ("kind", "from", "to", "request", "part", "parts", "priority"),
     "maintain": ("action", "span"),
+    "work": ("cycles", "maintenance", "asked"),
 }
+SIDES = ("beat", "burst", "to_beat", "to_burst")
+THRESHOLDS = ("1/4", "1/2", "3/4", "full")
+CYCLES = 1 << 53  # of recorded work
 
 
 def read_program(path: str | Path) -> Program:
@@ -184,7 +191,7 @@ def _buffer(value: Any, operators: int) -> Buffer:
 
 def _task(value: Any, operators: int) -> Task:
     do = f.choice(value.get("do"), "task", tuple(OWN_KEYS)) if isinstance(value, dict) else "compute"
-    v = f.keys(value, (*TASK, *OWN_KEYS[do]), ("after",))
+    v = f.keys(value, (*TASK, *OWN_KEYS[do]), ("after", "setting") if do == "transfer" else ("after",))
     where = (f.whole(v["id"], "id"), f.whole(v["op"], "op", operators), f.whole(v["tile"], "tile"))
     after = tuple(f.whole(a, "an id in after") for a in f.items(v.get("after", []), "after"))
     if do == "transfer":
@@ -193,6 +200,10 @@ def _task(value: Any, operators: int) -> Task:
     if do == "maintain":
         action = f.choice(v["action"], "action", ACTIONS)
         return Maintain(*where, action, f.span(v["span"], "span"), after)
+    if do == "work":
+        cycles, maintenance = (f.whole(v[key], key, CYCLES) for key in ("cycles", "maintenance"))
+        asked = tuple(_asked(one) for one in f.items(v["asked"], "asked"))
+        return Work(*where, cycles, maintenance, asked, after)
     return _compute(v, where, after)
 
 
@@ -211,7 +222,29 @@ def _transfer(v: dict[str, Any], where: tuple[int, int, int], after: tuple[int, 
         parts=parts,
         priority=f.whole(v["priority"], "priority", 256),
         after=after,
+        setting=_setting(v["setting"]) if "setting" in v else None,
     )
+
+
+def _setting(value: Any) -> StreamSetting:
+    v = f.keys(value, (*SIDES, "threshold", "handler"))
+    for key in SIDES:
+        if f.whole(v[key], key, 17) not in (1, 2, 4, 8, 16):
+            raise f.FieldError(f"{key} of a stream must be 1, 2, 4, 8 or 16, found {v[key]}")
+    threshold = f.choice(v["threshold"], "threshold", THRESHOLDS)
+    return StreamSetting(**{**v, "threshold": threshold, "handler": f.whole(v["handler"], "handler", CYCLES)})
+
+
+def _asked(value: Any) -> Asked:
+    """``[region, reads, writes, read bytes, write bytes, rows, wait, pattern]``."""
+    found = f.items(value, "an entry of asked")
+    if len(found) != 8:
+        raise f.FieldError(f"an entry of asked must be a region and 7 numbers, found {len(found)} entries")
+    region, numbers = f.matching(found[0], "region of asked"), f.numbers(found[1:], "asked", 7, CYCLES)
+    for count, size, what in ((numbers[0], numbers[2], "read"), (numbers[1], numbers[3], "written")):
+        if size < count or (size and not count):
+            raise f.FieldError(f"asked of {region}: {size} B {what} by {count} accesses")
+    return Asked(region, *numbers)
 
 
 def _compute(v: dict[str, Any], where: tuple[int, int, int], after: tuple[int, ...]) -> Compute:

@@ -34,8 +34,13 @@ Addresses are strings (``"0x20000000"``), everything else in bytes, rows or coun
   ``rows`` as ``[out_row, out_rows, in_row, in_rows]``; ``operands``, a list of ``[role, access, region, address,
   bytes]`` with access ``r``, ``w`` or ``rw``.
 * ``transfer``: ``kind`` (input, input1, filter, bias, multiplier, shift, output), spans ``from`` and ``to``,
-  ``request``, ``part`` and ``parts`` (of a request that was split), ``priority`` (higher pre-empts lower).
+  ``request``, ``part`` and ``parts`` (of a request that was split), ``priority`` (higher pre-empts lower). One that
+  firmware started has its stream's ``setting``: ``beat``, ``burst``, ``to_beat``, ``to_burst``, ``threshold`` and
+  ``handler``, the core cycles of the handlers that followed; the machine's own set-up and handler do not come on top.
 * ``maintain``: ``action`` (clean, invalidate, clean+invalidate) and ``span``.
+* ``work``, of programs that ``mcusim emulate --program`` recorded (``policy`` is ``firmware``, and an operator's type
+  the name of a function): ``cycles`` of the core without waits, ``maintenance`` cycles, and ``asked``, a list of
+  ``[region, reads, writes, read bytes, written bytes, rows opened, wait, pattern]`` behind the caches (:class:`Asked`).
 
 Limits: 16 MiB a file, 4 MiB a line, 40,000 tasks, 32-bit addresses.
 """
@@ -44,13 +49,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, TextIO
 
 from mcusim.errors import UsageError
 from mcusim.model.geometry import Geometry
 from mcusim.program.check import check_program
-from mcusim.program.program import FILE_BYTES, FORMAT, VERSION, Compute, Header, Maintain, Program, Span, Task, Transfer
+from mcusim.program.program import (
+    FILE_BYTES,
+    FORMAT,
+    VERSION,
+    Compute,
+    Header,
+    Maintain,
+    Program,
+    Span,
+    Task,
+    Transfer,
+    Work,
+)
 from mcusim.program.reader import read_program
 
 __all__ = ["check_program", "program_lines", "read_program", "write_program"]
@@ -122,6 +140,10 @@ def _task(task: Task) -> dict[str, Any]:
     elif isinstance(task, Transfer):
         found |= {"kind": task.kind, "from": _span(task.source), "to": _span(task.destination)}
         found |= {"request": task.request, "part": task.part, "parts": task.parts, "priority": task.priority}
+        found |= {} if task.setting is None else {"setting": asdict(task.setting)}
+    elif isinstance(task, Work):
+        found |= {"cycles": task.cycles, "maintenance": task.maintenance}
+        found["asked"] = [list(astuple(one)) for one in task.asked]
     else:
         assert isinstance(task, Maintain)
         found |= {"action": task.action, "span": _span(task.span)}

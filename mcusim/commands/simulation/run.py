@@ -244,11 +244,12 @@ def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: 
     from mcusim.evidence.annotate import replay as simulate_file
     from mcusim.model import load_model
     from mcusim.program import read_program
-    from mcusim.program.opaque import refuse_opaque
+    from mcusim.program.opaque import refuse_opaque, refuse_recorded
 
     overrides, program = target.keys.overrides, read_program(trace)
     machine = program_machine(program, target.machine, overrides)
     if fidelity == "emulate":
+        refuse_recorded(program.header, "fidelity emulate")
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
     graph = None if model is None else load_model(model)
     check_outputs(files.values.output, 0 if graph is None else len(graph.outputs))

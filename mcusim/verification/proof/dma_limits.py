@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcusim.errors import ProgramError
 from mcusim.machine.description import Machine
 from mcusim.program.check import check_ids, check_lane, regions
-from mcusim.program.program import Compute, Program, Span, Task, Transfer
+from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer
 from mcusim.verification.findings import Findings
 from mcusim.verification.proof.task_accesses import called
 
@@ -29,7 +29,7 @@ class Limits:
             elif isinstance(task, Compute):
                 for operand in task.operands:
                     self._inside(place, task, operand.span, f"operand {operand.role}", operand.access != "r")
-            else:
+            elif isinstance(task, Maintain):
                 self._inside(place, task, task.span, "its span", False)
 
     def _transfer(self, place: int, task: Transfer) -> None:

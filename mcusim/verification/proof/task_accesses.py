@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mcusim.machine.description import Machine
-from mcusim.program.program import Compute, Program, Span, Task, Transfer, steps_of
+from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer, steps_of
 
 __all__ = ["TILED", "CacheLines", "accesses", "called", "host_spans"]
 
@@ -33,7 +33,8 @@ def called(task: Task) -> str:
     elif isinstance(task, Transfer):
         what = f"{task.kind} transfer, operator {task.operator}{tile if task.kind in TILED else ''}"
     else:
-        what = f"{task.action}, operator {task.operator}{tile}"
+        action = task.action if isinstance(task, Maintain) else "recorded work"
+        what = f"{action}, operator {task.operator}{tile}"
     return f"task {task.id} ({what})"
 
 
