@@ -12,7 +12,8 @@ from numba import types
 from unicorn.unicorn_const import UC_HOOK_MEM_READ
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks.entry_points import USER, _words
+from mcusim.cpu.hooks.entry_points import USER
+from mcusim.cpu.hooks.unicorn_calls import words
 from mcusim.native.compile import callback
 
 RECORDS = 1 << 15  # of accesses in the emulator's tables
@@ -23,7 +24,7 @@ Words = dict[tuple[int, int], tuple[int, int]]  # address of the instruction, of
 @callback(types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER))
 def _on_read(uc: Any, access: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """The emulator's own hook has moved on to the next access record."""
-    core, seen = _words(user[0]), _words(user[1])
+    core, seen = words(user[0]), words(user[1])
     r = (core[C.CURSOR] - 1) * WORD
     seen[r + COUNT] += 1
     if seen[r + COUNT] == 1:
@@ -45,10 +46,10 @@ class CallWords:
     def found(self, base: int) -> Words:
         """What has been read since, of the structure at ``base``."""
         records = self.emulator.tables.accesses.reshape(-1, C.ACCESS)
-        words: Words = {}
+        found: Words = {}
         rows = self.seen.reshape(-1, WORD)
         for r in np.flatnonzero(rows[1:, COUNT]) + 1:
             key = int(records[r, C.PC]), int(rows[r, OFFSET]) - base
-            count, first = words.get(key, (0, RECORDS))
-            words[key] = count + int(rows[r, COUNT]), min(first, int(rows[r, FIRST]))
-        return words
+            count, first = found.get(key, (0, RECORDS))
+            found[key] = count + int(rows[r, COUNT]), min(first, int(rows[r, FIRST]))
+        return found
