@@ -242,9 +242,9 @@ def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[
 
 def _streams(emulator: Emulator) -> Iterator[StreamUse]:
     for controller in emulator.dma:
-        for number, stream in enumerate(controller.streams):
+        for stream in controller.streams:
             if stream.transfers:
-                yield StreamUse(controller.name.lower(), number, stream.transfers, stream.bytes)
+                yield StreamUse(controller.name.lower(), stream.number, stream.transfers, stream.bytes)
 
 
 def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:

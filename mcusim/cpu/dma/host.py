@@ -16,6 +16,9 @@ class DmaHost(BlockHost, Protocol):
     def pc(self) -> int:
         """Address of the instruction whose access is under way."""
 
+    def found(self, text: str) -> None:
+        """Something that the program does and a board does not answer as it may expect."""
+
     def load(self, address: int, size: int) -> int:
         """What a load of a peripheral's register finds."""
 
@@ -29,3 +32,6 @@ class RequestLine(Protocol):
     @property
     def active(self) -> bool:
         """Whether it asks now."""
+
+    def taken(self) -> None:
+        """A unit was moved for it."""

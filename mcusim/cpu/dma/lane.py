@@ -32,7 +32,20 @@ class Lane:
 
     @property
     def enabled(self) -> int:
-        return 0
+        """The flags that may interrupt the core."""
+        raise NotImplementedError
+
+    @property
+    def under_way(self) -> bool:
+        """Whether something is in flight, or waits for requests."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Bring flags and registers to the present."""
+        raise NotImplementedError
+
+    def request(self) -> None:
+        """A peripheral may have a request for it."""
 
     def clear(self, flags: int) -> None:
         """Flags that firmware clears."""

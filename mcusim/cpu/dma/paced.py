@@ -1,61 +1,101 @@
-"""A transfer between memory and a peripheral, a unit for each request of the peripheral.
+"""A transfer a unit at a time, each for a request: between memory and a peripheral, or between memories by units of
+different sizes.
 
 Each unit takes both ports' times of the controller from its request on. Towards memory a FIFO that is used keeps the
 bytes until its threshold is reached, or the transfer ends. In circular mode it begins again and again, in double-buffer
-mode with the other memory address each time.
+mode with the other memory address each time. Where nothing is packed, a unit is cut or filled with zeros on the other
+side.
 
 Not modelled: units read ahead from memory into the FIFO, bursts on either side (a request moves one unit), the
-arbitration of streams whose requests come at the same moment, PFCTRL.
+arbitration of streams whose requests come at the same moment, and waits for a memory that others use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-from mcusim.cpu.dma import stream_registers as R
 from mcusim.cpu.dma.host import RequestLine
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory.dma.units import read_unit, write_unit
 
-__all__ = ["PacedOrder", "PacedTransfer"]
+__all__ = ["ALWAYS", "PacedEvent", "PacedOrder", "PacedTransfer", "Side"]
+
+PacedEvent = Literal["half", "complete", "error", "overrun"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Bytes of a unit, and from one address to the next; ``cycles`` of one access with its arbitration."""
+
+    size: int
+    step: int
+    cycles: int
 
 
 @dataclass(frozen=True, slots=True)
 class PacedOrder:
-    """``units`` of the peripheral's size between the register at ``peripheral`` and each of ``memories`` in turn, which
-    begins with number ``current``; a unit takes ``cycles``."""
+    """``units`` of the peripheral's side between ``peripheral`` and each of ``memories`` in turn, which begins with
+    number ``current``; ``out``: from memory. ``threshold``: bytes of the FIFO at which they are written; 0: every unit
+    at once. ``packs``: bytes are packed into units of the other side. ``alone``: a request that comes before the unit
+    in hand is written is an overrun (direct mode, an address in memory that stays)."""
 
-    setting: R.Setting
+    out: bool
     peripheral: int
     memories: tuple[int, ...]
     current: int
     units: int
-    cycles: int
+    near: Side  # the peripheral's
+    far: Side  # memory's
+    circular: bool = False
+    threshold: int = 0
+    packs: bool = True
+    alone: bool = False
+
+
+class _Always:
+    """The request line of what waits for nobody."""
+
+    active = True
+
+    def taken(self) -> None:
+        """There is the next one."""
+
+
+ALWAYS = _Always()
 
 
 class PacedTransfer:
-    """An order under way. ``report`` gets HALF and COMPLETE at each half and end, ERROR when it ends by one.
+    """An order under way. ``report`` gets "half" and "complete" at each half and end, "error" when it ends by one.
 
     ``target`` says with which memory address it is at work: CT.
     """
 
-    def __init__(self, order: PacedOrder, line: RequestLine, wiring: Wiring, report: Callable[[int], None]) -> None:
+    def __init__(
+        self, order: PacedOrder, line: RequestLine, wiring: Wiring, report: Callable[[PacedEvent], None]
+    ) -> None:
         self._order, self._line, self._report = order, line, report
         self._memory, self._host, self._reach = wiring.memory, wiring.host, wiring.reach
         self.target, self.units_left = order.current, order.units
         self.moved, self.counted = 0, 0  # bytes so far, and up to the last report
         self.memories = list(order.memories)
-        self.ended = False
-        self._at = 0  # bytes of this round that memory has given or got
+        self.ended = self.failed_writing = False
+        self._at = 0  # bytes from the beginning of this round's memory
         self._fifo = b""
-        self._under_way = False
+        self._under_way = self._in_hand = False
 
     def serve(self) -> None:
         """The peripheral may have a request."""
-        if not self._under_way and not self.ended and self._line.active:
+        if self.ended or not self._line.active:
+            return
+        if not self._under_way:
             self._under_way = True
-            self._host.at(self._host.cycles + self._order.cycles, self._unit)
+            order = self._order
+            both = order.near.cycles + (0 if order.alone else order.far.cycles)
+            self._host.at(self._host.cycles + max(1, both), self._unit)
+        elif self._in_hand:
+            self._report("overrun")
 
     def progress(self) -> tuple[int, int]:
         """Bytes read and bytes written so far."""
@@ -65,67 +105,107 @@ class PacedTransfer:
         """No further unit; what the FIFO has is written."""
         if not self.ended and self._flush():
             self.ended = True
-            self._report(R.COMPLETE)
+            self._report("complete")
+
+    def fail(self) -> None:
+        """End it with an error."""
+        if not self.ended:
+            self._fail(False)
 
     def _unit(self) -> None:
         self._under_way = False
         if self.ended or not self._line.active:
             return
-        moved = self._sent() if self._order.setting.direction == R.MEMORY_TO_PERIPHERAL else self._received()
-        if moved:
+        if self._order.alone:
+            self._fifo = self._load(self._peripheral(), self._order.near.size)
+            self._line.taken()
+            self._under_way = self._in_hand = True
+            self._host.at(self._host.cycles + max(1, self._order.far.cycles), self._written)
+        elif self._sent() if self._order.out else self._received():
+            self._count()
+            self.serve()
+
+    def _written(self) -> None:
+        """The unit in hand is in memory."""
+        self._under_way = self._in_hand = False
+        if not self.ended and self._flush():
             self._count()
             self.serve()
 
     def _count(self) -> None:
         order = self._order
         self.units_left -= 1
-        self.moved += order.setting.peripheral_size
+        self.moved += order.near.size
         if self.units_left == 0 and not self._flush():
             return
         if self.units_left == order.units - order.units // 2 and order.units > 1:
-            self._report(R.HALF)
+            self._report("half")
         if self.units_left:
             return
-        self.ended = not order.setting.circular
+        self.ended = not order.circular
         if not self.ended:
             self.units_left, self._at = order.units, 0
             self.target = (self.target + 1) % len(self.memories)
-        self._report(R.COMPLETE)
+        self._report("complete")
 
     def _sent(self) -> bool:
-        size = self._order.setting.peripheral_size
+        order = self._order
+        size = order.near.size if order.packs else order.far.size
         address = self._place(size)
         if self._reach(address, size, False) < size:
-            return self._fail()
+            return self._fail(False)
         unit = read_unit(self._memory.state, address, size)
-        self._at += size
-        self._host.store(self._order.peripheral, size, int.from_bytes(unit, "little"))
-        return True
+        self._advance(size)
+        return self._store(self._peripheral(), unit.ljust(order.near.size, b"\0")[: order.near.size])
 
     def _received(self) -> bool:
-        setting = self._order.setting
-        size = setting.peripheral_size
-        word = self._host.load(self._order.peripheral, size)
-        self._fifo += (word & (1 << 8 * size) - 1).to_bytes(size, "little")
-        return self._flush() if setting.direct or len(self._fifo) >= setting.threshold else True
+        order = self._order
+        unit = self._load(self._peripheral(), order.near.size)
+        self._line.taken()
+        self._fifo += unit if order.packs else unit.ljust(order.far.size, b"\0")[: order.far.size]
+        return True if order.threshold and len(self._fifo) < order.threshold else self._flush()
+
+    def _peripheral(self) -> int:
+        return self._order.peripheral + (self._order.units - self.units_left) * self._order.near.step
+
+    def _load(self, address: int, size: int) -> bytes:
+        """What the peripheral's side has there, which may be memory."""
+        if self._reach(address, size, False) == size:
+            return read_unit(self._memory.state, address, size)
+        word = self._host.load(address, size)
+        return (word & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+    def _store(self, address: int, unit: bytes) -> bool:
+        if self._reach(address, len(unit), True) == len(unit):
+            write_unit(self._memory.state, address, unit)
+        else:
+            self._host.store(address, len(unit), int.from_bytes(unit, "little"))
+        self._line.taken()
+        return True
 
     def _flush(self) -> bool:
         """Write what the FIFO has, unit by unit; False after an error."""
+        order = self._order
         while self._fifo:
-            size = min(self._order.setting.memory_size, len(self._fifo))
+            size = min(order.far.size, len(self._fifo))
             address = self._place(size)
             if self._reach(address, size, True) < size:
-                return self._fail()
+                return self._fail(True)
             write_unit(self._memory.state, address, self._fifo[:size])
-            self._fifo, self._at = self._fifo[size:], self._at + size
+            self._fifo = self._fifo[size:]
+            self._advance(size)
         return True
+
+    def _advance(self, size: int) -> None:
+        """Memory gave or got ``size`` bytes, perhaps not a whole unit of its own."""
+        far = self._order.far
+        self._at += size if far.step == far.size and self._order.packs else far.step
 
     def _place(self, size: int) -> int:
         """Where the next unit is in memory."""
-        base = self.memories[self.target] & -size
-        return base + (self._at if self._order.setting.memory_moves else 0)
+        return (self.memories[self.target] & -size) + self._at
 
-    def _fail(self) -> bool:
-        self.ended = True
-        self._report(R.ERROR)
+    def _fail(self, writing: bool) -> bool:
+        self.ended, self.failed_writing = True, writing
+        self._report("error")
         return False

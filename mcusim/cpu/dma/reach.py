@@ -1,31 +1,37 @@
 """What of the machine's memory a DMA controller reaches.
 
-Not modelled: controllers of one part that reach different memories (the machine file says it for all of them), and
-peripherals as a side of a copy between memories.
+Not modelled: peripherals as a side of a copy between memories in flight.
 """
 
 from __future__ import annotations
 
-from mcusim.machine.description import Machine
+from collections.abc import Callable
+
+from mcusim.machine.description import Machine, Region
 
 __all__ = ["reached"]
 
 
-def reached(machine: Machine, address: int, size: int, write: bool) -> int:
-    """How many of the ``size`` bytes at ``address``, from the first on, the DMA can read, or ``write``."""
+def _by_dma(region: Region) -> bool:
+    return region.dma
+
+
+def reached(machine: Machine, address: int, size: int, write: bool, allowed: Callable[[Region], bool] = _by_dma) -> int:
+    """How many of the ``size`` bytes at ``address``, from the first on, can be read, or ``write``: those in regions
+    that are ``allowed``."""
     at, end = address, address + size
     while at < end:
-        found = _end(machine, at, write)
+        found = _end(machine, at, write, allowed)
         if found is None:
             break
         at = min(found, end)
     return at - address
 
 
-def _end(machine: Machine, address: int, write: bool) -> int | None:
+def _end(machine: Machine, address: int, write: bool, allowed: Callable[[Region], bool]) -> int | None:
     """The end of the region at ``address``; None where the DMA gets an error."""
     for region in machine.memory.values():
         for base in (region.base, *region.aliases):
             if base <= address < base + region.size:
-                return base + region.size if region.dma and (region.writable or not write) else None
+                return base + region.size if allowed(region) and (region.writable or not write) else None
     return None

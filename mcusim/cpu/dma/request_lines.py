@@ -1,50 +1,48 @@
-"""Which stream and channel of DMA1 and DMA2 serve which peripheral of an STM32F4 or F7.
+"""Which stream or channel serves which request of a peripheral: by its number there, or through a DMAMUX.
 
-ST RM0090 tables 42 and 43 and RM0385 tables 25 and 26, from memory (assumed). Not modelled: the requests of all other
-peripherals, those of received characters, and the H7, whose DMAMUX joins any of them to any stream.
+The tables are in the families' files. Not modelled: the requests of peripherals without a model here; a stream that
+listens to one of those waits for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mcusim.cpu.dma.host import RequestLine
-from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 
-__all__ = ["lines_of", "transmitters"]
+__all__ = ["Lines", "lines_of"]
 
-_TRANSMIT = {  # controller, stream, channel
-    "USART1": (("dma2", 7, 4),),
-    "USART2": (("dma1", 6, 4),),
-    "USART3": (("dma1", 3, 4), ("dma1", 4, 7)),
-    "UART4": (("dma1", 4, 4),),
-    "UART5": (("dma1", 7, 4),),
-    "USART6": (("dma2", 6, 5), ("dma2", 7, 5)),
-}
+Lines = Mapping[tuple[str, int, int], RequestLine]
 
 
-class _Transmit:
-    """A transmitter that has DMA enabled and room for a character."""
+class _BlockLine:
+    """A block's request ``name``."""
 
-    def __init__(self, usart: Usart) -> None:
-        self._usart = usart
+    def __init__(self, block: RegisterBlock, name: str) -> None:
+        self._block, self._name = block, name
 
     @property
     def active(self) -> bool:
-        return self._usart.asks_for_data
+        return self._block.asks(self._name)
+
+    def taken(self) -> None:
+        self._block.taken(self._name)
 
 
-def transmitters(blocks: Iterable[RegisterBlock]) -> list[Usart]:
-    """The blocks that may ask for characters."""
-    return [block for block in blocks if isinstance(block, Usart) and block.name in _TRANSMIT]
+def lines_of(requests: Mapping[str, Any], blocks: Iterable[RegisterBlock]) -> Lines:
+    """The request lines by controller, stream and channel, or by DMAMUX, 0 and number, of those blocks that are there.
 
-
-def lines_of(controller: str, blocks: Iterable[RegisterBlock]) -> dict[tuple[int, int], RequestLine]:
-    """The request lines of one controller by stream and channel."""
-    return {
-        (stream, channel): _Transmit(usart)
-        for usart in transmitters(blocks)
-        for name, stream, channel in _TRANSMIT[usart.name]
-        if name == controller
-    }
+    ``requests``: ``USART1_TX`` as [controller, stream, channel] each, or {DMAMUX: number}.
+    """
+    there = {block.name: block for block in blocks}
+    found: dict[tuple[str, int, int], RequestLine] = {}
+    for request, where in requests.items():
+        name, _, kind = request.rpartition("_")
+        if name not in there:
+            continue
+        line = _BlockLine(there[name], kind)
+        places = [(mux, 0, number) for mux, number in where.items()] if isinstance(where, dict) else where
+        found |= dict.fromkeys(map(tuple, places), line)
+    return found

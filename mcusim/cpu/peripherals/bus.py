@@ -33,6 +33,7 @@ from mcusim.memory.system import MemorySystem
 
 __all__ = ["Peripherals", "Poll", "Strictness"]
 
+MOST_FINDINGS = 20
 Strictness = Literal["strict", "lenient"]
 
 
@@ -80,6 +81,7 @@ class Peripherals:
         self._family = family_of(machine)
         self._sdram = [name for name, region in machine.memory.items() if region.kind == "sdram"]
         self._regions = memory.by_region
+        self._found: dict[str, None] = {}  # what blocks have found, in order
         self._early = ""  # the step of the SDRAM's sequence that was missing when it was used
         self._core, self._state, self._memory = proxy(core), state, memory.state
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
@@ -142,11 +144,18 @@ class Peripherals:
         return any(regions[name]["reads"] + regions[name]["writes"] for name in self._sdram)
 
     def findings(self) -> tuple[str, ...]:
-        """What the program did that a board does not answer: SDRAM used before its command sequence had ended.
+        """What the program did that a board does not answer: SDRAM used before its command sequence had ended, and
+        what blocks have found.
 
         A program that never touches the FMC is taken to be started by something that has set it up.
         """
-        return (f"the SDRAM was used before its command sequence had ended: {self._early}",) if self._early else ()
+        early = f"the SDRAM was used before its command sequence had ended: {self._early}"
+        return (*((early,) if self._early else ()), *self._found)
+
+    def found(self, text: str) -> None:
+        """The program did something that a board does not answer as the program may expect."""
+        if len(self._found) < MOST_FINDINGS:
+            self._found[text] = None
 
     def at(self, cycle: int, callback: Callable[[], None]) -> Event:
         return self._events.at(cycle, callback)

@@ -94,6 +94,7 @@ class RegisterBlock:
         self.host = host
         self.bus = "apb1" if base < APB2 else "apb2"
         self._requesting = False
+        self.served_by: Callable[[], None] | None = None  # DMA controllers, called when a request may have begun
         self._registers = dict(registers)
         self._at = {register.name: offset for offset, register in registers.items()}
         self._words = {offset: register.reset for offset, register in registers.items()}
@@ -161,6 +162,13 @@ class RegisterBlock:
 
     def stored(self, register: str, value: int, old: int) -> None:
         """``value`` was stored to a register that held ``old``; other bytes of ``value`` are 0."""
+
+    def asks(self, request: str) -> bool:
+        """Whether it asks a DMA controller now, with ``request`` of its request lines: TX, RX, UP."""
+        return False
+
+    def taken(self, request: str) -> None:
+        """A DMA controller has moved a unit for ``request``."""
 
     def request(self, active: bool) -> None:
         """The block's interrupt line is active, or not any more."""

@@ -28,7 +28,7 @@ from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size
 
-__all__ = ["KINDS", "blocks_of", "divider", "layouts_of", "places_of"]
+__all__ = ["KINDS", "blocks_of", "divider", "dma_of", "layouts_of", "places_of", "requests_of"]
 
 KINDS: dict[str, type[RegisterBlock]] = {
     "usart": Usart,
@@ -68,6 +68,17 @@ def places_of(family: str) -> dict[str, dict[str, Any]]:
         for n, name in enumerate(ports["names"])
     }
     return found | about["blocks"]
+
+
+def dma_of(family: str) -> dict[str, dict[str, Any]]:
+    """The DMA controllers of a family by name, as its file has them."""
+    found: dict[str, dict[str, Any]] = _file(family).get("dma", {})
+    return found
+
+
+def requests_of(family: str) -> dict[str, Any]:
+    """Where each request of a peripheral goes: [controller, stream, channel] each, or its number at each DMAMUX."""
+    return {name: where for name, where in _file(family).get("requests", {}).items() if name not in _ABOUT}
 
 
 def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:

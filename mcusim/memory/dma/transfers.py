@@ -43,13 +43,11 @@ class DmaTransfers:
     ) -> int:
         """Enter a transfer whose beats start at ``cycle``; see ``MemorySystem.begin_transfer``."""
         s = self.state
-        if len(self.controllers) > L.MAX_CONTROLLERS:
-            raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
         slot = self._free_slot()
         f = L.TRANSFERS + slot * L.TRANSFER
         ports = dma_ports(self.machine, dma, side)
         set_up(s, f, ports, dma, source, target, size, side)
-        s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self.controllers[dma.name], priority
+        s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self._controller(dma.name), priority
         s[f + L.D_BEGIN] = cycle * L.TICK
         s[f + L.D_BEFORE_READ] += slower
         s[f + L.D_CODE], s[f + L.D_MEANT] = watched
@@ -124,6 +122,13 @@ class DmaTransfers:
         writing = max(begin, base[1], int(s[k + L.WRITING + L.P_FREE])) + sum(map(self._writes, first))
         last = reading + self._write(f, 1) if s[f + L.D_UNREAD] else int(s[f + L.D_READ_END])
         return max(cycle + 1, -(-max(last, writing) // L.TICK))
+
+    def _controller(self, name: str) -> int:
+        """The words of the controller ``name``; one that the machine file does not list has ports of its own too."""
+        at = self.controllers.setdefault(name, L.CONTROLLERS + len(self.controllers) * L.CONTROLLER)
+        if len(self.controllers) > L.MAX_CONTROLLERS:
+            raise UsageError(f"{len(self.controllers)} DMA controllers: at most {L.MAX_CONTROLLERS} can be emulated")
+        return at
 
     def _free_slot(self) -> int:
         for slot in range(L.MAX_TRANSFERS):

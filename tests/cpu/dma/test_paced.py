@@ -7,6 +7,8 @@ import pytest
 from mcusim.memory.ports import core_data
 from tests.support.boards.dma_bench import (
     CR,
+    DMEIE,
+    DMEIF,
     EN,
     F469,
     F746,
@@ -29,7 +31,7 @@ from tests.support.boards.dma_bench import (
 
 SRAM, DTCM, CCM, PERIPHERAL = 0x2001_0000, 0x2000_0000, 0x1000_0000, 0x4001_1004
 CHANNEL = 4 << 25
-CIRC, DBM, CT = 1 << 8, 1 << 18, 1 << 19
+PFCTRL, CIRC, DBM, CT = 1 << 5, 1 << 8, 1 << 18, 1 << 19
 DIRECT, THROUGH_FIFO = 0x00, 0x05
 
 
@@ -95,12 +97,45 @@ def test_two_buffers_take_turns_and_the_idle_one_may_be_moved() -> None:
     begin(bench, DBM, 3, SRAM, DTCM)
     bench.ask(3)
     assert bench.get(5, CR) & CT and bench.flags(5) & TCIF
-    bench.set(5, M1AR, SRAM + 64)  # in use
     bench.set(5, M0AR, SRAM + 32)
     bench.ask(6)
-    assert [bench.emulator.read(at, 4) for at in (SRAM, DTCM, SRAM + 32, SRAM + 64)] == [
-        b"per\0", b"iph\0", b"era\0", bytes(4)
+    assert [bench.emulator.read(at, 4) for at in (SRAM, DTCM, SRAM + 32)] == [
+        b"per\0", b"iph\0", b"era\0"
     ]  # fmt: skip
+
+
+def test_a_store_to_the_address_in_use_is_an_error_that_disables_the_stream() -> None:
+    bench = Bench()
+    begin(bench, DBM | TEIE, 3, SRAM, DTCM)
+    bench.ask(4)
+    bench.set(5, M1AR, SRAM + 64)
+    assert bench.flags(5) & TEIF and not bench.get(5, CR) & EN and bench.lines == {68}
+    bench.ask(1)
+    assert bench.emulator.read(SRAM + 64, 4) == bytes(4) and bench.get(5, M1AR) == DTCM
+
+
+@pytest.mark.parametrize(("after", "flags"), [(2, DMEIF), (3, 0)])  # the second port takes 3 cycles
+def test_a_request_before_the_last_unit_is_written_is_an_error_of_direct_mode(after: int, flags: int) -> None:
+    bench = Bench()
+    for register, value in ((PAR, PERIPHERAL), (M0AR, SRAM), (NDTR, 9), (FCR, DIRECT)):
+        bench.set(5, register, value)
+    bench.set(5, CR, CHANNEL | DMEIE | EN)
+    bench.line.asked = 1
+    bench.dma.serve()
+    while bench.line.asked:
+        bench.run(bench.now + 1)
+    bench.run(bench.now + after)
+    bench.line.asked = 1
+    bench.dma.serve()
+    assert bench.flags(5) & DMEIF == flags and bench.get(5, CR) & EN
+    assert bench.lines == ({68} if flags else set())
+
+
+def test_a_peripheral_that_ends_the_transfer_makes_ndtr_count_from_the_most() -> None:
+    bench = Bench()
+    begin(bench, M2P | PFCTRL | CIRC, 4)
+    bench.ask(2)
+    assert bench.get(5, NDTR) == 0xFFFF - 2
 
 
 def test_the_fifo_keeps_bytes_until_its_threshold_or_the_end() -> None:

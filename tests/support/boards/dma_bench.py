@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 
-from mcusim.cpu.dma.controller import StreamController
 from mcusim.cpu.dma.log import DmaLog
+from mcusim.cpu.dma.reach import reached
+from mcusim.cpu.dma.streams.controller import StreamController
+from mcusim.cpu.dma.wiring import Wiring
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import Machine, load_machine
 
@@ -40,6 +43,9 @@ class Line:
     def active(self) -> bool:
         return self.asked > 0
 
+    def taken(self) -> None:
+        """What asks was served."""
+
 
 class Bench:
     """``now`` is the clock; events are served when it passes them, interrupt lines are kept in ``lines``."""
@@ -52,10 +58,20 @@ class Bench:
         self._number = count()
         self.line, self.register = Line(), bytearray(b"peripheral " * 4)
         self.sent: list[int] = []
-        lines = {(stream, 4): self.line for stream in range(8)}
-        dma, copies = self.machine.dma["dma2"], controller == "dma2"
         self.log = DmaLog()
-        self.dma = StreamController(controller, 0, dma, copies, self.emulator.memory, self, lines, self.log)
+        self.findings: list[str] = []
+        self.dma = StreamController(controller.upper(), 0, [self.wiring(controller, n) for n in range(8)])
+
+    def wiring(self, controller: str, n: int) -> Wiring:
+        """Stream ``n``, whose channel 4 is this bench's line."""
+        first = {"dma1": (11, 12, 13, 14, 15, 16, 17, 47), "dma2": (56, 57, 58, 59, 60, 68, 69, 70)}
+        dma, memory, reach = self.machine.dma["dma2"], self.emulator.memory, partial(reached, self.machine)
+        copies, irq = controller == "dma2", first[controller][n]
+        line = {4: self.line}.get
+        return Wiring(controller.upper(), n, irq, dma, copies, memory, self, self.log, reach, line)
+
+    def found(self, text: str) -> None:
+        self.findings.append(text)
 
     @property
     def cycles(self) -> int:

@@ -1,11 +1,11 @@
 """TIM: counting up or down, update events with their interrupt, one-pulse mode.
 
 ST RM0090 chapters 17 to 20. The counter is worked out from the cycles since its last update when it is read; an event
-of the emulated core is entered only where an update requests an interrupt. A change of PSC, and of ARR with CR1.ARPE,
-counts from the next update on.
+of the emulated core is entered only where an update requests an interrupt or a DMA transfer. A change of PSC, and of
+ARR with CR1.ARPE, counts from the next update on.
 
-Not modelled: compare, capture and their flags, counting up and down in turn, slave modes, DMA requests, dead time; a
-change of the APB divider while the timer counts.
+Not modelled: compare, capture and their flags, counting up and down in turn, slave modes, DMA requests of anything but
+updates, dead time; a change of the APB divider while the timer counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mcusim.cpu.peripherals.register_block import RegisterBlock
 __all__ = ["Timer"]
 
 CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
+ASKS = 1 << 8  # UDE in DIER
 UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR
 
 
@@ -22,6 +23,7 @@ class Timer(RegisterBlock):
     """``_since`` is the cycle of the last update, less what had been counted when the timer was started."""
 
     _since, _entered = 0, 0
+    _asked = False  # a DMA controller, since the last update
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
 
     @property
@@ -54,12 +56,25 @@ class Timer(RegisterBlock):
             self._since += (self.host.cycles - self._since) // self._period * self._period
         if not self["CR1"] & UDIS:
             self["SR"] |= UPDATE
+            self._ask()
         self._interrupt()
+
+    def _ask(self) -> None:
+        self._asked = bool(self["DIER"] & ASKS)
+        if self._asked and self.served_by is not None:
+            self.served_by()
+
+    def asks(self, request: str) -> bool:
+        """UP: there was an update with UDE since a unit was moved for one."""
+        return request == "UP" and self._asked and bool(self["DIER"] & ASKS)
+
+    def taken(self, request: str) -> None:
+        self._asked = False
 
     def _interrupt(self) -> None:
         self.request(bool(self["SR"] & self["DIER"] & UPDATE))
         due = self._since + self._period
-        if self["CR1"] & CEN and self["DIER"] & UPDATE and due != self._entered:
+        if self["CR1"] & CEN and self["DIER"] & (UPDATE | ASKS) and due != self._entered:
             self._entered = due
             self.host.at(due, self._catch_up)
 
@@ -95,4 +110,5 @@ class Timer(RegisterBlock):
             self._since, self["CNT"] = now, 0
             if not self["CR1"] & (URS | UDIS):
                 self["SR"] |= UPDATE
+                self._ask()
         self._interrupt()

@@ -9,8 +9,6 @@ of received characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 
 __all__ = ["Usart"]
@@ -26,12 +24,10 @@ class Usart(RegisterBlock):
     """One transmitter with its shift register and one character that waits."""
 
     _free_at = 0  # cycle at which the last character has left
-    served_by: Callable[[], None] | None = None  # told when a DMA may send a character
 
-    @property
-    def asks_for_data(self) -> bool:
-        """Whether it asks a DMA for a character now: it is enabled for that, and has room."""
-        room = self._free_at - self.host.cycles <= self._frame()
+    def asks(self, request: str) -> bool:
+        """TX: it is enabled for that, and has room for a character."""
+        room = request == "TX" and self._free_at - self.host.cycles <= self._frame()
         return room and bool(self["CR3"] & DMAT) and self._transmits()
 
     def _transmits(self) -> bool:

@@ -198,8 +198,6 @@ def test_registers_keep_their_words_while_a_stream_runs() -> None:
         before = bench.get(0, register)
         bench.set(0, register, 0)
         assert bench.get(0, register) == before
-    bench.dma.write(0x10 + FCR, 1, 0x83)  # a byte: the registers take words
-    assert bench.get(0, FCR) == 0x25
 
 
 def test_a_more_urgent_stream_ends_first() -> None:
@@ -207,3 +205,35 @@ def test_a_more_urgent_stream_ends_first() -> None:
     bench.copy(0, SRAM, SRAM2, 200, TCIE)
     bench.copy(1, SRAM, SRAM2 + 0x1000, 200, TCIE | 3 << 16)
     assert bench.run_until_raised(IRQ0 + 1) < bench.run_until_raised(IRQ0)
+
+
+def test_of_equal_priorities_the_lower_number_goes_first() -> None:
+    ends = {}
+    for first, second in ((0, 5), (5, 0)):
+        bench = Bench()
+        bench.copy(first, SRAM, SRAM2, 200, TCIE)
+        bench.copy(second, SRAM, SRAM2 + 0x1000, 200, TCIE)
+        bench.run_until_raised(IRQ0)
+        ends[first] = bench.now
+        assert 68 not in bench.lines
+    assert ends[0] == ends[5]  # whichever began first
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_store_of_a_part_of_a_word_changes_nothing_and_is_found(size: int) -> None:
+    bench = Bench()
+    bench.dma.write(0x10 + FCR, size, 0x83)
+    assert bench.get(0, FCR) == 0x21
+    assert bench.findings == [
+        f"DMA2_S0FCR was stored to with {size} B at 0x08001234, which changed nothing: DMA registers take whole words;"
+        " store 32 bits"
+    ]
+
+
+def test_a_stream_that_is_enabled_while_a_flag_is_set_is_found() -> None:
+    bench = Bench()
+    bench.copy(0, SRAM, SRAM2, 16)
+    bench.run(1000)
+    bench.copy(0, SRAM, SRAM2, 16)
+    (finding,) = bench.findings
+    assert finding.startswith("DMA2 stream 0 was enabled at 0x08001234 while HTIF, TCIF were set")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.cpu.dma import stream_registers as R
 from mcusim.cpu.dma.copy import Copy, CopyOrder
 from mcusim.cpu.dma.lane import Lane
 from mcusim.cpu.dma.log import Outcome, Transfer
-from mcusim.cpu.dma.paced import PacedOrder, PacedTransfer
+from mcusim.cpu.dma.paced import PacedEvent, PacedOrder, PacedTransfer, Side
+from mcusim.cpu.dma.streams import stream_registers as R
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
 from mcusim.memory.state_builder import WritingSide, dma_ports
@@ -23,6 +23,7 @@ CR, NDTR, PAR, M0AR, M1AR, FCR = range(0, 24, 4)
 NAMES = {CR: "CR", NDTR: "NDTR", PAR: "PAR", M0AR: "M0AR", M1AR: "M1AR", FCR: "FCR"}
 WRITABLE = {CR: 0x1FFF_FFFF, NDTR: 0xFFFF, PAR: 0xFFFF_FFFF, M0AR: 0xFFFF_FFFF, M1AR: 0xFFFF_FFFF, FCR: 0x87}
 FCR_RESET = 0x21
+MOST = 0xFFFF  # units, which NDTR has when the peripheral is the flow controller
 
 
 class Stream(Lane):
@@ -95,9 +96,13 @@ class Stream(Lane):
     def _start(self) -> None:
         setting = R.Setting.read(self._words[CR], self._words[FCR])
         self._stopped = False
+        if self.flags:
+            self._host.found(self._flags_set())
         copies = setting.direction == R.MEMORY_TO_MEMORY
         if copies:
             self._words[FCR] |= 4  # DMDIS is set by hardware
+        if setting.peripheral_ends:
+            self._words[NDTR] = MOST
         if not setting.possible:
             self._refuse(setting, R.FIFO_ERROR)
         elif copies and not self._wiring.copies:
@@ -111,6 +116,13 @@ class Stream(Lane):
             self._copy = copy = Copy(self._order(setting), self._wiring, self.update)
             self._record_of(setting).live = copy.progress
             self.update()
+
+    def _flags_set(self) -> str:
+        names = ", ".join(name for name, flag in self.names.items() if self.flags & flag)
+        return (
+            f"{self._wiring.controller} stream {self.number} was enabled at {self._host.pc:#010x} while {names} were"
+            " set: a board may not start it (ST RM0090 10.3.17); clear all of its flags first"
+        )
 
     def _record_of(self, setting: R.Setting) -> Transfer:
         """The record of what begins now, entered into the log."""
@@ -150,48 +162,60 @@ class Stream(Lane):
         if line is None:
             return
         ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
-        memories = (self._words[M0AR], self._words[M1AR]) if setting.double_buffer else (self._words[M0AR],)
+        near, far = setting.peripheral_size, setting.memory_size
+        read, write = ports.before_read + ports.clock, ports.before_write + ports.clock
         order = PacedOrder(
-            setting,
-            self._words[PAR] & -setting.peripheral_size,
-            memories,
-            self._words[CR] >> 19 & 1 if setting.double_buffer else 0,
-            self._words[NDTR],
-            max(1, -(-(ports.before_read + ports.before_write + 2 * ports.clock) // L.TICK)),
+            out=setting.direction == R.MEMORY_TO_PERIPHERAL,
+            peripheral=self._words[PAR] & -near,
+            memories=(self._words[M0AR], self._words[M1AR]) if setting.double_buffer else (self._words[M0AR],),
+            current=self._words[CR] >> 19 & 1 if setting.double_buffer else 0,
+            units=self._words[NDTR],
+            near=Side(near, near * setting.peripheral_moves, -(-read // L.TICK)),
+            far=Side(far, far * setting.memory_moves, -(-(read + write) // L.TICK) + -read // L.TICK),
+            circular=setting.circular,
+            threshold=0 if setting.direct else setting.threshold,
+            alone=setting.direct and not setting.memory_moves and setting.direction == R.PERIPHERAL_TO_MEMORY,
         )
         self._paced = paced = PacedTransfer(order, line, self._wiring, self._reported)
         self._record_of(setting).live = paced.progress
         paced.serve()
 
     def _exchange(self, register: int, value: int) -> bool:
-        """In double-buffer mode the memory address that is not in use may be changed while the stream runs."""
+        """In double-buffer mode the memory address that is not in use may be changed while the stream runs; a store to
+        the other one is a transfer error, which disables the stream (ST RM0090 10.3.18)."""
         paced = self._paced
-        if paced is None or len(paced.memories) < 2 or register != (M1AR, M0AR)[paced.target]:
+        if paced is None or len(paced.memories) < 2 or register not in (M0AR, M1AR):
             return False
-        self._words[register] = paced.memories[1 - paced.target] = value
+        if register == (M0AR, M1AR)[paced.target]:
+            paced.fail()
+        else:
+            self._words[register] = paced.memories[1 - paced.target] = value
         return True
 
-    def _reported(self, flag: int) -> None:
+    def _reported(self, event: PacedEvent) -> None:
         """The transfer with a peripheral has come to its half, its end (or that of a round), or to an error."""
         paced = self._paced
-        self.flags |= flag
-        if flag == R.HALF:
+        self.flags |= {"half": R.HALF, "complete": R.COMPLETE, "error": R.ERROR, "overrun": R.DIRECT_ERROR}[event]
+        if event == "half":
             self._half()
-        elif paced is not None:
-            self.transfers += flag == R.COMPLETE
-            self.bytes += paced.moved - paced.counted
-            paced.counted = paced.moved
-            if len(paced.memories) > 1:
-                self._words[CR] = self._words[CR] & ~R.CURRENT_TARGET | paced.target * R.CURRENT_TARGET
-            if paced.ended:
-                self._words[CR] &= ~R.ENABLE
-                self._rest(paced.units_left)
-                self._paced = None
-                outcome: Outcome = "error" if flag == R.ERROR else "stopped" if self._stopped else "complete"
-                self._close(self._host.cycles, outcome, paced.moved)
-            else:
-                self._round()
+        elif paced is not None and event != "overrun":
+            self._round_ended(paced, event)
         self._signal()
+
+    def _round_ended(self, paced: PacedTransfer, event: PacedEvent) -> None:
+        self.transfers += event == "complete"
+        self.bytes += paced.moved - paced.counted
+        paced.counted = paced.moved
+        if len(paced.memories) > 1:
+            self._words[CR] = self._words[CR] & ~R.CURRENT_TARGET | paced.target * R.CURRENT_TARGET
+        if not paced.ended:
+            self._round()
+            return
+        self._words[CR] &= ~R.ENABLE
+        self._rest(paced.units_left)
+        self._paced = None
+        outcome: Outcome = "error" if event == "error" else "stopped" if self._stopped else "complete"
+        self._close(self._host.cycles, outcome, paced.moved)
 
     def _refuse(self, setting: R.Setting, flag: int) -> None:
         """The stream disables itself before anything moved."""

@@ -1,7 +1,7 @@
 """The registers of a stream of DMA1 and DMA2 (STM32F4, F7, H7), and what their fields ask for.
 
 Fields: ST RM0090 10.5, the same in RM0385 8.5 and RM0433 15.5. Not modelled: PFCTRL (a peripheral that ends the
-transfer), PINCOS.
+transfer before NDTR, forced to 65,535, has counted down), PINCOS.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Setting:
     channel: int
     direct: bool
     threshold: int
+    peripheral_ends: bool
 
     @classmethod
     def read(cls, cr: int, fcr: int) -> Setting:
@@ -68,11 +69,12 @@ class Setting:
         direction = cr >> 6 & 3
         copies = direction >= MEMORY_TO_MEMORY
         direct = not fcr & 4 and not copies
+        flow = bool(cr >> 5 & 1) and not copies
         double = bool(cr >> 18 & 1) and not copies
         peripheral = 1 << min(2, cr >> 11 & 3)
         return cls(
             direction=min(direction, MEMORY_TO_MEMORY),
-            circular=(bool(cr >> 8 & 1) or double) and not copies,
+            circular=(bool(cr >> 8 & 1) or double) and not copies and not flow,
             double_buffer=double,
             peripheral_moves=bool(cr >> 9 & 1),
             memory_moves=bool(cr >> 10 & 1),
@@ -84,6 +86,7 @@ class Setting:
             channel=cr >> 25 & 15,
             direct=direct,
             threshold=4 * (1 + (fcr & 3)),
+            peripheral_ends=flow,
         )
 
     @property

@@ -1,0 +1,1 @@
+"""The STM32H7's MDMA."""
