@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from unicorn.unicorn_const import UC_ERR_EXCEPTION
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.code_cache import branches_to_itself
+from mcusim.cpu.console.rtt import EVERY as RTT_SLICE
 from mcusim.cpu.guest_core import FOREVER, GuestCore
 from mcusim.cpu.stops.sleep import end_block, sleep
 from mcusim.cpu.stops.stop_reason import (
@@ -46,7 +46,7 @@ NOT_STOPPED, THUMB = -1, 1 << 24  # no address; XPSR.T
 class Emulator(GuestCore):
     """One core on one machine.
 
-    ``output`` gets what the program prints (ITM port 0 and semihosting), as bytes. ``caches`` False leaves the caches
+    ``output`` gets what the program prints (semihosting, USART, ITM, RTT), as bytes. ``caches`` False leaves the caches
     off until the program enables them, as after a reset; True is how the machine file has them.
     """
 
@@ -64,15 +64,16 @@ class Emulator(GuestCore):
         c[C.RUN_HORIZON], c[C.HORIZON] = horizon, 0
         stop = self._over or (sleep(self) if self.asleep else None)
         while stop is None:
-            c[C.LIMIT] = min(last, self.instructions + SLICE)
+            c[C.LIMIT] = min(last, self.instructions + (SLICE if self._rtt is None else RTT_SLICE))
             c[C.STOP], c[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
             error = self.core.run(self.core["pc"])
             stop = self._after(error, last)
-            self._flush_console()
+            self._show()
             if progress is not None:
                 progress(self.instructions)
         if stop.kind not in ("horizon", "limit"):
             self._over = stop
+            self.trace_ports.end()
         return stop
 
     def _after(self, error: int, last: int) -> Stop | None:
@@ -160,11 +161,11 @@ class Emulator(GuestCore):
         text = f"{what}, which a function called so may not make"
         return Stop("fault", fault=Fault(kind, text, self.core["pc"] & ~1, None, self.registers()))
 
-    def _flush_console(self) -> None:
-        used = int(self.state[C.CONSOLE_USED])
-        if used:
-            self._output(self._console[:used].astype(np.uint8).tobytes())
-            self.state[C.CONSOLE_USED] = 0
+    def _show(self) -> None:
+        """What the program has printed by other ways than calls of the host."""
+        self.trace_ports.show()
+        if self._rtt is not None:
+            self._rtt.look()
 
     def _learn(self, address: int, size: int) -> Stop | None:
         """Decode and time a block that is executed for the first time."""

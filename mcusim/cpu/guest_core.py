@@ -11,7 +11,9 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.backing_memory import behind_the_cache
 from mcusim.cpu.code_cache import Code
+from mcusim.cpu.console.rtt import Rtt, uses_rtt
 from mcusim.cpu.console.semihosting import Semihosting
+from mcusim.cpu.console.trace_ports import TracePorts
 from mcusim.cpu.cores import core_named
 from mcusim.cpu.dma.attach import controllers
 from mcusim.cpu.hooks.block_tables import Tables
@@ -58,15 +60,17 @@ class GuestCore:
         self.memory.contents, self.behind = behind_the_cache(machine, self.core)
         self.code = Code(core_named(machine.core.isa), machine, self.core)
         self.image: Image | None = None
-        self._output = output or (lambda _: None)
         self.state = np.zeros(C.CORE, np.int64)
+        self._console = np.zeros(CONSOLE, np.int64)
+        self.trace_ports = TracePorts(self.state, self._console, output or (lambda _: None))
+        self._output = self.trace_ports.write
+        self._rtt: Rtt | None = None
         self.events = EventQueue(self.state, self.memory.state)
         self.interrupts = Interrupts(self.state, self.events)
         self.asleep = False  # in a WFI
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
         self.host = Semihosting(proxy(self), machine.core.clock, self._output)
-        self._console = np.zeros(CONSOLE, np.int64)
         outside = self.events, self.interrupts, self._output
         self.peripherals = Peripherals(machine, self.core, self.state, self.memory, *outside, peripherals)
         self.dma = controllers(machine, self.memory, self.peripherals)
@@ -95,7 +99,6 @@ class GuestCore:
         c[C.PREFETCHED] = C.AFTER_BRANCH
         c[C.LISTED] = self.peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
-        c[C.CONSOLE_SIZE] = CONSOLE
         c[C.DEVICE_FAULTS] = traits.device_faults
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
@@ -175,6 +178,7 @@ class GuestCore:
         for place in check_placements(image, self.machine, as_started):
             self.write(place.address, place.data)
         self.image = image
+        self._rtt = Rtt(proxy(self), image, self._output) if uses_rtt(image) else None
         if as_started:
             self.state[C.FPU] = 1
 

@@ -68,6 +68,9 @@ EXCEPTION_TICKS, STACKING_TICKS, SLEEP_TICKS = core.fields("EXCEPTION_TICKS", "S
 LISTED, PERIPHERAL_WRITTEN = core.fields("LISTED", "PERIPHERAL_WRITTEN")  # LISTED: number of peripheral blocks
 MPU_CHANGED, MPU_REGION = core.fields("MPU_CHANGED", "MPU_REGION")  # MPU_REGION: RNR
 MPU_RBAR, MPU_RASR = core.array("MPU_RBAR", MPU_REGIONS), core.array("MPU_RASR", MPU_REGIONS)
+# where these registers were last stored to: any of the private peripheral bus, CCR, MPU_CTRL, each MPU region
+SYSTEM_PC, CACHES_PC, MPU_CTRL_PC = core.fields("SYSTEM_PC", "CACHES_PC", "MPU_CTRL_PC")
+MPU_PC = core.array("MPU_PC", MPU_REGIONS)
 # the last taken branches, the next one to be replaced, and the calls under way
 RING, RING_AT = core.array("RING", RING_SIZE * RING_ENTRY), core.field("RING_AT")
 SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.field("CALL_DEPTH")

@@ -56,9 +56,8 @@ DeviceKind = Literal["tcm", "sram", "flash", "sdram", "qspi"]
 class Core:
     """``isa`` is the name of a core in :mod:`mcusim.cpu.cores`; clocks in Hz.
 
-    ``max_clock``: what the part is specified for; ``force_clock``: a what-if beyond it is meant; ``regulator``: its
-    setting, None: the lowest that allows the clock; ``fpu``: what the floating-point unit computes with; ``revision``:
-    as Arm writes it, ``r1p0``; None: that of the core's table.
+    ``max_clock``: of the part; ``force_clock``: a what-if beyond it; ``regulator``: None: the lowest for the clock;
+    ``revision``: ``r1p0``, None: that of the core's table; ``external_clock``: of the board's crystal, None: not known.
     """
 
     isa: str
@@ -68,6 +67,7 @@ class Core:
     regulator: str | None = None
     fpu: Precision = "single"
     revision: str | None = None
+    external_clock: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from mcusim.machine.schema import MACHINE, OBSOLETE
 __all__ = ["has_key", "load_machine", "load_shipped", "replace", "replace_all", "require_value"]
 
 _BY_USER = "set by the user"
-_OPTIONAL = ("name", "title", "part", "core.force_clock", "core.regulator")
+_OPTIONAL = ("name", "title", "part", "core.force_clock", "core.regulator", "core.external_clock")
 
 
 def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Machine:
@@ -74,16 +74,18 @@ def replace(machine: Machine, key: str, value: object) -> Machine:
 
 def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
     """``machine`` with several keys changed at once, checked only when all are, and what follows a changed clock moved
-    (:mod:`mcusim.machine.clock_tree`): ``moved`` of the result lists it. Raises MachineError."""
+    (:mod:`mcusim.machine.clock_tree`): ``moved`` of the result lists it. A value that is not the user's is a Leaf with
+    its basis and source. Raises MachineError."""
     tree = machine._raw
     if not isinstance(tree, Branch):
         raise MachineError(f"{machine.name}: was not read from a file, so it has no keys to set")
     file, texts = machine._file or machine, dict(machine.changes)
     tree = _as_in(file, tree, texts.keys())  # what follows is found anew from what the file says
     for key, value in changes.items():
-        _require_key(machine, key, value)
-        texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
-        leaf = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
+        by_user = Leaf(value, f"{tree.file} ({_BY_USER})", 0, source=_BY_USER, typed=isinstance(value, str))
+        leaf = value if isinstance(value, Leaf) else by_user
+        _require_key(machine, key, leaf.value)
+        texts[key] = str(leaf.value).lower() if isinstance(leaf.value, bool) else str(leaf.value)
         tree = with_leaf(tree, tuple(key.split(".")), leaf)
     return _followed(tree, machine.path, texts, file, texts.keys())
 

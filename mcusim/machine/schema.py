@@ -177,6 +177,7 @@ CORE: dict[str, Field] = {
     "max_clock": clock(_NONE),
     "force_clock": flag(_FALSE),
     "regulator": text(_NONE),
+    "external_clock": clock(_NONE),
 }
 REGULATOR: dict[str, Field] = {
     "max_clock": clock(),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["assumptions", "machine_assumptions"]
 
+_OSCILLATOR = "core.external_clock"  # no cycles depend on it; a clock that was made of it has its basis
 _EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
@@ -51,6 +52,8 @@ def machine_assumptions(
         table, _, rest = figure.key.partition(".")
         if figure.basis not in ("assumed", "calibrated") or table in ("dma", "peripherals"):
             return False
+        if figure.key == _OSCILLATOR:
+            return False
         if table == "memory":
             return rest.partition(".")[0] in regions
         if table == "power":
@@ -67,7 +70,7 @@ def _line(figure: Figure) -> str:
 
 
 def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
-    if figure.basis not in ("assumed", "calibrated"):
+    if figure.basis not in ("assumed", "calibrated") or figure.key == _OSCILLATOR:
         return False
     table, _, rest = figure.key.partition(".")
     name = rest.partition(".")[0]

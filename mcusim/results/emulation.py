@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,7 @@ from mcusim.shown import Displayed
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.profile import CycleProfile
+    from mcusim.cpu.set_up.row import SetUpRow
     from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.machine.description import Machine
 
@@ -45,6 +47,20 @@ class StreamUse:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class FirmwareSetUp:
+    """What the program set up by registers, compared with the machine as its file and the user have it.
+
+    ``taken``: keys that the run has from the firmware; ``refused``: keys that the machine cannot take, and why;
+    ``costs``: cycles with the firmware's value less those with the machine's, None where the two runs ended otherwise.
+    """
+
+    rows: tuple[SetUpRow, ...] = ()
+    taken: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, float | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class EmulationResult(Displayed):
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
@@ -53,6 +69,7 @@ class EmulationResult(Displayed):
     one that returned. ``caches``: whether they were on from the first instruction. ``dumps`` in the order asked for.
     ``undescribed``: register blocks without a description that the program used, and how often
     (``peripherals="lenient"``). ``findings``: what a board would not have answered.
+    ``set_up``: what the program set up by registers.
     """
 
     machine: Machine = field(repr=False)
@@ -72,6 +89,7 @@ class EmulationResult(Displayed):
     dma: tuple[StreamUse, ...] = ()
     undescribed: tuple[tuple[str, int], ...] = ()
     findings: tuple[str, ...] = ()
+    set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ def expected() -> set[str]:
     found = {key for prefix, table in parts.items() for key in keys(table, prefix)}
     for _, fields in schema.DEVICES.values():
         found |= set(keys(fields, "memory.NAME."))
-    found |= {"name", "title", "extends", "power.energy_per_byte.REGION"} - {"power.energy_per_byte"}
+    found |= {"name", "title", "part", "extends", "power.energy_per_byte.REGION"} - {"power.energy_per_byte"}
     found = {key for key in found if key != "power.scale"} | set(keys(schema.SCALE, "power.scale.NAME."))
     found -= {"power.energy_per_byte", "peripherals.NAME.reads", "peripherals.NAME.mirrors"}
     mirrors = {"peripherals.NAME.mirrors.OFFSET.mask", "peripherals.NAME.mirrors.OFFSET.shift"}

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
+from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.run_ends import RunEnd, end_of, set_host, watch
+from mcusim.api.firmware.set_up import run_set_up
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.request.settings import MachineArg, require_overrides, require_type
 from mcusim.results.assumptions import machine_assumptions
-from mcusim.results.emulation import Dump, EmulationResult, StackUse, StreamUse
+from mcusim.results.emulation import Dump, EmulationResult, FirmwareSetUp, StackUse, StreamUse
 from mcusim.units import parse_size, quoted
 
 if TYPE_CHECKING:
@@ -55,11 +57,8 @@ def emulate(
     max_instructions: int | None = None,
     overrides: Mapping[str, str] | None = None,
     caches: bool | None = None,
-    peripherals: Literal["strict", "lenient"] = "strict",
-    stdin: bytes = b"",
-    semihosting_args: str | None = None,
     output: Callable[[bytes], object] | None = None,
-    progress: Callable[[int, float], object] | None = None,
+    **more: Unpack[FirmwareOptions],
 ) -> EmulationResult:
     """Run the program at ``path`` on ``machine`` and report where its cycles went.
 
@@ -69,16 +68,20 @@ def emulate(
     integers or names of symbols) find data, ``.bss``, FPU and caches as start-up code would have left them. ``caches``
     overrides that. ``until`` is where it ends: a symbol, an address, "1000 cycles" or "5 ms". ``stack``: how far that
     may grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` ``ADDRESS:SIZE`` or a
-    symbol. ``peripherals``: a register block not described is a fault or, ``"lenient"``, storage. ``stdin`` and
-    ``semihosting_args`` are what semihosting reads, ``output`` gets what is printed, ``progress`` instructions and
-    simulated seconds; a KeyboardInterrupt ends the run. A fault is a result. Raises
+    symbol. ``output`` gets what is printed; a KeyboardInterrupt ends the run. ``more``:
+    :class:`~mcusim.api.firmware.options.FirmwareOptions`. A fault is a result. Raises
     :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
     target, image = _inputs(path, images, machine, overrides)
-    begin = _start(image, target, entry, call, arguments, stack, caches)
-    emulator = _emulator(target, image, begin, output, peripherals, _texts("loads", loads))
-    set_host(emulator.host, image, stdin, semihosting_args)
-    return _ran(emulator, image, begin, arguments, dumps, end_of(image, target, until), max_instructions, progress)
+    require_known(more)
+    files, ranges = _texts("loads", loads), _texts("dumps", dumps)
+
+    def once(machine: Machine, output: Callable[[bytes], object] | None) -> EmulationResult:
+        begin = _start(image, machine, entry, call, arguments, stack, caches)
+        emulator = _emulator(machine, image, begin, output, files, more)
+        return _ran(emulator, image, begin, arguments, ranges, end_of(image, machine, until), max_instructions, more)
+
+    return run_set_up(once, target, output, more)
 
 
 def _emulator(
@@ -86,18 +89,24 @@ def _emulator(
     image: Image,
     begin: _StartPoint,
     output: Callable[[bytes], object] | None,
-    peripherals: object,
     loads: Iterable[str],
+    more: FirmwareOptions,
 ) -> Emulator:
     """The core with the program and the files in its memory."""
+    peripherals, itm = more.get("peripherals", "strict"), more.get("itm", "0")
     if peripherals not in ("strict", "lenient"):
         raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
+    require_type("itm", itm, ((str,), "a text"))
+    from mcusim.cpu.console.trace_ports import enable, port_mask
     from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
 
+    mask = port_mask(itm)
     emulator = Emulator(machine, output, begin.caches, peripherals)
+    enable(emulator.ppb_words, mask)
     emulator.load(image, as_started=begin.kind != "reset")
     for text in loads:
         load_file(emulator, image, text)
+    set_host(emulator.host, image, more.get("stdin", b""), more.get("semihosting_args"))
     return emulator
 
 
@@ -109,12 +118,12 @@ def _ran(
     dumps: Iterable[str],
     end: RunEnd,
     max_instructions: int | None,
-    progress: Callable[[int, float], object] | None,
+    more: FirmwareOptions,
 ) -> EmulationResult:
-    ranges = [dump_range(emulator, image, text) for text in _texts("dumps", dumps)]
+    ranges = [dump_range(emulator, image, text) for text in dumps]
     words = _prepare(emulator, image, begin, arguments)
     watch(emulator, begin.pc if begin.kind == "reset" else None, end)
-    stop = _run(emulator, end, _instructions(max_instructions), progress)
+    stop = _run(emulator, end, _instructions(max_instructions), more.get("progress"))
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     result = _result(emulator, image, begin, stop)
     return replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
@@ -249,6 +258,7 @@ def _streams(emulator: Emulator) -> Iterator[StreamUse]:
 
 def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) -> EmulationResult:
     from mcusim.cpu.profile import profile
+    from mcusim.cpu.set_up.firmware import firmware_set_up
 
     measured = profile(emulator, begin.top)
     registers = dict(stop.fault.registers) if stop.fault else emulator.registers()
@@ -268,4 +278,5 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         findings=emulator.peripherals.findings(),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
         dma=tuple(_streams(emulator)),
+        set_up=FirmwareSetUp(firmware_set_up(emulator, emulator.machine)),
     )

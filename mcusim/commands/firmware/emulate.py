@@ -81,6 +81,21 @@ Peripherals = Annotated[
         help="A register block not described here: a fault, or it keeps what is stored.",
     ),
 ]
+Itm = Annotated[
+    str,
+    typer.Option("--itm", metavar="PORTS", help='Stimulus ports that a debugger has enabled: "0,3-5", all or none.'),
+]
+FromFirmware = Annotated[
+    bool,
+    typer.Option(
+        "--machine-from-firmware",
+        help="Run again with the clocks, wait states and memory timings that the firmware sets up.",
+    ),
+]
+Costs = Annotated[
+    bool,
+    typer.Option("--set-up-costs", help="A run for each figure set up otherwise: the cycles that it is worth."),
+]
 Top = Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many functions, lines, instructions to list.")]
 Callgrind = Annotated[
     Path | None, typer.Option("--callgrind", metavar="FILE", help="Write a profile that KCachegrind opens.")
@@ -104,6 +119,9 @@ class Firmware:
     stack: Stack = None
     caches: Caches = None
     peripherals: Peripherals = "strict"
+    itm: Itm = "0"
+    machine_from_firmware: FromFirmware = False
+    set_up_costs: Costs = False
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -120,6 +138,9 @@ class Firmware:
             "stack": self.stack,
             "caches": _caches(self.caches),
             "peripherals": _strictness(self.peripherals),
+            "itm": self.itm,
+            "machine_from_firmware": self.machine_from_firmware,
+            "set_up_costs": self.set_up_costs,
         }
 
 
@@ -167,7 +188,8 @@ def _run(
 
     with counting(program.name, most) as counter, _stopping(counter.step) as progress:
         guest = _Guest(sys.stderr if output.to_stdout else sys.stdout, counter)
-        result = run(program, machine, **asked, max_instructions=most, output=guest.write, progress=progress)
+        watched: dict[str, Any] = {"output": guest.write, "progress": progress, "stage": counter.rename}
+        result = run(program, machine, **asked, **watched, max_instructions=most)
     if output.to_stdout or not quiet:
         guest.end(blank=not output.to_stdout)
     return result

@@ -230,6 +230,7 @@ class Counter:
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what, self._total, self._began = what, total, monotonic()
+        self._shown = what
         self._bars: Any = None
         self.line_is_open = False
 
@@ -240,6 +241,11 @@ class Counter:
         self._bars = self._bars or self._build()
         self._bars.start()
         self._bars.update(self._bars.task_ids[0], completed=instructions, time=f"{seconds:.3f} s")
+
+    def rename(self, stage: str) -> None:
+        """Another run of the same program begins."""
+        self.clear()
+        self._bars, self._shown = None, f"{self._what}: {stage}"
 
     def clear(self) -> None:
         """Remove it from the terminal; the next step shows it again."""
@@ -258,7 +264,7 @@ class Counter:
             console=Console(stderr=True),
             transient=True,
         )
-        bars.add_task(_short(self._what), total=self._total, time="0.000 s")
+        bars.add_task(_short(self._shown), total=self._total, time="0.000 s")
         return bars
 
 

@@ -159,6 +159,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
         if write:
             console = words(user[CONSOLE])
             now = s[L.NOW]
+            c[C.SYSTEM_PC] = a[r + C.PC]
             ppb.write(c, s, x, registers, console, at - accesses.PRIVATE, n, value)
             a[r + C.PENALTY] += s[L.NOW] - now
         else:

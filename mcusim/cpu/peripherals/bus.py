@@ -23,6 +23,8 @@ from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of, divider
+from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
+from mcusim.cpu.set_up.register_writes import RegisterWrite, RegisterWrites
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
@@ -89,6 +91,7 @@ class Peripherals:
         self._all = sorted([*self.blocks, *self._plain], key=lambda block: block.base)
         self._bases = [block.base for block in self._all]
         self._accesses: Callable[[], Any] = lambda: ()
+        self.writes = RegisterWrites()
         self._polls = Polls(self._everything, self._quiet)
         self.poll: Poll | None = None
         ranges = [(block.base, block.base + block.size) for block in self._all]
@@ -207,9 +210,16 @@ class Peripherals:
         self._polls.stored()
         block = self.block_at(address)
         if block is not None:
-            block.write(address - block.base, size, value)
+            self._write(block, address - block.base, size, value)
         elif not self._core.poke(address, value.to_bytes(size, "little")):
             self._missing(address, size, 1)
+
+    def _write(self, block: RegisterBlock, offset: int, size: int, value: int) -> None:
+        before = block.word(offset & ~3)
+        block.write(offset, size, value)
+        if block.name in SET_UP_BLOCKS:
+            write = RegisterWrite(before, block.word(offset & ~3), self.pc, self.cycles)
+            self.writes.note(block.label(offset), write)
 
     def block_at(self, address: int) -> RegisterBlock | None:
         """The block that has ``address``."""

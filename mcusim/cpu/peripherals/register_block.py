@@ -10,7 +10,7 @@ and a core clock other than the machine file's while the program sets the clocks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -147,6 +147,11 @@ class RegisterBlock:
         """Whether a bit is still to change by itself."""
         self.settle()
         return bool(self._due)
+
+    @property
+    def names(self) -> Collection[str]:
+        """Those of its registers."""
+        return self._at.keys()
 
     # for behaviours
 

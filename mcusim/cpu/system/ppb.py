@@ -74,6 +74,7 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
 def caches(c: State, s: State, value: int) -> None:
     """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP the unaligned accesses."""
     c[C.TRAP_UNALIGNED] = (value >> 3) & 1
+    c[C.CACHES_PC] = c[C.SYSTEM_PC]
     s[L.DCACHE] = c[C.D_CACHE] if value >> 16 & 1 else 0
     s[L.ICACHE] = c[C.I_CACHE] if value >> 17 & 1 else 0
     s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
@@ -120,6 +121,9 @@ def mpu(c: State, ppb: State, at: int, value: int) -> None:
             c[C.MPU_RBAR + c[C.MPU_REGION]] = value & ~31
         else:
             c[C.MPU_RASR + c[C.MPU_REGION]] = value
+        c[C.MPU_PC + c[C.MPU_REGION]] = c[C.SYSTEM_PC]
+    elif at == MPU_CTRL:
+        c[C.MPU_CTRL_PC] = c[C.SYSTEM_PC]
     c[C.MPU_CHANGED] = 1
     c[C.STOP] = C.FLUSH
 
@@ -143,10 +147,9 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
     at = offset & ~3
     if offset < ITM_END:
         enabled = word(ppb, ITM_TCR) & (word(ppb, ITM_TER) >> (at >> 2)) & 1
-        for i in range(size):
-            if enabled and at == 0 and c[C.CONSOLE_USED] < c[C.CONSOLE_SIZE]:
-                console[c[C.CONSOLE_USED]] = (value >> (8 * i)) & 0xFF
-                c[C.CONSOLE_USED] += 1
+        if enabled and c[C.CONSOLE_USED] < c[C.CONSOLE_SIZE]:
+            console[c[C.CONSOLE_USED]] = at << 38 | size << 32 | value & 0xFFFFFFFF  # port, size and value
+            c[C.CONSOLE_USED] += 1
         if c[C.CONSOLE_USED] > c[C.CONSOLE_SIZE] - 64:
             c[C.STOP] = C.FLUSH
     elif at == DWT_CYCCNT:

@@ -8,6 +8,7 @@ from typing import Any
 from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.machine.clock_tree import clock_json
 from mcusim.memory.state_layout import TICK
+from mcusim.report.json.set_up import set_up_json
 from mcusim.report.text.emulation import hint, rates
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import Cost, functions, lines
@@ -31,8 +32,9 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
     ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
     r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``dma[{controller, stream, transfers,
-    bytes}]`` of the streams that moved something; ``unforeseen``: blocks whose accesses came in another order than
-    decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    bytes}]`` of the streams that moved something. ``set_up{figures[],
+    refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose accesses came in another
+    order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     return {
         "program": result.image.path,
@@ -49,6 +51,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
         "exceptions": [_exception(one) for one in result.profile.exceptions],
         "dma": [asdict(use) for use in result.dma],
+        "set_up": set_up_json(result),
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),

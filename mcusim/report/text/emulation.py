@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mcusim.cpu.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.report.text.changes import change_lines
+from mcusim.report.text.firmware.set_up import set_up_lines
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
 from mcusim.text import columns, quantity, size, wrapped
@@ -153,7 +154,7 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *_exceptions(result)]
     text += _functions(functions(result.profile, result.image), result, top)
-    text += [*_lines(result, top), *_instructions(result, top)]
+    text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result)]
     for finding in result.findings:
         text += ["", *wrapped(f"Finding: {finding}")]
     if result.undescribed:

@@ -1,0 +1,1 @@
+"""What a firmware did to its machine, as text."""

@@ -1,0 +1,80 @@
+"""What a firmware set up by registers, next to what the machine has, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from mcusim.cpu.set_up.row import SetUpRow
+from mcusim.results.emulation import EmulationResult, FirmwareSetUp, place
+from mcusim.text import columns, hanging, wrapped
+
+__all__ = ["set_up_lines", "used"]
+
+
+def used(row: SetUpRow, found: FirmwareSetUp) -> Literal["machine", "firmware", "followed", "nothing"]:
+    """Whose value the run has."""
+    if row.effect != "figure":
+        return "followed" if row.effect == "followed" else "nothing"
+    return "firmware" if row.key in found.taken else "machine"
+
+
+def set_up_lines(result: EmulationResult) -> list[str]:
+    """Empty where the program set nothing up."""
+    found = result.set_up
+    if not any(row.pc for row in found.rows):
+        return []
+    text = ["", "Set up by the firmware"]
+    differing = [row for row in found.rows if row.effect == "figure" and row.differs]
+    if differing:
+        text += _table(differing, result)
+    same = [f"{row.key} {row.value}" for row in found.rows if row.effect == "figure" and _agrees(row)]
+    text += _list("as the machine has it", same)
+    text += [line for row in found.rows if row.value == "unknown" for line in wrapped(f"{row.key}: {row.note}")]
+    text += _list("followed as it runs", [_plain(row) for row in found.rows if row.effect == "followed"])
+    text += _list("not modelled", [f"{row.key} {row.value}" for row in found.rows if row.effect == "none"])
+    return [*text, *(line for remark in _remarks(result, differing) for line in wrapped(remark))]
+
+
+def _agrees(row: SetUpRow) -> bool:
+    return not row.differs and row.value != "unknown"
+
+
+def _plain(row: SetUpRow) -> str:
+    return f"{row.key} {row.value}" + (f" ({row.note})" if row.note else "")
+
+
+def _list(title: str, texts: list[str]) -> list[str]:
+    return hanging(f"{title}: {', '.join(texts)}", "  ", "    ") if texts else []
+
+
+def _table(rows: list[SetUpRow], result: EmulationResult) -> list[str]:
+    """Where a run was made for each figure, a column with the cycles that it is worth."""
+    found = result.set_up
+    head = ["figure", "firmware", "machine", *(["cycles"] if found.costs else []), "run has", "register", "place"]
+    cells = [head]
+    for row in rows:
+        cost = found.costs.get(row.key)
+        costs = ["-" if cost is None else f"{int(cost):+,}"] if found.costs else []
+        cells.append(
+            [row.key, row.value, row.machine or "-", *costs, used(row, found), row.register, _where(row, result)]
+        )
+    return columns(cells)
+
+
+def _where(row: SetUpRow, result: EmulationResult) -> str:
+    if row.pc is None:
+        return "after reset"
+    line = result.image.line_at(row.pc)
+    return f"{line[0].rpartition('/')[2]}:{line[1]}" if line else place(result.image, row.pc)
+
+
+def _remarks(result: EmulationResult, differing: list[SetUpRow]) -> Iterator[str]:
+    found = result.set_up
+    for key, why in found.refused.items():
+        yield f"not taken from the firmware: {key}: {why}"
+    mine = [row.key for row in differing if row.key in result.machine.changes and row.key not in found.taken]
+    if mine:
+        yield f"--set goes before the firmware's: {', '.join(mine)}"
+    if not found.taken and any(row.settable and row.key not in mine for row in differing) and not found.refused:
+        yield "The run has the machine's figures; --machine-from-firmware takes the firmware's"
