@@ -49,9 +49,8 @@ def start(image: Image, machine: Machine) -> Start:
     is in none.
     """
     for address in _table_addresses(image, machine):
-        sp, reset = image.word_at(address), image.word_at(address + 4)
-        if sp is not None and reset is not None and _is_stack(sp, machine) and reset & 1 and _runs(image, reset & ~1):
-            return Start("reset", reset & ~1, sp & ~3, address)
+        if table := _table_at(image, machine, address):
+            return Start("reset", table[1], table[0] & ~3, address)
     if image.entry is None or not _runs(image, image.entry & ~1):
         raise ImageError(f"{image.path}: {_no_start(image, machine)}")
     return Start("entry", image.entry & ~1, stack_top(image, machine))
@@ -59,9 +58,8 @@ def start(image: Image, machine: Machine) -> Start:
 
 def start_at(image: Image, machine: Machine, address: int) -> Start:
     """As after a reset, but at ``address``: that of a vector table in the image, else of code there."""
-    sp, reset = image.word_at(address), image.word_at(address + 4)
-    if sp is not None and reset is not None and _is_stack(sp, machine) and reset & 1 and _runs(image, reset & ~1):
-        return Start("reset", reset & ~1, sp, address)
+    if table := _table_at(image, machine, address):
+        return Start("reset", table[1], table[0], address)
     if not _runs(image, address):
         raise ImageError(f"{image.path}: the entry {show_address(address)} is in no executable segment")
     try:
@@ -69,6 +67,22 @@ def start_at(image: Image, machine: Machine, address: int) -> Start:
     except ImageError:
         return Start("reset", address, stack_top(image, machine))
     return Start("reset", address, found.sp, found.vectors)
+
+
+def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] | None:
+    """Stack pointer and address of the reset code that a plausible vector table at ``address`` has."""
+    sp, reset = image.word_at(address), image.word_at(address + 4)
+    if sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
+        return None
+    return (sp, reset & ~1) if any(_runs(image, place) for place in _seen_at(machine, reset & ~1)) else None
+
+
+def _seen_at(machine: Machine, address: int) -> Iterator[int]:
+    """``address``, and where else its byte is: at the other addresses of its region."""
+    yield address
+    for region in machine.memory.values():
+        bases = (region.base, *region.aliases)
+        yield from (other + address - base for base in bases for other in bases if base <= address < base + region.size)
 
 
 def _no_start(image: Image, machine: Machine) -> str:

@@ -66,6 +66,9 @@ def _check_pages(machine: Machine) -> None:
             taken.append((f"memory.{region.name}", base, end))
 
 
+ERASED = 0xFF  # each byte of flash without a program
+
+
 class UnicornCore:
     """One core. Until :meth:`attach` it runs bare: no cycles, for comparison and benchmarks."""
 
@@ -81,6 +84,8 @@ class UnicornCore:
         _check_pages(machine)
         for region in machine.memory.values():
             data = self.map(region.base, region.size)
+            if region.kind == "flash":
+                data[:] = ERASED
             for alias in region.aliases:
                 self.map(alias, region.size, data)
         # where a called function returns to: a page that the machine has not, in the Code area, which is executable

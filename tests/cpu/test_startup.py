@@ -35,6 +35,11 @@ def test_code_used_at_the_alias_and_loaded_to_flash(tmp_path: Path, f746: Machin
     assert start(load_image(path), f746) == Start("reset", ITCM_FLASH + 64, STACK, FLASH)
 
 
+def test_a_reset_vector_may_name_the_alias_of_what_is_loaded(tmp_path: Path, f746: Machine) -> None:
+    image = load_image(write_elf(tmp_path / "a.elf", vectors(STACK, ITCM_FLASH + 65) + CODE, FLASH))
+    assert start(image, f746) == Start("reset", ITCM_FLASH + 64, STACK, FLASH)
+
+
 def test_a_vector_table_behind_other_data_is_found_by_its_symbol(tmp_path: Path, f746: Machine) -> None:
     code = bytes(64) + vectors(STACK, FLASH + 0x1081) + CODE
     symbols = {"g_pfnVectors": ElfSymbol(FLASH + 0x1040, 64, OBJECT)}

@@ -14,12 +14,16 @@ class Clock:
         self.cycles, self.shown = 0, b""
         self.calls: list[tuple[int, Callable[[], None]]] = []
         self.lines: set[int] = set()
+        self.findings: list[str] = []
 
     def dividers(self, bus: str) -> tuple[int, int]:
         return (2, 1) if bus == "apb1" else (1, 1)
 
     def sdram_commanded(self, missing: str) -> None:
         """There is no SDRAM."""
+
+    def found(self, text: str) -> None:
+        self.findings.append(text)
 
     def output(self, data: bytes) -> None:
         self.shown += data

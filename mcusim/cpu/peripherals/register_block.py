@@ -37,6 +37,9 @@ class BlockHost(Protocol):
     def sdram_commanded(self, missing: str) -> None:
         """A command goes to the SDRAM controller, for which no bank had had ``missing`` so far (empty: had all)."""
 
+    def found(self, text: str) -> object:
+        """The program did what a board does not answer as it may expect; the same ``text`` counts once."""
+
     def output(self, data: bytes) -> object:
         """Show what the program sends to its terminal."""
 
@@ -54,7 +57,8 @@ class BlockHost(Protocol):
 class Follow:
     """Bits ``mask`` of the register at ``source`` show ``shift`` bits higher up (or lower) ``after`` cycles later.
 
-    Those that are cleared show at once, but for a ``field``, whose bits change together.
+    Those that are cleared show at once, but for a ``field``, whose bits change together. An ``event`` sets them when
+    ones are stored, whatever the source holds then; where it ``clears``, it clears them, and at once.
     """
 
     source: int
@@ -62,6 +66,8 @@ class Follow:
     shift: int
     after: int
     field: bool = False
+    event: bool = False
+    clears: bool = False
 
     def moved(self, word: int) -> int:
         """The status bits that ``word`` in the source asks for."""
@@ -72,13 +78,15 @@ class Follow:
 class Register:
     """One 32-bit register. A store changes the bits ``writable``; ones stored to bits ``clears`` clear them.
 
-    Bits ``momentary`` read 0 whatever was stored. A load clears bits ``read_clears``.
+    Bits ``momentary`` read 0 whatever was stored. Of bits ``zero_clears``, zeros stored clear them and ones leave them.
+    A load clears bits ``read_clears``.
     """
 
     name: str
     reset: int = 0
     writable: int = WORD
     clears: int = 0
+    zero_clears: int = 0
     momentary: int = 0
     read_clears: int = 0
     follows: tuple[Follow, ...] = field(default=())
@@ -129,9 +137,10 @@ class RegisterBlock:
             self._words[at] = old & ~lanes | stored
             return
         allowed = register.writable & lanes
-        self._words[at] = (old & ~allowed | stored & allowed) & ~(stored & register.clears) & ~register.momentary
+        cleared = stored & register.clears | ~stored & lanes & register.zero_clears | register.momentary
+        self._words[at] = (old & ~allowed | stored & allowed) & ~cleared
         self.stored(register.name, stored, old)
-        self._follow(at)
+        self._follow(at, stored)
 
     def word(self, offset: int) -> int:
         """What the register at ``offset`` holds, without the effects of a load."""
@@ -183,9 +192,12 @@ class RegisterBlock:
 
     # time
 
-    def _follow(self, source: int) -> None:
+    def _follow(self, source: int, stored: int) -> None:
         word = self.word(source)
         for offset, follow in self._sources.get(source, ()):
+            if follow.event or follow.clears:
+                self._happen(offset, follow, follow.moved(stored))
+                continue
             wanted, key = follow.moved(word), (offset, follow)
             status = self._words[offset] & follow.moved(WORD)
             if wanted == status:
@@ -195,6 +207,12 @@ class RegisterBlock:
                     self._words[offset] &= ~(status & ~wanted)
                 self._due[key] = self.host.cycles + follow.after, wanted
         self.settle()
+
+    def _happen(self, offset: int, follow: Follow, bits: int) -> None:
+        if follow.clears:
+            self._words[offset] &= ~bits
+        elif bits:
+            self._due[offset, follow] = self.host.cycles + follow.after, bits
 
     def settle(self) -> None:
         """Let the bits change whose time has come."""

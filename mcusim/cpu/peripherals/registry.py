@@ -1,8 +1,9 @@
 """The blocks of a machine: those of its part family, and those that its file lists, which take their place.
 
 ``families/<family>.toml`` has the places of the blocks of a family, ``families/layouts.toml`` the registers that
-several share. A layout's ``kind`` names the class that gives it behaviour. Not modelled: differences between the
-members of a family; a block that only some have is there in all.
+several share, ``families/outside.toml`` both for those that talk to what is outside the part. A layout's ``kind`` names
+the class that gives it behaviour. Not modelled: differences between the members of a family; a block that only some
+have is there in all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
 from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
+from mcusim.cpu.peripherals.kinds.i2c import I2c
 from mcusim.cpu.peripherals.kinds.rng import Rng
+from mcusim.cpu.peripherals.kinds.spi import Spi
 from mcusim.cpu.peripherals.kinds.timer import Timer
 from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
@@ -39,6 +42,8 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "fmc": Fmc,
     "exti": Exti,
     "dma2d": Dma2d,
+    "i2c": I2c,
+    "spi": Spi,
 }
 _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
@@ -51,7 +56,7 @@ def _file(name: str) -> dict[str, Any]:
 
 def layouts_of(family: str) -> dict[str, dict[str, Any]]:
     """The tables of registers by name: those that all families share and those of this one."""
-    return _file("layouts") | _file(family).get("layouts", {})
+    return _file("layouts") | _file("outside")["layouts"] | _file(family).get("layouts", {})
 
 
 def places_of(family: str) -> dict[str, dict[str, Any]]:
@@ -67,7 +72,7 @@ def places_of(family: str) -> dict[str, dict[str, Any]]:
         }
         for n, name in enumerate(ports["names"])
     }
-    return found | about["blocks"]
+    return found | about["blocks"] | _file("outside")[family]
 
 
 def dma_of(family: str) -> dict[str, dict[str, Any]]:

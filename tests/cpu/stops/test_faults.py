@@ -48,9 +48,9 @@ FAULTS = {
     "flash": (code("str r0, [r1]"), {"r1": 0x0800_4000}, "access violation", 0x0800_4000, "read-only"),
     "peripheral": (
         code("str r0, [r1]"),
-        {"r1": 0x4000_6400},
+        {"r1": 0x5006_0000},
         "no such peripheral",
-        0x4000_6400,
+        0x5006_0000,
         "[peripherals.<name>]",
     ),
 }
@@ -85,6 +85,14 @@ def test_a_jump_to_where_nothing_is(isa: str) -> None:
     assert (fault.kind, fault.pc, fault.address) == ("bus fault", 0x7000_0000, 0x7000_0000)
     assert fault.branches[-1] == (AT + 2, 0x7000_0000)
     assert emulator.instructions == 2
+
+
+@both
+def test_erased_flash_has_no_instructions(isa: str) -> None:
+    emulator, stop = run(isa, code("nop; bx r1"), r1=0x0808_0001)
+    assert emulator.read(0x0808_0000, 4) == b"\xff" * 4
+    assert stop.fault is not None
+    assert (stop.fault.kind, stop.fault.pc) == ("undefined instruction", 0x0808_0000)
 
 
 @both
