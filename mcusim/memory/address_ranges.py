@@ -44,7 +44,8 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class Bytes:
     """Where the host has what is at addresses ``base`` to below ``end``: the first byte as the core sees it, in memory;
-    for a sanitizer the writers of both, and those that the program means (0: none is at work)."""
+    for a sanitizer the writers of both, and those that the program means (0: none is at work); for a watched firmware
+    the last stores, the handlers that made them, and flags of lines (:mod:`mcusim.memory.watch`)."""
 
     base: int
     end: int
@@ -53,11 +54,16 @@ class Bytes:
     seen: int = 0
     stored: int = 0
     meant: int = 0
+    stores: int = 0
+    handled: int = 0
+    lines: int = 0
 
     def words(self) -> tuple[int, ...]:
         """As a range record has them, for address 0."""
         writers = (at and at - 2 * self.base for at in (self.seen, self.stored, self.meant))
-        return (self.view - self.base, self.memory - self.base, *writers)
+        notes = zip((self.stores, self.handled, self.lines), (self.base, self.base, self.base >> 5), strict=True)
+        watched = (at and at - first for at, first in notes)
+        return (self.view - self.base, self.memory - self.base, *writers, *watched)
 
 
 def set_range(state: Any, q: int, one: Range, block: int, contents: Sequence[Bytes] = ()) -> None:
@@ -66,7 +72,7 @@ def set_range(state: Any, q: int, one: Range, block: int, contents: Sequence[Byt
     immediate = kind == L.SRAM and state[block + L.LATENCY_R] == state[block + L.LATENCY_W] == 0
     uncached = one.attribute == 0 or state[L.DATA_AT] == 0
     free = L.FREE if kind == L.TCM or (immediate and uncached) else 0
-    held = next((found.words() for found in contents if found.base <= one.low < found.end), (0,) * 5)
+    held = next((found.words() for found in contents if found.base <= one.low < found.end), (0,) * 8)
     state[q : q + L.RANGE] = (one.low, one.high, block, one.attribute, one.flags | free, *held)
 
 

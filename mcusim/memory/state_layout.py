@@ -94,6 +94,7 @@ AGAIN, AGAIN_SIZE, AGAIN_LINES = header.fields("AGAIN", "AGAIN_SIZE", "AGAIN_LIN
 NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = header.fields("NEXT_BEAT", "NEXT_RELEASE", "SLOTS", "ASKED")
 # of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
 VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "STACK_FROM", "STACK_TO")
+WATCH = header.field("WATCH")  # address of what watching a firmware needs (mcusim.memory.watch.layout), 0: off
 OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = header.field("FILLED")
@@ -112,6 +113,9 @@ LOW, HIGH, BLOCK, ATTRIBUTE, FLAGS = address_range.fields("LOW", "HIGH", "BLOCK"
 # where the host has the byte of guest address 0 as the core sees it and in memory (0: nowhere), and its writer (two
 # bytes each) as seen, in memory, and as the program means it
 VIEW, MEM, SEEN, STORED, MEANT = address_range.fields("VIEW", "MEM", "SEEN", "STORED", "MEANT")
+# of a watched firmware: the instruction that last stored to each word, the exception whose handler did to each byte, a
+# byte of flags for each line of 32 (from that of address 0 on; 0: no cache)
+STORES, HANDLED, LINES = address_range.fields("STORES", "HANDLED", "LINES")
 RANGE = address_range.freeze()
 # flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
 # if no transfer in flight touched the region

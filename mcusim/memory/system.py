@@ -91,6 +91,9 @@ class MemorySystem:
             own = {self.blocks[region.name, alias] for alias in (False, True)}
             self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
+        # called with source, target and bytes of each transfer; its number for who watches, cycles that it begins
+        # later, ticks that each of its reads takes longer
+        self.on_transfer: Callable[[int, int, int], tuple[int, int, int]] | None = None
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""
@@ -183,7 +186,11 @@ class MemorySystem:
         state array has room for. ``watched``: the task's number for a sanitizer, and where the host has those of the
         writers that its source's bytes should have. ``side``: its writing side, None as the reading one.
         """
-        return self._transfers.begin(dma, source, target, size, priority, cycle, slower, watched, side)
+        later = 0
+        if self.on_transfer is not None:
+            number, later, more = self.on_transfer(source, target, size)
+            slower, watched = slower + more, (number, 0)
+        return self._transfers.begin(dma, source, target, size, priority, cycle, slower, watched, side, later)
 
     def advance(self, cycle: int) -> None:
         """Make all beats of transfers in flight that begin before ``cycle``; the core's accesses do so themselves."""

@@ -24,8 +24,8 @@ class Transfer:
     ``source`` and ``target`` are first addresses, ``reads`` and ``writes`` the ranges (first address, end) that it may
     touch; ``unit`` and ``target_unit`` bytes of one access of either side, ``size`` bytes in all (of one round when
     ``circular``). ``registers``: the stream's own when it was enabled; ``pc``: of that store. ``begin`` and ``end``:
-    core cycles, ``end`` None while it runs. ``moved``: bytes written by its end, of all ``rounds``. ``flags``: those
-    that were set at its end.
+    core cycles, ``end`` None while it runs. ``irq``: the stream's interrupt line, -1 where none is known. ``moved``:
+    bytes written by its end, of all ``rounds``. ``flags``: those that were set at its end.
     """
 
     number: int
@@ -44,6 +44,7 @@ class Transfer:
     registers: Mapping[str, int]
     pc: int
     begin: int
+    irq: int = -1
     end: int | None = None
     moved: int = 0
     rounds: int = 0

@@ -11,6 +11,7 @@ two regions (it is timed as one of the first).
 from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.hooks import watching
 from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, shadow
@@ -244,5 +245,7 @@ def ordinary(
     a[r + C.PENALTY] += extra
     if write:
         data.put(s, q, address, size, value)
+    if s[L.WATCH]:
+        watching.accessed(c, s, q, address, size, write, pc)
     if s[L.VIOLATIONS]:
         watch(c, s, q, address, size, write, pc)

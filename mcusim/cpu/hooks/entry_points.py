@@ -16,11 +16,11 @@ from numba.extending import intrinsic
 from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_PC, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_XPSR
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses, blocks, exceptions
+from mcusim.cpu.hooks import accesses, blocks, exceptions, watching
 from mcusim.cpu.hooks.unicorn_calls import get, put, stop, words
 from mcusim.cpu.pipeline import cortex_m4
 from mcusim.cpu.system import nvic, ppb
-from mcusim.cpu.system.exception_layout import CURRENT, SVCALL, VECTORS
+from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, IDLE, PRIORITY, SVCALL, VECTORS
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as
@@ -137,6 +137,20 @@ def _snapshot(uc: Any, user: Any, c: Any) -> None:
     c[C.REGISTERS + 15] = c[C.FAULT_PC]
 
 
+@native_as(types.void(types.voidptr, USER, INT64_WORDS, INT64_WORDS))
+def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
+    """A fault; or who watches asks whether a handler could come now."""
+    if c[C.FAULT] != C.WATCHED:
+        _snapshot(uc, user, c)
+        return
+    c[C.FAULT] = C.NO_FAULT
+    x = words(user[EXCEPTIONS])
+    place = watching.asked(s)
+    level = nvic.group(x, x[PRIORITY + place])
+    if nvic.has(x, ENABLED, place) and level < exceptions.masks(uc, user[SCRATCH], x, IDLE):
+        watching.raced(s, place)
+
+
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """A load or store is about to happen: advance the clock to it and charge what it costs."""
     c = words(user[CORE])
@@ -168,7 +182,7 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
     else:
         accesses.peripheral(c, a, words(user[PERIPHERALS]), r, at, n, write)
     if c[C.FAULT] != C.NO_FAULT:
-        _snapshot(uc, user, c)
+        _noted(uc, user, c, s)
 
 
 def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:

@@ -41,7 +41,7 @@ from unicorn.arm_const import (
 )
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses
+from mcusim.cpu.hooks import accesses, watching
 from mcusim.cpu.hooks.unicorn_calls import get, put
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
@@ -84,6 +84,8 @@ def store(c: State, s: State, address: int, value: int, pc: int) -> None:
     c[C.STACKING_TICKS] += core_data.store(s, q, address, 4)
     host.put32(s[q + L.VIEW] + address, value)
     data.put(s, q, address, 4, value)
+    if s[L.WATCH]:
+        watching.pushed(s, q, address)
 
 
 @native

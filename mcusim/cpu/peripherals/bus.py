@@ -94,6 +94,7 @@ class Peripherals:
         self.writes = RegisterWrites()
         self._polls = Polls(self._everything, self._quiet)
         self.poll: Poll | None = None
+        self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
         ranges = [(block.base, block.base + block.size) for block in self._all]
         for page in sorted({p for low, end in ranges for p in range(low // PAGE, -(-end // PAGE))}):
             core.map_registers(page * PAGE, PAGE, self._loaded_at(page * PAGE), self._stored_at(page * PAGE))
@@ -188,6 +189,8 @@ class Peripherals:
         if self._state[C.FAULT] != C.NO_FAULT:
             return 0
         value = self.load(address, size)
+        if self.on_load is not None:
+            self.on_load(address, value)
         if self.poll is None and self._polls.loaded(address, value):
             self.poll = Poll(self.pc, address, self.label(address), value, self._core.registers())
             self._state[C.STOP] = C.FLUSH

@@ -6,8 +6,9 @@ Not modelled: the time a signal needs to the core.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
-from mcusim.cpu.system.event_queue import EventQueue
+from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 
@@ -64,6 +65,8 @@ class Interrupts:
         self.state[X.ENABLED] = sum(1 << number for number in _ALWAYS)
         self.state[X.GROUP_SHIFT] = 1
         core[C.SYSTICK_DUE] = X.NEVER
+        self.late: Callable[[int], int] | None = None  # cycles that a line's signal takes to the core
+        self._coming: dict[int, Event] = {}
 
     def pend(self, irq: int) -> None:
         """A pulse on a line: its exception becomes pending."""
@@ -72,6 +75,14 @@ class Interrupts:
 
     def raise_line(self, irq: int) -> None:
         """The line goes high: it is pending, again when its handler returns, until :meth:`lower_line`."""
+        later = self.late(irq) if self.late is not None and self._place(irq) else 0
+        if later:
+            self._coming[irq] = self._events.at(self._events.now // L.TICK + later, partial(self._rise, irq))
+        else:
+            self._rise(irq)
+
+    def _rise(self, irq: int) -> None:
+        self._coming.pop(irq, None)
         place = self._place(irq)
         self.state[X.HIGH + (place >> 5)] |= 1 << (place & 31)
         if not self.state[X.ACTIVE + (place >> 5)] >> (place & 31) & 1:
@@ -79,6 +90,9 @@ class Interrupts:
 
     def lower_line(self, irq: int) -> None:
         """The line goes low; what is pending stays so."""
+        coming = self._coming.pop(irq, None)
+        if coming is not None:
+            coming.cancel()
         place = self._place(irq)
         self.state[X.HIGH + (place >> 5)] &= ~(1 << (place & 31))
 

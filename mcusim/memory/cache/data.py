@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import shadow, tags
 from mcusim.memory.range_lookup import find
+from mcusim.memory.watch.beats import beat
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
@@ -118,6 +119,8 @@ def move(s: State, f: int, n: int) -> None:
         record = tags.find(s, c, s[f + L.D_TARGET] >> s[c + L.C_SHIFT])
     if s[f + L.D_MEANT]:
         shadow.beat(s, f, n, record)
+    elif s[L.WATCH]:
+        beat(s, f, n, record)
     if s[f + L.D_MOVES_FROM] == 0 or s[f + L.D_MOVES_TO] == 0:
         in_place(s, f, n, record < 0)
         return

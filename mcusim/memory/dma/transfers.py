@@ -40,15 +40,16 @@ class DmaTransfers:
         slower: int = 0,
         watched: tuple[int, int] = (0, 0),
         side: WritingSide | None = None,
+        later: int = 0,
     ) -> int:
-        """Enter a transfer whose beats start at ``cycle``; see ``MemorySystem.begin_transfer``."""
+        """Enter a transfer whose beats start ``later`` cycles than ``cycle``; see ``MemorySystem.begin_transfer``."""
         s = self.state
         slot = self._free_slot()
         f = L.TRANSFERS + slot * L.TRANSFER
         ports = dma_ports(self.machine, dma, side)
         set_up(s, f, ports, dma, source, target, size, side)
         s[f + L.D_CONTROLLER], s[f + L.D_PRIORITY] = self._controller(dma.name), priority
-        s[f + L.D_BEGIN] = cycle * L.TICK
+        s[f + L.D_BEGIN] = (cycle + later) * L.TICK
         s[f + L.D_BEFORE_READ] += slower
         s[f + L.D_CODE], s[f + L.D_MEANT] = watched
         s[f + L.D_SHARES] = self._touched(source, size) | self._touched(target, size)
@@ -60,7 +61,7 @@ class DmaTransfers:
         if size <= 0:
             arbitration.complete(s, f, cycle * L.TICK)
         if s[f + L.D_BEFORE_READ] + ports.before_write + ports.clock == 0 and self._immediate(s[f + L.D_SHARES]):
-            arbitration.advance(s, cycle * L.TICK + 1)  # takes no time, so nothing comes between its beats
+            arbitration.advance(s, (cycle + later) * L.TICK + 1)  # takes no time, so nothing comes between its beats
         return slot
 
     def finished(self, handle: int) -> int | None:

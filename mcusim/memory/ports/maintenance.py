@@ -12,6 +12,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
+from mcusim.memory.watch import lines
 from mcusim.native.compile import State, native
 
 
@@ -47,6 +48,8 @@ def maintain_line(s: State, address: int, clean: int, invalidate: int) -> int:
     c = s[L.DATA_AT]
     if c == 0:
         return 0
+    if s[L.WATCH]:
+        lines.maintained(s, address, clean, invalidate)
     record = tags.find(s, c, address >> s[c + L.C_SHIFT])
     return treat(s, c, record, clean, invalidate) if record >= 0 else 0
 
@@ -86,6 +89,8 @@ def maintain_set_way(s: State, value: int, clean: int, invalidate: int) -> int:
     index = (value & ((1 << top) - 1)) >> s[c + L.C_SHIFT]
     if way >= ways or index >= s[c + L.C_SETS]:
         return 0
+    if s[L.WATCH] and way == 0 and index == 0:
+        lines.everything(s, clean, invalidate)
     return treat(s, c, c + L.CACHE + (index * ways + way) * L.CACHE_LINE, clean, invalidate)
 
 

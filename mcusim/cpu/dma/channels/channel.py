@@ -176,7 +176,7 @@ class Channel(Lane):
             unit=far_size if out else size, target_unit=size if out else far_size, units=units,
             priority=setting.priority, circular=setting.circular,
             registers={name: words[at] for at, name in NAMES.items() if at in self._writable},
-            pc=self._host.pc, begin=self._host.cycles,
+            pc=self._host.pc, begin=self._host.cycles, irq=wiring.irq,
         )  # fmt: skip
         self._open(record)
         return record

@@ -132,7 +132,7 @@ class MdmaChannel(Lane):
             unit=setting.source_size, target_unit=setting.target_size, units=sum(sizes) // setting.source_size,
             priority=words[CR] >> 6 & 3, circular=False,
             registers={name: words[at] for at, name in NAMES.items() if at in WRITABLE}, pc=self._host.pc,
-            begin=self._host.cycles,
+            begin=self._host.cycles, irq=wiring.irq,
         )  # fmt: skip
         self._open(record)
         return record

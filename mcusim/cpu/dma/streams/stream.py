@@ -141,6 +141,7 @@ class Stream(Lane):
             unit=size, target_unit=size if out else setting.memory_size, units=units,
             priority=setting.priority, circular=setting.circular,
             registers={name: words[at] for at, name in NAMES.items()}, pc=self._host.pc, begin=self._host.cycles,
+            irq=wiring.irq,
         )  # fmt: skip
         self._open(record)
         return record

@@ -1,0 +1,205 @@
+"""Watch a firmware's run: what ``mcusim verify firmware.elf`` does, with its options as keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mcusim.api.firmware.guest_arguments import address_of
+from mcusim.api.firmware.run_ends import end_of, watch
+from mcusim.api.simulate import changed
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.request.settings import MachineArg, require_overrides, require_type
+from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareVerification
+
+if TYPE_CHECKING:
+    from mcusim.api.verify import VerifyRequest
+    from mcusim.cpu.emulator import Emulator
+    from mcusim.cpu.image.image import Image
+    from mcusim.cpu.startup import Start
+    from mcusim.cpu.stops.stop_reason import Stop
+
+__all__ = [
+    "FirmwareCase",
+    "check_firmware_request",
+    "firmware_case",
+    "fuzz_firmware",
+    "is_firmware",
+    "verify_firmware",
+]
+
+_TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so many times those of the undisturbed one
+Strictness = Literal["strict", "lenient"]
+
+
+def is_firmware(what: object) -> bool:
+    """Whether ``what`` is a program for the core by its content: ELF, Intel HEX, S-records, or bytes at an address."""
+    from mcusim.cpu.image.programs import file_of
+
+    if not isinstance(what, str | Path):
+        return False
+    path = file_of(what)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.read(16)
+    if str(path) != str(what):
+        return True
+    hexadecimal = first[:1] == b":" and first[1:9].isalnum()
+    return first[:4] == b"\x7fELF" or hexadecimal or (first[:1] == b"S" and first[1:7].isalnum() and path.suffix != "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirmwareCase:
+    """A firmware and how it is run; any process can run it."""
+
+    paths: tuple[str, ...]
+    machine: Machine
+    entry: str | int | None = None
+    until: str | int | None = None
+    peripherals: Strictness = "strict"
+    max_instructions: int | None = None
+
+    @property
+    def image(self) -> Image:
+        """Raises ImageError."""
+        from mcusim.cpu.image.image import check_placements
+        from mcusim.cpu.image.programs import load_programs
+
+        image = load_programs(self.paths)
+        check_placements(image, self.machine, False)
+        return image
+
+    def run(
+        self, seed: int | None = None, progress: Callable[[int, float], object] | None = None, limit: int | None = None
+    ) -> FirmwareOutcome:
+        """Run it under observation; with a ``seed`` its timing is disturbed, with a ``limit`` of instructions.
+
+        Raises ImageError and UsageError.
+        """
+        from mcusim.cpu.emulator import Emulator
+        from mcusim.verification.firmware.observe import observed
+
+        image, printed = self.image, list[bytes]()
+        begin, end = self._start(image), end_of(image, self.machine, self.until)
+        reset = begin.kind == "reset"
+        emulator = Emulator(self.machine, printed.append, not reset, self.peripherals)
+        emulator.load(image, as_started=not reset)
+
+        def run() -> Stop:
+            emulator.begin(begin)
+            watch(emulator, begin.pc if reset else None, end)
+            most = self.max_instructions if limit is None else limit
+            return _run(emulator, end.cycle, most, progress)
+
+        return observed(emulator, image, run, printed, seed)
+
+    def _start(self, image: Image) -> Start:
+        from mcusim.cpu.startup import start, start_at
+
+        if self.entry is None:
+            return start(image, self.machine)
+        return start_at(image, self.machine, address_of(image, self.entry, "--entry")[0] & ~1)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether a time ends the run: disturbed runs end elsewhere."""
+        return end_of(self.image, self.machine, self.until).cycle is not None
+
+
+def _run(
+    emulator: Emulator, cycle: int | None, limit: int | None, progress: Callable[[int, float], object] | None
+) -> Stop:
+    from mcusim.cpu.stops.stop_reason import Stop
+
+    clock = emulator.machine.core.clock
+    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
+    try:
+        return emulator.run(limit, step) if cycle is None else emulator.run_until(cycle, limit, step)
+    except KeyboardInterrupt:
+        return Stop("interrupted")
+
+
+def firmware_case(
+    path: str | Path,
+    machine: str | Path | Machine,
+    *,
+    images: Iterable[str | Path] = (),
+    entry: str | int | None = None,
+    until: str | int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    peripherals: str = "strict",
+    max_instructions: int | None = None,
+) -> FirmwareCase:
+    """The firmware with its options checked. Raises UsageError, ImageError and what reading a machine raises."""
+    more = [images] if isinstance(images, str | Path) else list(images)
+    for value in (path, *more):
+        require_type("path" if value is path else "images", value, ((str, Path), "a path"))
+    require_type("machine", machine, MachineArg)
+    require_overrides(overrides)
+    if peripherals not in ("strict", "lenient"):
+        raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
+    strictness: Strictness = "lenient" if peripherals == "lenient" else "strict"
+    case = FirmwareCase(
+        paths=tuple(map(str, (path, *more))),
+        machine=changed(machine, overrides),
+        entry=entry,
+        until=until,
+        peripherals=strictness,
+        max_instructions=max_instructions,
+    )
+    end_of(case.image, case.machine, until)
+    return case
+
+
+def check_firmware_request(asked: VerifyRequest) -> None:
+    """Raise UsageError for options that a firmware has no use for."""
+    named = {name: getattr(asked, name) for name in ("kernels", "model", "sanitize")}
+    named |= {"input": asked.input or None, "static": asked.static or None}
+    option = asked.of_planning or next((f"--{name}" for name, value in named.items() if value is not None), None)
+    if option is not None:
+        raise UsageError(f"{option} is for a program or a model; a firmware is run as it is")
+    if asked.seed is not None and not asked.fuzz:
+        raise UsageError("--seed has no effect without --fuzz")
+
+
+def verify_firmware(case: FirmwareCase, progress: Callable[[int, float], object] | None = None) -> FirmwareVerification:
+    """Watch ``case`` run; ``progress`` gets instructions and simulated seconds. Raises what running raises."""
+    outcome = case.run(progress=progress)
+    image = case.image
+    missed = str(case.until) if case.until is not None and outcome.ended not in ("reached", "horizon") else None
+    missed = None if outcome.ended == "interrupted" else missed
+    notes = _notes(image, outcome)
+    return FirmwareVerification(case.paths[0], case.machine, outcome, outcome.findings, notes, missed)
+
+
+def fuzz_firmware(
+    result: FirmwareVerification,
+    case: FirmwareCase,
+    seeds: Sequence[int],
+    processes: int | None = None,
+    tick: Callable[[object], object] | None = None,
+) -> FirmwareVerification:
+    """``result`` of :func:`verify_firmware`, and what the disturbances of each of ``seeds`` change; ``tick`` is called
+    after each. Where a time ends the run, how it ends is not compared."""
+    from mcusim.verification.firmware.fuzz import with_seeds
+
+    limit = _TIMES * result.run.instructions + _MORE
+    return with_seeds(result, case, seeds, limit, not case.by_time, processes, tick)
+
+
+def _notes(image: Image, outcome: FirmwareOutcome) -> tuple[str, ...]:
+    """What could not be seen."""
+    found = []
+    if not len(image.symbols):
+        found.append("the image has no symbols: names of functions and variables, and where these end, are not known")
+    elif not len(image.lines if not image.parts else image.parts[0].lines):
+        found.append("the image has no DWARF lines: build it with -g to see source lines")
+    if not outcome.transfers:
+        found.append("no DMA transfer was started")
+    if outcome.lost:
+        found.append(f"{outcome.lost:,} more reports found no room")
+    return tuple(found)

@@ -1,0 +1,247 @@
+"""Loads and stores of a watched program: stale bytes, transfers that have not ended, words that a handler changes.
+
+What the program knows of a transfer's end is what it read of the stream's registers, or what the stream's handler did;
+the main program knows that once it has loaded a word that a handler stored since, or has slept, or returned from an SVC
+or PendSV.
+
+A word is raced for where the main program loads and stores it within ``WINDOW`` instructions while a handler that
+stores to it may come: its exception is enabled and not masked, and if it is a DMA stream's a transfer is under way.
+
+Not modelled: handlers that race with each other, words on the main stack, exclusive loads and stores (told by the
+instruction when a report is made).
+"""
+
+from __future__ import annotations
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.system import exception_layout as X
+from mcusim.memory import state_layout as L
+from mcusim.memory.range_lookup import find
+from mcusim.memory.watch import layout as W
+from mcusim.memory.watch.lines import held
+from mcusim.native import host_memory as host
+from mcusim.native.compile import State, native, shared
+
+__all__ = ["accessed", "asked", "pushed", "raced"]
+
+WINDOW = 24  # instructions
+EDGE = 16  # bytes before the end of what was transferred
+
+
+@native
+def turn(c: State, s: State) -> None:
+    """Whose turn it is: a new one begins with each handler, and with each return."""
+    x = W.word(s, W.EXCEPTIONS)
+    since = host.get64(x + 8 * X.SINCE)
+    if since == W.word(s, W.SINCE):
+        return
+    before, place = W.word(s, W.PLACE), host.get64(x + 8 * X.CURRENT)
+    W.put(s, W.SINCE, since)
+    W.put(s, W.PLACE, place)
+    W.next_turn(s, place)
+    slept = c[C.SLEEP_TICKS] != W.word(s, W.SLEPT)
+    if place == 0 and (slept or before in (X.SVCALL, X.PENDSV)):
+        W.put(s, W.SLEPT, c[C.SLEEP_TICKS])
+        W.put(s, W.KNOWN, W.word(s, W.NOW_TURN))
+    if place:
+        for i in range(W.word(s, W.RUNNING)):
+            o = W.OPENS + i * W.OPEN
+            if W.word(s, o + W.O_PLACE) == place and W.word(s, o + W.O_TOLD) < W.word(s, o + W.O_THERE):
+                W.put(s, o + W.O_TOLD, W.word(s, o + W.O_THERE))
+                W.put(s, o + W.O_TURN, W.word(s, W.NOW_TURN))
+
+
+@native
+def learn(s: State, code: int) -> None:
+    """The main program has loaded what ``code``, a handler, stored."""
+    now = W.word(s, W.NOW_TURN)
+    then = now - ((now - code) & W.TURN)
+    if then > W.word(s, W.KNOWN):
+        W.put(s, W.KNOWN, then)
+
+
+@native
+def known(s: State, o: int) -> int:
+    """Bytes of open transfer ``o`` that the code which runs knows to be there."""
+    if W.word(s, W.PLACE) == 0 and W.word(s, o + W.O_TURN) > W.word(s, W.KNOWN):
+        return 0
+    return W.word(s, o + W.O_TOLD)
+
+
+@native
+def since_call(c: State) -> int:
+    """When the function that runs was called, in ticks; 0 for the first one."""
+    depth = c[C.CALL_DEPTH]
+    return c[C.SHADOW + (depth - 1) * C.SHADOW_ENTRY + C.CALL_TICKS] if depth else 0
+
+
+@native
+def opens(c: State, s: State, address: int, size: int, write: int, pc: int) -> None:
+    """The access in the light of the transfers whose end the program does not know of."""
+    end = address + size
+    for i in range(W.word(s, W.RUNNING)):
+        o = W.OPENS + i * W.OPEN
+        code = W.word(s, o + W.O_CODE)
+        if code == 0:
+            continue
+        low, high = W.word(s, o + W.O_TARGET), W.word(s, o + W.O_TARGET_END)
+        if address < high and low < end:
+            if max(address, low + known(s, o)) < min(end, high):
+                kind = W.TARGET_WRITTEN if write else W.EARLY
+                in_use = 1 if since_call(c) and since_call(c) < W.word(s, o + W.O_BEGIN) else 0
+                W.note(s, kind, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), in_use)
+        elif write:
+            low, high = W.word(s, o + W.O_SOURCE), W.word(s, o + W.O_SOURCE_END)
+            if max(address, low + known(s, o)) < min(end, high):
+                W.note(s, W.SOURCE_WRITTEN, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), 0)
+
+
+@native
+def past_end(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
+    """The load goes on past the last byte that a transfer put there, where nobody has put any since."""
+    for i in range(W.word(s, W.TARGETS_USED)):
+        t = W.TARGETS + i * W.TARGET
+        end = W.word(s, t + W.T_END)
+        if not address <= end < address + size or end >= W.word(s, t + W.T_LIMIT):
+            continue
+        code = host.get16(s[q + L.MEANT] + 2 * end)
+        if code & W.BY_CORE and host.get32(s[q + L.STORES] + (end & ~3)) & 1:
+            continue
+        if code and code & W.BY_CORE == 0 and W.word(s, W.TARGET_LOWS + code) != W.word(s, t + W.T_LOW):
+            continue
+        for k in range(W.LOOK_BACK):
+            b = W.LOADS + k * W.LOAD
+            before = W.word(s, b + W.B_ADDRESS)
+            near = end - EDGE <= before < end and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= 2 * WINDOW
+            if near or (address < end):
+                W.note(s, W.SHORT, pc, W.word(s, t + W.T_CODE), end, address + size, 0, code, code, 0, before)
+                break
+
+
+@native
+def on_stack(c: State, address: int) -> int:
+    """Whether the address is on the main stack."""
+    return 1 if c[C.STACK_LOW] <= address < c[C.STACK_TOP] else 0
+
+
+@native
+def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
+    """The core loads bytes of range record ``q``."""
+    fresh = 0
+    if s[q + L.LINES] and s[L.DCACHE] and s[q + L.ATTRIBUTE]:
+        lines = s[q + L.LINES]
+        fresh = (host.get8(lines + (address >> 5)) | host.get8(lines + ((address + size - 1) >> 5))) & W.FRESH
+    thread = W.word(s, W.PLACE) == 0
+    for at in range(address, address + size):
+        wanted, seen = host.get16(s[q + L.MEANT] + 2 * at), host.get16(s[q + L.SEEN] + 2 * at)
+        code = wanted if wanted < W.MOST_CODES else 0
+        if seen != wanted:
+            stored = host.get16(s[q + L.STORED] + 2 * at)
+            W.note(s, W.STALE, pc, code, at, at + 1, wanted, seen, stored, held(s, at), 0)
+        elif fresh and code and host.get8(s[q + L.LINES] + (at >> W.CACHE_LINE)) & W.FRESH:
+            W.note(s, W.MAYBE_STALE, pc, code, at, at + 1, wanted, seen, wanted, held(s, at), 0)
+        if thread and wanted & W.BY_CORE and wanted & W.BY_HANDLER:
+            learn(s, wanted)
+    if W.word(s, W.TARGETS_USED):
+        past_end(c, s, q, address, size, pc)
+    if thread:
+        k = W.word(s, W.LOADS_AT)
+        b = W.LOADS + k * W.LOAD
+        W.put(s, W.LOADS_AT, (k + 1) % W.LOOK_BACK)
+        W.put(s, b + W.B_ADDRESS, address)
+        W.put(s, b + W.B_SIZE, size)
+        W.put(s, b + W.B_PC, pc)
+        W.put(s, b + W.B_COUNT, c[C.INSTRUCTIONS])
+
+
+@native
+def may_come(s: State, place: int) -> int:
+    """Whether the handler at ``place`` has a cause: of a stream's, a transfer under way."""
+    if W.word(s, W.OF_DMA + place) == 0:
+        return 1
+    for i in range(W.word(s, W.RUNNING)):
+        o = W.OPENS + i * W.OPEN
+        full = W.word(s, o + W.O_TOLD) >= W.word(s, o + W.O_TARGET_END) - W.word(s, o + W.O_TARGET)
+        if W.word(s, o + W.O_CODE) and W.word(s, o + W.O_PLACE) == place and not full:
+            return 1
+    return 0
+
+
+@native
+def races(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
+    """The main program stores what it loaded a moment ago and a handler changes too: ask whether that can come."""
+    place = 0
+    for at in range(address, address + size):
+        place = max(place, host.get8(s[q + L.HANDLED] + at))
+    if place == 0 or c[C.FAULT] != C.NO_FAULT or on_stack(c, address) or may_come(s, place) == 0:
+        return
+    for k in range(W.LOOK_BACK):
+        b = W.LOADS + k * W.LOAD
+        at = W.word(s, b + W.B_ADDRESS)
+        same = at < address + size and address < at + W.word(s, b + W.B_SIZE)
+        if same and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= WINDOW:
+            W.put(s, W.ASKED, place)
+            W.put(s, W.ASKED_LOAD, W.word(s, b + W.B_PC))
+            W.put(s, W.ASKED_ADDRESS, address)
+            W.put(s, W.ASKED_PC, pc)
+            c[C.FAULT] = C.WATCHED  # the hook looks at the masks
+            return
+
+
+@native
+def stored(s: State, q: int, address: int, size: int, pc: int, by_handler: int) -> None:
+    """The core has stored bytes of range record ``q``; ``by_handler``: the exception that may race for them, or 0."""
+    code, c = W.word(s, W.CODE), s[L.DCACHE]
+    back = c != 0 and s[q + L.ATTRIBUTE] == 2 and s[c + L.C_WRITEBACK] == 1
+    for at in range(address, address + size):
+        host.put16(s[q + L.SEEN] + 2 * at, code)
+        host.put16(s[q + L.MEANT] + 2 * at, code)
+        if not back or held(s, at) == 0:
+            host.put16(s[q + L.STORED] + 2 * at, code)
+        if by_handler:
+            host.put8(s[q + L.HANDLED] + at, by_handler)
+        if back and s[q + L.LINES]:
+            line = s[q + L.LINES] + (at >> W.CACHE_LINE)
+            host.put8(line, host.get8(line) | W.UNCLEAN)
+        host.put32(s[q + L.STORES] + (at & ~3), pc & ~1 | W.word(s, W.STARTED))
+
+
+@shared
+def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
+    """The core loads or stores ``size`` bytes at ``address`` of range record ``q``."""
+    turn(c, s)
+    if W.word(s, W.RUNNING):
+        opens(c, s, address, size, write, pc)
+    left = size
+    while left > 0 and q >= 0:
+        part = min(left, s[q + L.HIGH] - address)
+        if s[q + L.SEEN] and write:
+            place = W.word(s, W.PLACE)
+            if place == 0:
+                races(c, s, q, address, part, pc)
+            stored(s, q, address, part, pc, 0 if on_stack(c, address) else min(place, 255))
+        elif s[q + L.SEEN]:
+            loaded(c, s, q, address, part, pc)
+        address, left = address + part, left - part
+        if left > 0:
+            q = find(s, address)
+
+
+@native
+def pushed(s: State, q: int, address: int) -> None:
+    """A word of an exception's frame was stored."""
+    if s[q + L.SEEN]:
+        stored(s, q, address, 4, 0, 0)
+
+
+@native
+def asked(s: State) -> int:
+    """The place of the handler that the main program may race with."""
+    return W.word(s, W.ASKED)
+
+
+@native
+def raced(s: State, place: int) -> None:
+    """That handler could have come between the load and the store."""
+    at = W.word(s, W.ASKED_ADDRESS)
+    W.note(s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, W.word(s, W.ASKED_LOAD))

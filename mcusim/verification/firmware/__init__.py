@@ -1,0 +1,1 @@
+"""A firmware's run under observation: stale bytes, transfers used before their end, races with handlers."""

@@ -1,0 +1,285 @@
+"""From what was written down during a firmware's run to findings: the rule, the places, the fix.
+
+Not modelled: what one mistake causes behind another; each report is explained by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.image.image import Image
+from mcusim.memory import state_layout as L
+from mcusim.memory.watch import layout as W
+from mcusim.verification.firmware.finding import FirmwareFinding, Place, TransferUse
+from mcusim.verification.firmware.layout_rules import beyond, shared
+from mcusim.verification.firmware.shadow import Report, Shadow
+from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
+
+__all__ = ["FirmwareDiagnosis"]
+
+_EXCLUSIVE = (0xE850, 0xE8D0)  # LDREX; LDREXB and LDREXH
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    rule: str
+    text: str
+    fix: str
+    of_core: bool = True  # the report's instruction broke the rule, not the transfer
+    other: int = 0
+
+
+class FirmwareDiagnosis:
+    """Explains what ``shadow`` and ``watcher`` have of a run of ``image`` on ``emulator``."""
+
+    def __init__(
+        self, emulator: Emulator, image: Image, shadow: Shadow, watcher: Watcher, variables: Variables
+    ) -> None:
+        self._emulator, self._image, self._shadow = emulator, image, shadow
+        self._watcher, self._variables = watcher, variables
+        self._explain = {
+            W.STALE: self._stale, W.MAYBE_STALE: self._maybe_stale, W.UNCLEANED: self._uncleaned,
+            W.MAYBE_UNCLEANED: self._uncleaned, W.DIRTY: self._dirty, W.MAYBE_DIRTY: self._dirty,
+            W.EARLY: self._early, W.SOURCE_WRITTEN: self._source_written, W.TARGET_WRITTEN: self._target_written,
+            W.SHORT: self._short, W.RACE: self._race,
+        }  # fmt: skip
+
+    def findings(self) -> list[FirmwareFinding]:
+        """Every finding once: of one rule, function and start of a transfer, the first with the sum of all."""
+        found: dict[tuple[object, ...], FirmwareFinding] = {}
+        for one in self._all():
+            started = None if one.transfer is None else one.transfer.started.pc
+            where = None if one.place is None else one.place.function or one.place.pc
+            key = one.rule, where, started, one.variable if one.rule in ("race", "shared-line") else None
+            old = found.get(key)
+            if old is None:
+                found[key] = one
+            else:
+                low, high = min(old.low, one.low), max(old.high, one.high)
+                found[key] = replace(old, times=old.times + one.times, low=low, high=high)
+        return list(found.values())
+
+    def _all(self) -> Iterator[FirmwareFinding]:
+        for report in self._shadow.reports:
+            cause = self._explain[report.kind](report)
+            if cause is not None:
+                yield self._finding(report, cause)
+        yield from map(self._clash, self._watcher.clashes.values())
+        yield from map(self._failure, self._watcher.failures.values())
+        for transfer in self._watcher.targets.values():
+            for past in beyond(transfer, self._variables):
+                yield self._layout("beyond-variable", transfer, *past)
+        for edge in shared(self._emulator, self._shadow, self._watcher.targets.values(), self._variables):
+            yield self._shared(*edge)
+
+    def _finding(self, report: Report, cause: _Reading) -> FirmwareFinding:
+        transfer = self._watcher.by_code.get(report.code)
+        return FirmwareFinding(
+            cause.rule,
+            cause.text,
+            cause.fix,
+            self._place(report.pc) if cause.of_core else None,
+            report.low,
+            report.high,
+            self._variables.name(report.low),
+            report.times,
+            report.now // L.TICK,
+            None if transfer is None else self._use(transfer),
+            self._place(cause.other) if cause.other else None,
+        )
+
+    # places
+
+    def _place(self, pc: int) -> Place:
+        function, line = self._image.function_at(pc), self._image.line_at(pc)
+        source = None if line is None else f"{line[0].rpartition('/')[2]}:{line[1]}"
+        return Place(pc, None if function is None else function[0], source)
+
+    def _at(self, pc: int) -> str:
+        return self._place(pc).text()
+
+    def _use(self, transfer: Transfer) -> TransferUse:
+        own = transfer.controller, transfer.stream, transfer.source, transfer.target, transfer.size
+        return TransferUse(*own, transfer.registers, self._place(transfer.pc), transfer.begin)
+
+    def _named(self, report: Report) -> str:
+        transfer = self._watcher.by_code.get(report.code)
+        return "the DMA" if transfer is None else _name(transfer)
+
+    def _what(self, address: int) -> str:
+        return self._variables.name(address) or f"{address:#010x}"
+
+    def _handler(self, place: int) -> str:
+        from mcusim.cpu.system.exception_layout import number_of
+
+        number = number_of(place)
+        return f"the handler of IRQ {number - 16}" if number >= 16 else f"the handler of exception {number}"
+
+    # rules
+
+    def _stale(self, report: Report) -> _Reading:
+        what, at = self._what(report.low), self._at(report.pc)
+        if report.wanted & W.BY_CORE:
+            store = self._shadow.writer(report.low)
+            text = f"{at} read {what} as it was before {self._at(store)} stored to it: the line was invalidated"
+            fix = f"clean {what} before it is invalidated, and give it a cache line of its own"
+            return _Reading("lost-store", text, fix, other=store)
+        name = self._named(report)
+        if report.held:
+            text = f"{at} read {what} from a cache line that was filled before {name} wrote to memory"
+            return _Reading("missing-invalidate", text, self._invalidate(what))
+        store = self._shadow.writer(report.low)
+        text = f"{at} read {what}, where a dirty cache line has been written back over the bytes of {name}"
+        return _Reading("dirty-target", text, self._before(what), other=store)
+
+    def _maybe_stale(self, report: Report) -> _Reading:
+        what = self._what(report.low)
+        text = (
+            f"{self._at(report.pc)} read {what}, which {self._named(report)} wrote, and no invalidate came between the"
+            " two: in this run no older line was in the cache"
+        )
+        return _Reading("missing-invalidate", text, self._invalidate(what))
+
+    def _invalidate(self, what: str) -> str:
+        return f"invalidate the cache lines of {what} after the transfer has ended and before they are read"
+
+    def _before(self, what: str) -> str:
+        return f"clean or invalidate the cache lines of {what} before the transfer is started"
+
+    def _uncleaned(self, report: Report) -> _Reading | None:
+        what, name = self._what(report.low), self._named(report)
+        store = self._shadow.writer(report.low) or report.other
+        by = f" by {self._at(store)}" if store else ""
+        if report.kind == W.UNCLEANED and not report.held:
+            text = f"{name} read {what}, but what was stored to it{by} had been lost by an invalidate"
+            return _Reading("lost-store", text, f"clean {what} before it is invalidated", False, store)
+        text = f"{name} read {what} from memory, and the bytes stored{by} were still in the data cache"
+        if report.kind == W.MAYBE_UNCLEANED:
+            text = f"{name} read {what}, stored{by} and not cleaned since: in this run the cache had written it back"
+        fix = f"clean the cache lines of {what} after the last store to it and before the transfer is started"
+        return _Reading("missing-clean", text, fix, False, store)
+
+    def _dirty(self, report: Report) -> _Reading:
+        transfer = self._watcher.by_code.get(report.code)
+        what, name = self._what(report.low), self._named(report)
+        by = f" by a store of {self._at(report.other)}" if report.other else ""
+        low, high = (0, 0) if transfer is None else transfer.writes[0]
+        if low <= report.low < high:
+            state = "dirty" if report.kind == W.DIRTY else "not cleaned since it was made dirty"
+            text = f"{name} wrote to {what} while its cache line was {state}{by}"
+            return _Reading("dirty-target", text, self._before(what), False, report.other)
+        text = (
+            f"{name} wrote into a cache line that was dirty{by} next to its target, at {what}: writing the line back"
+            " destroys the DMA's bytes, invalidating it the core's"
+        )
+        return _Reading("shared-line", text, _APART, False, report.other)
+
+    def _early(self, report: Report) -> _Reading:
+        transfer = self._watcher.by_code.get(report.code)
+        what, at, name = self._what(report.low), self._at(report.pc), self._named(report)
+        started = "" if transfer is None else f", which {self._at(transfer.pc)} had started,"
+        if report.other and report.code in self._watcher.by_handler:
+            text = f"{at} was still reading {what} when {name}{started} began to write to it"
+            return _Reading("overwritten-in-use", text, f"start the transfer only when {what} is no longer used")
+        text = f"{at} read {what}: {name}{started} was not known to have ended"
+        return _Reading("read-early", text, "wait for the end of the transfer (its flag or its interrupt) before reading")
+
+    def _source_written(self, report: Report) -> _Reading:
+        text = f"{self._at(report.pc)} stored to {self._what(report.low)}, which {self._named(report)} was reading"
+        return _Reading("source-overwritten", text, "wait for the transfer's end first, or use a second buffer in turn")
+
+    def _target_written(self, report: Report) -> _Reading:
+        text = f"{self._at(report.pc)} stored to {self._what(report.low)}, which {self._named(report)} was writing"
+        return _Reading("target-written", text, "wait for the transfer's end first, or use a second buffer in turn")
+
+    def _short(self, report: Report) -> _Reading:
+        transfer = self._watcher.by_code.get(report.code)
+        size = "" if transfer is None else f" ({transfer.units:,} units of {transfer.unit} B by NDTR)"
+        text = (
+            f"{self._at(report.pc)} read on at {self._what(report.low)}, past the last byte that {self._named(report)}"
+            f" had put there{size}"
+        )
+        return _Reading("never-transferred", text, "let the number of units (NDTR) be that of the bytes that are used")
+
+    def _race(self, report: Report) -> _Reading | None:
+        first = self._emulator.core.peek(report.other & ~1, 2) or b"\0\0"
+        if int.from_bytes(first, "little") & 0xFFF0 in _EXCLUSIVE:
+            return None
+        what = self._what(report.low)
+        text = (
+            f"{self._at(report.other)} loaded {what} and {self._at(report.pc)} stored to it, while"
+            f" {self._handler(report.seen)}, which stores to it too, could come in between: its store would be lost"
+        )
+        fix = f"mask that interrupt (or all, by PRIMASK) from the load of {what} to the store, or use LDREX and STREX"
+        return _Reading("race", text, fix, other=report.other)
+
+    def _clash(self, clash: Clash) -> FirmwareFinding:
+        verb = {"source": "reads", "target": "writes"}
+        what = self._what(clash.low)
+        text = (
+            f"{self._at(clash.later.pc)} started {_name(clash.later)}, which {verb[clash.use]} {what}, while"
+            f" {_name(clash.earlier)}, started by {self._at(clash.earlier.pc)}, {verb[clash.before]} it: of its end the"
+            " program did not know"
+        )
+        return FirmwareFinding(
+            "transfers-overlap", text, f"wait for the end of {_name(clash.earlier)} before this transfer is started",
+            self._place(clash.later.pc), clash.low, clash.high, self._variables.name(clash.low), clash.times,
+            clash.later.begin, self._use(clash.later), self._place(clash.earlier.pc),
+        )  # fmt: skip
+
+    def _failure(self, failure: Failure) -> FirmwareFinding:
+        transfer = failure.transfer
+        flags = " and ".join(transfer.flags) or "an error"
+        text = f"{_name(transfer)} from {self._what(transfer.source)} to {self._what(transfer.target)} ended by {flags}"
+        fix = "use a source and a target that this DMA reaches"
+        if "FEIF" in transfer.flags:
+            fix = "choose a FIFO threshold that holds whole bursts (ST RM0090 table 48)"
+        elif place := self._unreached(transfer):
+            text += f": it does not reach {place}"
+            fix += f", that is memory other than {place}"
+        text += "" if failure.looked else "; the program did not look at the stream's flags after that"
+        return FirmwareFinding(
+            "transfer-error", text, fix, None, transfer.source, transfer.source + transfer.size,
+            self._variables.name(transfer.source), failure.times, transfer.begin, self._use(transfer),
+        )  # fmt: skip
+
+    def _unreached(self, transfer: Transfer) -> str:
+        """The region of source or target that the DMA does not reach."""
+        from mcusim.cpu.dma.reach import reached
+
+        machine = self._emulator.machine
+        for address, write in ((transfer.source, False), (transfer.target, True)):
+            if reached(machine, address, 1, write) == 0:
+                for region in machine.memory.values():
+                    if any(base <= address < base + region.size for base in (region.base, *region.aliases)):
+                        return region.name
+                return f"{address:#010x}"
+        return ""
+
+    def _layout(self, rule: str, transfer: Transfer, text: str, low: int, high: int) -> FirmwareFinding:
+        fix = "let the number of units (NDTR) be that of the variable's bytes, or make it larger"
+        name = self._variables.name(low)
+        shown = f"{_name(transfer)} {text}"
+        return FirmwareFinding(rule, shown, fix, None, low, high, name, 1, transfer.begin, self._use(transfer))
+
+    def _shared(self, transfer: Transfer, low: int, high: int, store: int) -> FirmwareFinding:
+        what, edge = self._what(low), self._what(transfer.target)
+        text = (
+            f"{self._at(store)} stores to {what}, in a cache line that {_name(transfer)} writes a part of ({edge}):"
+            " writing the line back destroys the DMA's bytes, invalidating it the core's"
+        )
+        return FirmwareFinding(
+            "shared-line", text, _APART, self._place(store), low, high, self._variables.name(low), 1, transfer.begin,
+            self._use(transfer),
+        )  # fmt: skip
+
+
+_APART = "begin and end the DMA's buffer on lines of 32 B, so that no line contains bytes of both"
+
+
+def _name(transfer: Transfer) -> str:
+    return f"{transfer.controller} stream {transfer.stream}"

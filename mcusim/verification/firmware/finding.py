@@ -1,0 +1,112 @@
+"""Findings in a firmware's run: which rule, where in the source, which transfer, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["FIRMWARE_RULES", "FirmwareFinding", "Place", "TransferUse"]
+
+FIRMWARE_RULES: Mapping[str, str] = {
+    "missing-invalidate": "the core reads bytes that the DMA wrote while its cache may hold older ones",
+    "missing-clean": "the DMA reads bytes that the core wrote and that may still be in its cache",
+    "dirty-target": "the DMA writes bytes whose dirty cache line may be written back over them",
+    "shared-line": "a cache line contains bytes of a DMA buffer and others that the core writes",
+    "lost-store": "an invalidate destroyed what the core wrote and memory had not",
+    "read-early": "a buffer is read before the program knows that its transfer has ended",
+    "overwritten-in-use": "a transfer writes to a buffer that a function is reading",
+    "source-overwritten": "the core writes to a transfer's source before the program knows that it has ended",
+    "target-written": "the core writes to a transfer's target before the program knows that it has ended",
+    "transfers-overlap": "a transfer uses bytes of another one of whose end the program does not know",
+    "never-transferred": "bytes behind the last one that a transfer wrote are read as if they were part of it",
+    "beyond-variable": "a transfer goes past the end of the variable it begins in",
+    "transfer-error": "a transfer ended by an error",
+    "race": "the main program changes a word in two steps that an interrupt handler changes too",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An instruction: ``source`` is ``file.c:12`` by DWARF; None where the image does not say."""
+
+    pc: int
+    function: str | None
+    source: str | None
+
+    def text(self) -> str:
+        """``main (overlay.c:120)``."""
+        if self.function is None:
+            return self.source or f"{self.pc:#010x}"
+        return f"{self.function} ({self.source or f'{self.pc:#010x}'})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"pc": self.pc, "function": self.function, "source": self.source}
+
+
+@dataclass(frozen=True, slots=True)
+class TransferUse:
+    """A transfer: whose it is, its registers when it was enabled, the instruction that did so, and when."""
+
+    controller: str
+    stream: int
+    source: int
+    target: int
+    size: int
+    registers: Mapping[str, int]
+    started: Place
+    cycle: int
+
+    def text(self) -> str:
+        """``DMA2 stream 0``."""
+        return f"{self.controller} stream {self.stream}"
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("controller", "stream", "source", "target", "size", "cycle")
+        own = {name: getattr(self, name) for name in names}
+        return {**own, "registers": dict(self.registers), "started": self.started.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareFinding:
+    """``place``: the load, store or start of a transfer that broke ``rule``, the DMA's own accesses have none.
+
+    ``low`` to below ``high`` are the bytes, in ``variable`` by the image's symbols. ``other``: a second instruction
+    that the text names. ``cycle`` is that of the first of ``times``; ``seed``: of a run with disturbed timing.
+    """
+
+    rule: str
+    text: str
+    fix: str
+    place: Place | None
+    low: int
+    high: int
+    variable: str | None
+    times: int
+    cycle: int
+    transfer: TransferUse | None = None
+    other: Place | None = None
+    seed: int | None = None
+
+    @property
+    def source(self) -> str | None:
+        """The line that the finding is about: of the access, or of the start of the transfer."""
+        if self.place is not None:
+            return self.place.source
+        return None if self.transfer is None else self.transfer.started.source
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``mcusim verify --json`` lists it."""
+        places = {"place": self.place, "other": self.other, "transfer": self.transfer}
+        return {
+            "rule": self.rule,
+            "text": self.text,
+            "fix": self.fix,
+            "source": self.source,
+            "bytes": [self.low, self.high],
+            "variable": self.variable,
+            "times": self.times,
+            "cycle": self.cycle,
+            "seed": self.seed,
+            **{name: None if one is None else one.to_json() for name, one in places.items()},
+        }

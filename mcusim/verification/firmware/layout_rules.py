@@ -1,0 +1,51 @@
+"""What follows from where variables and transfers lie, without a wrong byte in the run.
+
+Not modelled: images without symbols, in which no variable has an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.emulator import Emulator
+from mcusim.memory import state_layout as L
+from mcusim.memory.range_lookup import find
+from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.variables import Variables
+
+__all__ = ["beyond", "shared"]
+
+
+def beyond(transfer: Transfer, variables: Variables) -> Iterator[tuple[str, int, int]]:
+    """Of a transfer's source and target those that go past their variable: what to say, and the bytes past it."""
+    sides = {"memory to peripheral": ("source",), "peripheral to memory": ("target",)}
+    for side in sides.get(transfer.direction, ("source", "target")):
+        low, high = (transfer.reads if side == "source" else transfer.writes)[0]
+        found = variables.at(low)
+        if found is not None and high > found.end:
+            verb = "reads" if side == "source" else "writes"
+            yield f"{verb} {high - found.end:,} B past the end of {found.name[:60]}", found.end, high
+
+
+def shared(
+    emulator: Emulator, shadow: Shadow, transfers: Iterable[Transfer], variables: Variables
+) -> Iterator[tuple[Transfer, int, int, int]]:
+    """Lines that a transfer writes a part of and the core other variables in: transfer, bytes, the core's store."""
+    s = emulator.memory.state
+    cache = emulator.machine.data_cache
+    if cache is None or not cache.size or not s[L.DCACHE]:
+        return
+    for transfer in transfers:
+        if transfer.direction == "memory to peripheral":
+            continue
+        low, high = transfer.writes[0]
+        own = variables.at(low)
+        first, end = low // cache.line * cache.line, -(-high // cache.line) * cache.line
+        for a, b in ((first, low), (high, end)):
+            q = find(s, a)
+            if a >= b or q < 0 or s[q + L.ATTRIBUTE] == 0:
+                continue
+            stores = [(at, pc) for at, pc in shadow.written_by_core(a, b) if own is None or variables.at(at) != own]
+            if stores:
+                yield transfer, stores[0][0], stores[-1][0] + 1, stores[0][1]

@@ -1,0 +1,50 @@
+"""A firmware's run under observation, from an emulator that is ready to run to its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.image.image import Image
+from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.verification.firmware.diagnosis import FirmwareDiagnosis
+from mcusim.verification.firmware.disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.result import FirmwareOutcome
+from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.watcher import Watcher
+
+__all__ = ["observed"]
+
+
+def observed(
+    emulator: Emulator, image: Image, run: Callable[[], Stop], printed: list[bytes], seed: int | None = None
+) -> FirmwareOutcome:
+    """Watch ``run`` of ``image`` on ``emulator``, which has it in its memory; ``printed`` collects what it prints.
+
+    With a ``seed`` its timing is disturbed. Not modelled: what the parts do not model.
+    """
+    variables = Variables(image)
+    shadow = Shadow(emulator)
+    disturbance = None if seed is None else FirmwareDisturbance(seed, emulator)
+    watcher = Watcher(emulator, shadow, variables, disturbance)
+    stop = run()
+    for controller in emulator.dma:
+        controller.update()
+    low, high = int(emulator.state[C.STACK_LOW]), int(emulator.state[C.STACK_TOP])
+    places = [(a, b) for a, b in watcher.touched() if b <= low or high <= a]
+    memory = tuple((a, shadow.newest(a, b)) for a, b in places)
+    return FirmwareOutcome(
+        ended=stop.kind,
+        status=stop.status,
+        fault=None if stop.fault is None else str(stop.fault.text),
+        cycles=emulator.cycles,
+        instructions=emulator.instructions,
+        transfers=watcher.count,
+        findings=tuple(FirmwareDiagnosis(emulator, image, shadow, watcher, variables).findings()),
+        output=b"".join(printed),
+        memory=memory,
+        names=tuple(variables.name(a) or f"memory at {a:#010x}" for a, _ in memory),
+        lost=shadow.lost,
+    )

@@ -1,0 +1,125 @@
+"""The result of watching a firmware run: its findings, how it ended, and what disturbed timing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcusim.machine.description import Machine
+from mcusim.shown import Displayed, SavedAsJson
+from mcusim.verification.firmware.finding import FirmwareFinding
+
+__all__ = ["FirmwareOutcome", "FirmwareSeed", "FirmwareVerification"]
+
+Bytes = tuple[int, bytes]  # first address, contents
+
+
+@dataclass(frozen=True)
+class FirmwareOutcome:
+    """One run: how it ``ended`` (a kind of stop) and with which ``status``, the text of a ``fault``.
+
+    ``memory``: the bytes that transfers read or wrote, as they were at the end, and ``names`` of the variables there.
+    """
+
+    ended: str
+    status: int
+    fault: str | None
+    cycles: int
+    instructions: int
+    transfers: int
+    findings: tuple[FirmwareFinding, ...]
+    output: bytes
+    memory: tuple[Bytes, ...] = field(repr=False)
+    names: tuple[str, ...] = ()
+    lost: int = 0
+
+    def difference(self, other: FirmwareOutcome) -> str | None:
+        """What is first found to differ from ``other``, an undisturbed run."""
+        if (self.ended, self.status) != (other.ended, other.status):
+            return f"ended by {self.ended} {self.status} instead of {other.ended} {other.status}"
+        if self.output != other.output:
+            at = next((i for i, (a, b) in enumerate(zip(self.output, other.output, strict=False)) if a != b), None)
+            at = min(len(self.output), len(other.output)) if at is None else at
+            return f"printed something else from byte {at} on"
+        own = dict(self.memory)
+        for (low, wanted), name in zip(other.memory, other.names, strict=True):
+            found = own.get(low, b"")[: len(wanted)]
+            different = [i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b]
+            if found != wanted:
+                first = different[0] if different else len(found)
+                return f"{len(different) or len(wanted):,} B of memory differ, first at {low + first:#010x} in {name}"
+        return None
+
+
+@dataclass(frozen=True)
+class FirmwareSeed:
+    """The outcome of ``seed``: a ``difference`` from the undisturbed run or a ``fault``, and its findings."""
+
+    seed: int
+    difference: str | None = None
+    fault: str | None = None
+    findings: tuple[FirmwareFinding, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return self.difference is not None or self.fault is not None
+
+    def text(self) -> str:
+        """What went wrong, in one line."""
+        return "; ".join(filter(None, (self.fault, self.difference)))
+
+    def to_json(self) -> dict[str, Any]:
+        rules = list(dict.fromkeys(one.rule for one in self.findings))
+        return {"seed": self.seed, "difference": self.difference, "fault": self.fault, "rules": rules}
+
+
+@dataclass(frozen=True)
+class FirmwareVerification(Displayed, SavedAsJson):
+    """``findings`` of the undisturbed run, then those that only a seed showed; ``notes``: what was not seen, and why.
+
+    ``missed``: the place of ``until`` that the run did not come to. ``seeds`` are those that were run, ``failed`` the
+    outcomes with a difference or a fault.
+    """
+
+    image: str
+    machine: Machine
+    run: FirmwareOutcome
+    findings: Sequence[FirmwareFinding]
+    notes: Sequence[str] = ()
+    missed: str | None = None
+    seeds: Sequence[int] = ()
+    failed: Sequence[FirmwareSeed] = ()
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is wrong with the firmware, in a few words each; nothing when it is clean."""
+        count = len(self.findings)
+        found = [f"{count} finding{'s' if count > 1 else ''}"] if count else []
+        if self.run.fault is not None:
+            found.append("the run ended by a fault")
+        elif self.missed is not None:
+            found.append(f"the run did not come to {self.missed}")
+        if self.failed:
+            seeds = ", ".join(str(one.seed) for one in self.failed[:5])
+            more = len(self.failed) - 5
+            found.append(f"seed{'s' if ',' in seeds else ''} {seeds}{f' and {more} more' if more > 0 else ''} failed")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``mcusim verify --json`` writes for a firmware."""
+        run = self.run
+        ended = {"kind": run.ended, "status": run.status, "fault": run.fault, "missed": self.missed}
+        counts = {"cycles": run.cycles, "instructions": run.instructions, "transfers": run.transfers}
+        fuzz = {"seeds": list(self.seeds), "failed": [one.to_json() for one in self.failed]} if self.seeds else None
+        return {
+            "firmware": self.image,
+            "machine": self.machine.name,
+            "findings": [one.to_json() for one in self.findings],
+            "notes": list(self.notes),
+            "run": {**ended, **counts},
+            "fuzz": fuzz,
+        }
+
+    def _line(self) -> str:
+        return f"{self.image[:60]} on {self.machine.name[:60]}: {', '.join(self.wrong) or 'clean'}"

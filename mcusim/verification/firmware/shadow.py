@@ -1,0 +1,116 @@
+"""What the native side writes down while a firmware is watched (:mod:`mcusim.memory.watch`), and the arrays for it.
+
+Not modelled: memory that cannot be written, and bytes that the host or a peripheral other than a DMA puts into memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.system.memory_attributes import memory_ranges
+from mcusim.memory import state_layout as L
+from mcusim.memory.address_ranges import Bytes
+from mcusim.memory.watch import layout as W
+
+__all__ = ["Report", "Shadow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One thing that the native side saw, ``times`` times; ``now`` in ticks, writers as numbers."""
+
+    kind: int
+    pc: int
+    code: int
+    low: int
+    high: int
+    wanted: int
+    seen: int
+    stored: int
+    held: int
+    now: int
+    other: int
+    place: int
+    times: int
+
+
+class Shadow:
+    """The writers of every byte of ``emulator``'s memory, from now on."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+        self.words: Any = np.zeros(W.WATCH, np.int64)
+        self._arrays: dict[int, dict[str, Any]] = {}
+        memory = emulator.memory
+        for region in emulator.machine.memory.values():
+            if region.writable:
+                own = next(one for one in memory.contents if one.base == region.base)
+                arrays = self._made(region.size, own.view == own.memory, region.kind == "tcm")
+                self._arrays |= dict.fromkeys((region.base, *region.aliases), arrays)
+        memory.contents = [self._with_arrays(one) for one in memory.contents]
+        memory.install_ranges(memory_ranges(emulator.machine, None))
+        words = self.words
+        words[W.EXCEPTIONS] = emulator.interrupts.state.ctypes.data
+        words[W.CODE] = memory.state[L.TASK] = W.BY_CORE
+        memory.state[L.WATCH] = words.ctypes.data
+
+    def _made(self, size: int, same: bool, uncached: bool) -> dict[str, Any]:
+        seen = np.zeros(size, np.uint16)
+        cache = self._emulator.machine.data_cache
+        lines = cache is not None and cache.size and not uncached
+        return {
+            "seen": seen,
+            "stored": seen if same else np.zeros(size, np.uint16),
+            "meant": np.zeros(size, np.uint16),
+            "stores": np.zeros(-(-size // 4), np.uint32),
+            "handled": np.zeros(size, np.uint8),
+            "lines": np.zeros((size >> W.CACHE_LINE) + 1, np.uint8) if lines else None,
+        }
+
+    def _with_arrays(self, one: Bytes) -> Bytes:
+        arrays = self._arrays.get(one.base)
+        if arrays is None:
+            return one
+        return replace(one, **{name: 0 if a is None else int(a.ctypes.data) for name, a in arrays.items()})
+
+    @property
+    def reports(self) -> list[Report]:
+        """What was seen so far, in order."""
+        count = int(self.words[W.COUNT])
+        rows = self.words[W.REPORTS : W.REPORTS + count * W.REPORT].reshape(count, W.REPORT).tolist()
+        return [Report(*row) for row in rows]
+
+    @property
+    def lost(self) -> int:
+        """How many reports found no room."""
+        return int(self.words[W.LOST])
+
+    def newest(self, low: int, high: int) -> bytes:
+        """Bytes ``low`` to below ``high`` of one region as they were written last, in the cache or in memory."""
+        one = next(one for one in self._emulator.memory.contents if one.base <= low < one.end)
+        arrays, first, size = self._arrays[one.base], low - one.base, high - low
+        view, memory = (np.frombuffer(ctypes.string_at(at + first, size), np.uint8) for at in (one.view, one.memory))
+        in_view = arrays["seen"][first : first + size] == arrays["meant"][first : first + size]
+        return bytes(np.where(in_view, view, memory))
+
+    def written_by_core(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Bytes from ``low`` to below ``high`` that the core wrote last, after a transfer had begun: each with the
+        instruction of the last store to its word."""
+        for base, arrays in self._arrays.items():
+            for at in range(max(low, base), min(high, base + len(arrays["meant"]))):
+                store = int(arrays["stores"][(at - base) >> 2])
+                if arrays["meant"][at - base] & W.BY_CORE and store & 1:
+                    yield at, store & ~1
+
+    def writer(self, address: int) -> int:
+        """The instruction that last stored to the word of ``address``, 0 for none."""
+        for base, arrays in self._arrays.items():
+            if base <= address < base + len(arrays["meant"]):
+                return int(arrays["stores"][(address - base) >> 2]) & ~1
+        return 0

@@ -1,0 +1,277 @@
+"""Follows the transfers of a watched firmware: who started them, what the program knows of their ends, their errors.
+
+Not modelled: what a program knows by other means than the streams' registers and interrupts (a delay, a pin).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from weakref import proxy
+
+from mcusim.cpu.dma.log import Event, Transfer
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.hooks import watching
+from mcusim.cpu.system.exception_layout import FIRST_LINE
+from mcusim.memory import state_layout as L
+from mcusim.memory.watch import layout as W
+from mcusim.verification.firmware.disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.shadow import Shadow
+from mcusim.verification.firmware.variables import Variables
+
+__all__ = ["Clash", "Failure", "Watcher"]
+
+_STREAM = re.compile(r"_(?:[SC](\d+)(?:CR|NDTR)|C(?:CR|NDTR)(\d+))$")
+
+
+@dataclass(slots=True)
+class Clash:
+    """``later`` was started while the program did not know of the end of ``earlier``: bytes ``low`` to below ``high``
+    are both the one's ``use`` and the other's ``before``."""
+
+    earlier: Transfer
+    later: Transfer
+    use: str
+    before: str
+    low: int
+    high: int
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Failure:
+    """A transfer that ended by an error; ``looked``: the program read the flags after that."""
+
+    transfer: Transfer
+    looked: bool = False
+    times: int = 1
+
+
+@dataclass
+class Watcher:
+    """Watches the transfers of ``emulator`` from now on."""
+
+    emulator: Emulator
+    shadow: Shadow
+    variables: Variables
+    disturbance: FirmwareDisturbance | None = None
+    clashes: dict[tuple[int, int, str, str], Clash] = field(default_factory=dict)
+    failures: dict[tuple[int, tuple[str, ...]], Failure] = field(default_factory=dict)
+    by_code: dict[int, Transfer] = field(default_factory=dict)
+    by_handler: set[int] = field(default_factory=set)  # numbers of those that a handler started
+    targets: dict[tuple[int, int, int], Transfer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._words = self.shadow.words
+        self._next = 1
+        self._begun: tuple[int, int] | None = None  # number and target of what the memory system has just been given
+        self._open: dict[int, Transfer] = {}  # by slot
+        self._unseen: list[Failure] = []
+        self._touched: set[tuple[int, int]] = set()
+        self.count = 0  # transfers that were started
+        own = proxy(self)
+        self.emulator.dma.log.watch(partial(Watcher.happened, own))
+        self.emulator.memory.on_transfer = partial(Watcher.given, own)
+        self.emulator.peripherals.on_load = partial(Watcher.loaded, own)
+
+    def given(self, source: int, target: int, size: int) -> tuple[int, int, int]:
+        """The memory system is about to be given a transfer: its number, and how it is disturbed."""
+        later, slower = (0, 0) if self.disturbance is None else self.disturbance.transfer()
+        return self.begins(source, target, size), later, slower
+
+    def touched(self) -> list[tuple[int, int]]:
+        """The memory that transfers read or wrote, and that can be written, by address; what overlaps is joined."""
+        writable = [
+            (b, b + r.size) for r in self.emulator.machine.memory.values() if r.writable for b in (r.base, *r.aliases)
+        ]
+        found: list[tuple[int, int]] = []
+        for low, high in sorted(self._touched):
+            if not any(a <= low and high <= b for a, b in writable):
+                continue
+            if found and low <= found[-1][1]:
+                found[-1] = found[-1][0], max(found[-1][1], high)
+            else:
+                found.append((low, high))
+        return found
+
+    def begins(self, source: int, target: int, size: int) -> int:
+        """A transfer begins; returns its number."""
+        code = self._next
+        while code in self.by_code and any(report.code == code for report in self.shadow.reports):
+            code = code % (W.MOST_CODES - 1) + 1
+        self._next = code % (W.MOST_CODES - 1) + 1
+        words = self._words
+        words[W.SITES + code] = self.emulator.peripherals.pc
+        words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = source, source + size
+        words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = target, target + size
+        words[W.STARTED] = 1
+        self._begun = code, target
+        return code
+
+    def happened(self, event: Event, transfer: Transfer) -> None:
+        """An event of the log."""
+        self._turn()
+        if event == "start":
+            self._started(transfer)
+        elif event == "half":
+            self._there(transfer, transfer.units // 2 * transfer.unit)
+        elif event == "complete":
+            self._there(transfer, transfer.size)
+        else:
+            self._there(transfer, transfer.size)
+            if event == "error":
+                self._failed(transfer)
+            else:
+                self._told(lambda one: one is transfer, transfer.size)
+
+    def _turn(self) -> None:
+        watching.turn(self.emulator.state, self.emulator.memory.state)
+
+    def _started(self, transfer: Transfer) -> None:
+        begun, self._begun = self._begun, None
+        if begun is None or begun[1] != transfer.target:
+            source, target = transfer.reads[0], transfer.writes[0]
+            code = self.begins(source[0], target[0], max(source[1] - source[0], target[1] - target[0]))
+            self._begun = None
+        else:
+            code = begun[0]
+        self.by_code[code] = transfer
+        self.count += 1
+        self._touched |= {_reads(transfer), _writes(transfer)}
+        (self.by_handler.add if self._words[W.PLACE] else self.by_handler.discard)(code)
+        self._purge()
+        self._clash(transfer)
+        self._remember_target(transfer, code)
+        if not transfer.circular:
+            self._enter(transfer, code)
+
+    def _enter(self, transfer: Transfer, code: int) -> None:
+        """The program has to learn of its end."""
+        slot = next((i for i in range(W.MOST_OPEN) if i not in self._open), None)
+        if slot is None:
+            slot = min(self._open, key=lambda i: self._open[i].number)
+        self._open[slot] = transfer
+        o, words = W.OPENS + slot * W.OPEN, self._words
+        source = (0, 0) if transfer.direction == "peripheral to memory" else transfer.reads[0]
+        target = (0, 0) if transfer.direction == "memory to peripheral" else transfer.writes[0]
+        words[o + W.O_SOURCE], words[o + W.O_SOURCE_END] = source
+        words[o + W.O_TARGET], words[o + W.O_TARGET_END] = target
+        words[o + W.O_BEGIN] = self.emulator.memory.state[L.NOW]
+        words[o + W.O_THERE] = words[o + W.O_TOLD] = words[o + W.O_TURN] = 0
+        place = words[o + W.O_PLACE] = transfer.irq + FIRST_LINE if transfer.irq >= 0 else 0
+        words[W.OF_DMA + place] = place > 0
+        words[o + W.O_CODE] = code
+        words[W.RUNNING] = max(self._open) + 1
+
+    def _remember_target(self, transfer: Transfer, code: int) -> None:
+        if transfer.direction == "memory to peripheral":
+            return
+        words, (low, end) = self._words, transfer.writes[0]
+        self.targets.setdefault((transfer.pc, low, end), transfer)
+        used = int(words[W.TARGETS_USED])
+        slots = [W.TARGETS + i * W.TARGET for i in range(W.MOST_TARGETS)]
+        t = next((t for t in slots[:used] if words[t + W.T_LOW] == low), slots[code % W.MOST_TARGETS])
+        if t not in slots[:used] and used < W.MOST_TARGETS:
+            t = slots[used]
+            words[W.TARGETS_USED] = used + 1
+        found = self.variables.at(low)
+        limit = 0 if found is None else found.end
+        words[t + W.T_LOW], words[t + W.T_END], words[t + W.T_LIMIT], words[t + W.T_CODE] = low, end, limit, code
+
+    def _there(self, transfer: Transfer, size: int) -> None:
+        for slot, one in self._open.items():
+            if one is transfer:
+                at = W.OPENS + slot * W.OPEN + W.O_THERE
+                self._words[at] = max(int(self._words[at]), size)
+
+    def loaded(self, address: int, value: int) -> None:
+        """The program has loaded ``value`` from a register."""
+        if not self._open and not self._unseen:
+            return
+        block = self.emulator.peripherals.block_at(address)
+        if block is None or not any(block is controller for controller in self.emulator.dma):
+            return
+        self._turn()
+        label = block.label(address - block.base)
+        for failure in self._unseen:
+            failure.looked |= failure.transfer.controller == block.name and label.endswith("SR")
+        stream = _STREAM.search(label)
+        if stream is not None:
+            number = int(stream[1] or stream[2])
+            counts = "NDTR" in label
+            for slot, one in list(self._open.items()):
+                if one.controller == block.name and one.stream == number:
+                    there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
+                    size = (one.units - value) * one.unit if counts else there
+                    self._tell(slot, one, max(there, size) if counts else there)
+        elif label.endswith("SR"):
+            half = {"L": range(4), "H": range(4, 8)}.get(label.rpartition("_")[2][0])
+            self._told(lambda one: one.controller == block.name and (half is None or one.stream in half), None)
+
+    def _told(self, which: object, size: int | None) -> None:
+        for slot, one in list(self._open.items()):
+            if which(one):  # type: ignore[operator]
+                there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
+                self._tell(slot, one, there if size is None else size)
+
+    def _tell(self, slot: int, transfer: Transfer, size: int) -> None:
+        """The code that runs learns that so many bytes are there."""
+        o, words = W.OPENS + slot * W.OPEN, self._words
+        if size < words[o + W.O_TOLD] or size == 0:
+            return
+        thread = words[W.PLACE] == 0
+        if size > words[o + W.O_TOLD] or thread:
+            words[o + W.O_TOLD], words[o + W.O_TURN] = size, 0 if thread else words[W.NOW_TURN]
+        if thread and size >= transfer.size:
+            self._close(slot)
+
+    def _close(self, slot: int) -> None:
+        del self._open[slot]
+        self._words[W.OPENS + slot * W.OPEN + W.O_CODE] = 0
+        self._words[W.RUNNING] = max(self._open, default=-1) + 1
+
+    def _knows(self, slot: int) -> int:
+        """Bytes of an open transfer that the code which runs knows to be there."""
+        o, words = W.OPENS + slot * W.OPEN, self._words
+        if words[W.PLACE] == 0 and words[o + W.O_TURN] > words[W.KNOWN]:
+            return 0
+        return int(words[o + W.O_TOLD])
+
+    def _purge(self) -> None:
+        """Forget transfers of whose end everybody knows."""
+        for slot, transfer in list(self._open.items()):
+            o, words = W.OPENS + slot * W.OPEN, self._words
+            if words[o + W.O_TOLD] >= transfer.size and words[o + W.O_TURN] <= words[W.KNOWN]:
+                self._close(slot)
+
+    def _clash(self, later: Transfer) -> None:
+        """The transfers whose bytes the new one uses too."""
+        for slot, earlier in self._open.items():
+            if self._knows(slot) >= earlier.size:
+                continue
+            for use, mine in (("source", _reads(later)), ("target", _writes(later))):
+                for before, theirs in (("source", _reads(earlier)), ("target", _writes(earlier))):
+                    low, high = max(mine[0], theirs[0]), min(mine[1], theirs[1])
+                    if low < high and "target" in (use, before):
+                        key = earlier.pc, later.pc, use, before
+                        if key in self.clashes:
+                            self.clashes[key].times += 1
+                        else:
+                            self.clashes[key] = Clash(earlier, later, use, before, low, high)
+
+    def _failed(self, transfer: Transfer) -> None:
+        key = transfer.pc, transfer.flags
+        if key in self.failures:
+            self.failures[key].times += 1
+        else:
+            self.failures[key] = Failure(transfer)
+            self._unseen.append(self.failures[key])
+
+
+def _reads(transfer: Transfer) -> tuple[int, int]:
+    return (0, 0) if transfer.direction == "peripheral to memory" else transfer.reads[0]
+
+
+def _writes(transfer: Transfer) -> tuple[int, int]:
+    return (0, 0) if transfer.direction == "memory to peripheral" else transfer.writes[0]
