@@ -186,7 +186,9 @@ class FirmwareDiagnosis:
             text = f"{at} was still reading {what} when {name}{started} began to write to it"
             return _Reading("overwritten-in-use", text, f"start the transfer only when {what} is no longer used")
         text = f"{at} read {what}: {name}{started} was not known to have ended"
-        return _Reading("read-early", text, "wait for the end of the transfer (its flag or its interrupt) before reading")
+        return _Reading(
+            "read-early", text, "wait for the end of the transfer (its flag or its interrupt) before reading"
+        )
 
     def _source_written(self, report: Report) -> _Reading:
         text = f"{self._at(report.pc)} stored to {self._what(report.low)}, which {self._named(report)} was reading"

@@ -101,8 +101,11 @@ class Watcher:
         while code in self.by_code and any(report.code == code for report in self.shadow.reports):
             code = code % (W.MOST_CODES - 1) + 1
         self._next = code % (W.MOST_CODES - 1) + 1
-        words = self._words
-        words[W.SITES + code] = self.emulator.peripherals.pc
+        words, log = self._words, self.emulator.dma.log
+        owner = next((one for one in reversed(log.running) if any(a <= target < b for a, b in one.writes)), None)
+        if owner is not None:  # a further part of it, or else its own record follows
+            self.by_code[code] = owner
+        words[W.SITES + code] = self.emulator.peripherals.pc if owner is None else owner.pc
         words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = source, source + size
         words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = target, target + size
         words[W.STARTED] = 1
@@ -137,6 +140,7 @@ class Watcher:
         else:
             code = begun[0]
         self.by_code[code] = transfer
+        self._words[W.SITES + code] = transfer.pc
         self.count += 1
         self._touched |= {_reads(transfer), _writes(transfer)}
         (self.by_handler.add if self._words[W.PLACE] else self.by_handler.discard)(code)
