@@ -127,6 +127,10 @@ class Code:
             word, bit = granule >> 6, granule & 63
             self.marks[word] |= np.int64(-(1 << 63) if bit == 63 else 1 << bit)
 
+    def known_at(self, address: int) -> CodeBlock | None:
+        """The block that begins at ``address``, if it was executed and has not changed since."""
+        return self._live.get(address)
+
     def first_floating(self, address: int) -> int:
         """Address of the first floating-point instruction of the block at ``address``."""
         block = self._live[address]

@@ -30,6 +30,7 @@ from mcusim.cpu.stops.stop_reason import (
     stopped_at_hint,
 )
 from mcusim.cpu.system import ppb as system_registers
+from mcusim.cpu.system.exception_layout import LOG_SIZE
 from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.unicorn_core import NO_ERROR
 from mcusim.errors import UsageError
@@ -138,7 +139,7 @@ class Emulator(GuestCore):
     def _flush(self) -> Stop | None:
         """Act on what the program did to registers and code, before its next block."""
         c = self.state
-        self.interrupts.collect()
+        self.interrupts.collect(LOG_SIZE // 2)
         if c[C.RESET_ASKED]:
             return Stop("reset")
         if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):

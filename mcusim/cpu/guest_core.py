@@ -95,7 +95,7 @@ class GuestCore:
         )
         c[C.REFILL] = traits.branch_refill or 0
         c[C.RETURN], c[C.PREVIOUS], c[C.ENTERED] = self.core.return_address, -1, -1
-        c[C.STACK_LOW] = c[C.WRITTEN_LOW] = FOREVER
+        c[C.STACK_LOW] = c[C.OTHER_LOW] = c[C.WRITTEN_LOW] = FOREVER
         c[C.PREFETCHED] = C.AFTER_BRANCH
         c[C.LISTED] = self.peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
@@ -228,7 +228,7 @@ class GuestCore:
     def _begin_again(self) -> None:
         c = self.state
         c[C.PREVIOUS] = c[C.ENTERED] = -1
-        c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = 0
+        c[C.FAULT] = c[C.RESET_ASKED] = c[C.CALL_DEPTH] = c[C.CALL_BASE] = c[C.NESTED] = 0
         self._over = self.reached = None
         self.asleep = False
 

@@ -14,6 +14,7 @@ RING_SIZE = 16  # taken branches remembered
 SHADOW_DEPTH = 256  # calls deep
 READIES, NEEDED = 6, 10  # registers that a block leaves in flight, and that it reads early
 SAVED = 17  # r0 to r15 and xPSR
+NESTS_DEPTH, CONTEXTS_KEPT, CONTEXT_CALLS = 32, 16, 32  # exceptions deep; contexts put off, and calls of each
 
 # a taken branch: from, to
 branch = Record("taken branch")
@@ -26,6 +27,21 @@ CALL_RETURN, CALL_EDGE, CALL_TICKS, CALL_INSTRUCTIONS = call.fields(
     "CALL_RETURN", "CALL_EDGE", "CALL_TICKS", "CALL_INSTRUCTIONS"
 )
 SHADOW_ENTRY = call.freeze()
+
+# what an exception interrupted: where its frame is, since when, its calls on the shadow stack from and to, instructions
+nest = Record("interrupted code")
+NEST_FRAME, NEST_SINCE, NEST_BASE, NEST_DEPTH, NEST_INSTRUCTIONS = nest.fields(
+    "NEST_FRAME", "NEST_SINCE", "NEST_BASE", "NEST_DEPTH", "NEST_INSTRUCTIONS"
+)
+NEST = nest.freeze()
+
+# the calls of a context that another one has replaced, by the frame that it goes on with
+context = Record("context")
+CONTEXT_FRAME, CONTEXT_SINCE, CONTEXT_INSTRUCTIONS, CONTEXT_DEPTH = context.fields(
+    "CONTEXT_FRAME", "CONTEXT_SINCE", "CONTEXT_INSTRUCTIONS", "CONTEXT_DEPTH"
+)
+CONTEXT_FRAMES = context.array("CONTEXT_FRAMES", CONTEXT_CALLS * SHADOW_ENTRY)
+CONTEXT = context.freeze()
 
 core = Record("core")
 # control
@@ -47,6 +63,7 @@ FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC
 FAULT_SIZE, FAULT_WRITE, UNMAPPED = core.fields("FAULT_SIZE", "FAULT_WRITE", "UNMAPPED")
 STACK_LIMIT, GUARD_END, STACK_LOW = core.fields("STACK_LIMIT", "GUARD_END", "STACK_LOW")
 STACK_TOP, STACK_KNOWN = core.fields("STACK_TOP", "STACK_KNOWN")
+OTHER_LOW = core.field("OTHER_LOW")  # the lowest address of another stack that was stored to since it is in use
 DEVICE_FAULTS = core.field("DEVICE_FAULTS")  # an unaligned access to Device memory faults
 HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first violation stops the core
 REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
@@ -74,6 +91,9 @@ MPU_PC = core.array("MPU_PC", MPU_REGIONS)
 # the last taken branches, the next one to be replaced, and the calls under way
 RING, RING_AT = core.array("RING", RING_SIZE * RING_ENTRY), core.field("RING_AT")
 SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.field("CALL_DEPTH")
+# of the code that runs: its first call there; how many exceptions deep, what they interrupted, contexts put off
+CALL_BASE, NESTED = core.fields("CALL_BASE", "NESTED")
+NESTS, CONTEXTS = core.array("NESTS", NESTS_DEPTH * NEST), core.array("CONTEXTS", CONTEXTS_KEPT * CONTEXT)
 CORE = core.freeze()
 
 # why the core stopped

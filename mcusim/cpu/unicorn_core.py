@@ -194,6 +194,11 @@ class UnicornCore:
         """Call ``function`` before each instruction at ``address``, code that was not run yet."""
         self.uc.hook_add(UC_HOOK_CODE, lambda *_: function(), begin=address, end=address)
 
+    def call_again_at(self, address: int, function: Callable[[], object]) -> None:
+        """:meth:`call_at` for code that may have been run; not from a hook."""
+        self.call_at(address, function)
+        self.uc.ctl_remove_cache(address, address + 2)
+
     def forget_watched(self, low: int, high: int) -> None:
         """Stop watching the instructions at these addresses."""
         for address in [at for at in self._watched if low <= at < high]:

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from mcusim.errors import UsageError
+from mcusim.results.hot_spots import function_of
 from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.profile import CycleProfile
+    from mcusim.cpu.recording.recording import Recording
     from mcusim.cpu.set_up.row import SetUpRow
     from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.machine.description import Machine
+    from mcusim.program.program import Program
 
 __all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]
 
@@ -90,11 +94,23 @@ class EmulationResult(Displayed):
     undescribed: tuple[tuple[str, int], ...] = ()
     findings: tuple[str, ...] = ()
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
+    recording: Recording | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         """The program's file name."""
         return PurePath(self.image.path).name
+
+    def recorded_program(self) -> Program:
+        """The run as a program that :func:`mcusim.replay` takes: the core's work, transfers and waits.
+
+        Raises UsageError for a run that was not recorded, or of more tasks than a program may have.
+        """
+        from mcusim.engine.recorded.from_firmware import recorded_program
+
+        if self.recording is None:
+            raise UsageError("the run was not recorded: emulate(..., record=True)")
+        return recorded_program(self.recording, self.machine, self.name, lambda at: function_of(self.image, at)[0])
 
     @property
     def seconds(self) -> float:

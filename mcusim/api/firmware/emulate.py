@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
 from mcusim.api.firmware.options import FirmwareOptions, require_known
+from mcusim.api.firmware.recordings import begin_recording, recording_of
 from mcusim.api.firmware.run_ends import RunEnd, end_of, set_host, watch
 from mcusim.api.firmware.set_up import run_set_up
 from mcusim.api.simulate import changed
@@ -123,9 +124,10 @@ def _ran(
     ranges = [dump_range(emulator, image, text) for text in dumps]
     words = _prepare(emulator, image, begin, arguments)
     watch(emulator, begin.pc if begin.kind == "reset" else None, end)
+    recorder = begin_recording(emulator, image, more.get("record", False))
     stop = _run(emulator, end, _instructions(max_instructions), more.get("progress"))
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
-    result = _result(emulator, image, begin, stop)
+    result = replace(_result(emulator, image, begin, stop), recording=recording_of(emulator, recorder))
     return replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
 
 

@@ -16,7 +16,8 @@ class FirmwareOptions(TypedDict, total=False):
     debugger has enabled, ``"0"`` unless said otherwise, as ``"0,3-5"``, ``"all"`` or ``"none"``.
     ``machine_from_firmware``: run once to find the figures that the firmware sets up by registers, then again from the
     start on a machine that has them. ``set_up_costs``: a further run for each figure that differs, for the cycles that
-    it is worth. ``progress`` gets instructions and
+    it is worth. ``record``: the result has the run over time; calls of functions that a pattern of names has, as
+    ``"arm_*"``, apart. ``progress`` gets instructions and
     simulated seconds of a run now and then, ``stage`` the name of each run where there are several.
     """
 
@@ -26,6 +27,7 @@ class FirmwareOptions(TypedDict, total=False):
     itm: str
     machine_from_firmware: bool
     set_up_costs: bool
+    record: bool | str
     progress: Callable[[int, float], object] | None
     stage: Callable[[str], object] | None
 

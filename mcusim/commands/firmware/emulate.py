@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mcusim.commands.firmware.pictures import Pictures
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Written
@@ -156,6 +157,7 @@ def emulate(
     top: Top = 10,
     assumptions: Assumptions = False,
     callgrind: Callgrind = None,
+    pictures: Pictures,
     written: Written,
     quiet: Quiet = False,
 ) -> int:
@@ -170,13 +172,17 @@ def emulate(
       mcusim emulate boot.hex --image app.bin@0x08010000 --image app.elf
       mcusim emulate app.elf --call dot --args table,8 --load in.bin@table
       mcusim emulate app.elf --callgrind app.callgrind --top 5
+      mcusim emulate app.elf --program app.jsonl && mcusim replay app.jsonl
     """
     output = written.to()
     dumps = [_dump(text) for text in dump or ()]
-    _check_files([program, *(firmware.image or ())], [*(path for _, path in dumps), callgrind], written)
+    files = [*(path for _, path in dumps), callgrind, *pictures.files]
+    _check_files([program, *(firmware.image or ())], files, written)
     asked = {**firmware.asked, "dumps": [where for where, _ in dumps], "overrides": keys.overrides}
+    asked["record"] = pictures.record
     result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, written.force)
+    pictures.write(result, written.force)
     return _report(result, output, top, assumptions, quiet)
 
 
@@ -242,7 +248,9 @@ def _check_files(programs: Sequence[str | Path], outputs: Sequence[Path | None],
     paths = [path for path in outputs if path is not None]
     for path in paths:
         if str(path) == "-":
-            raise UsageError("--dump and --callgrind write to files; standard output is for the program and the table")
+            raise UsageError(
+                "--dump, --callgrind and --program write to files; standard output is for the program and the table"
+            )
         check_writable(path, written.force)
     wanted = [path.absolute() for path in (*paths, *([written.json] if written.json else []))]
     read = [file_of(program).absolute() for program in programs]

@@ -119,7 +119,10 @@ def stack(c: State, flags: int, address: int, size: int, pc: int) -> None:
     uses the stack that is known again.
     """
     if c[C.STACK_KNOWN] < 1:
-        if c[C.STACK_KNOWN] < 0 or flags & C.BY_STACK == 0 or address < c[C.STACK_LIMIT] or address >= c[C.STACK_TOP]:
+        if c[C.STACK_KNOWN] < 0 or flags & C.BY_STACK == 0:
+            return
+        if address < c[C.STACK_LIMIT] or address >= c[C.STACK_TOP]:
+            c[C.OTHER_LOW] = min(c[C.OTHER_LOW], address)
             return
         c[C.STACK_KNOWN] = 1
     if flags & C.BY_STACK and address < c[C.STACK_LOW]:

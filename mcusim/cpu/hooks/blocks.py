@@ -64,7 +64,7 @@ def enter_call(c: State, s: State, calls: State, caller: int, callee: int, back:
 def leave_call(c: State, s: State, calls: State, address: int) -> None:
     """Pop the frame that returns to ``address``, and those above it that never returned; none: not a return."""
     depth = c[C.CALL_DEPTH]
-    while depth > 0:
+    while depth > c[C.CALL_BASE]:
         depth -= 1
         if c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] == address:
             for k in range(depth, c[C.CALL_DEPTH]):

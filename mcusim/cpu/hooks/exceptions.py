@@ -41,7 +41,7 @@ from unicorn.arm_const import (
 )
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses, watching
+from mcusim.cpu.hooks import accesses, history, watching
 from mcusim.cpu.hooks.unicorn_calls import get, put
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
@@ -208,6 +208,7 @@ def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, pla
     on_process = thread and control & SPSEL
     x[X.RETURN_TO] = 0xFFFFFFE1 | (0 if control & FPCA else 16) | (8 if thread else 0) | (4 if on_process else 0)
     x[X.ENTERING], x[X.ENTERED_AT] = place, s[L.NOW]
+    history.pushed(c, s, x, start, frame)
     if on_process:
         c[C.STACK_KNOWN] = 0
 
@@ -223,10 +224,8 @@ def begin(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, place: Any, h
     nvic.take(x, place)
     x[X.CURRENT], x[X.SINCE], x[X.ENTERING] = place, s[L.NOW], 0
     x[X.COUNT + place] += 1
-    x[X.LOG + x[X.LOG_USED]] = place << 40 | min(s[L.NOW] - x[X.ARRIVED + place], (1 << 40) - 1)
-    x[X.LOG_USED] += 1
-    if x[X.LOG_USED] == X.LOG_SIZE:
-        c[C.STOP] = C.FLUSH
+    x[X.HANDLER + place] = vector & ~1
+    history.begun(c, s, x, place, nvic.actives(x))
     control = get(uc, scratch, UC_ARM_REG_CONTROL) & NPRIV
     state = get(uc, scratch, UC_ARM_REG_XPSR) & 0xF80F0000
     mode(uc, scratch, control, state | (THUMB if vector & 1 else 0) | number)
@@ -340,6 +339,7 @@ def pop(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, value: Any) -> 
         c[C.STACK_KNOWN] = 0
     c[C.TAKEN], c[C.SLOT_FREE], c[C.ENTERED] = 1, 0, -1
     x[X.SINCE] = s[L.NOW]
+    history.popped(c, s, x, sp, value)
     place = state & NUMBER
     x[X.CURRENT] = place if place < 16 else place - 16 + X.FIRST_LINE
 
@@ -375,6 +375,7 @@ def leave_handler(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, value
     now, place = s[L.NOW], x[X.CURRENT]
     nvic.leave(x, place, now)
     x[X.SPENT + place] += now - x[X.SINCE]
+    history.ended(s, x, place)
     if place != X.NMI:
         put(uc, scratch, UC_ARM_REG_FAULTMASK, 0)
     c[C.HORIZON] = 0

@@ -11,28 +11,39 @@ from mcusim.native.records import Record
 __all__ = [
     "ACTIVE",
     "ARRIVED",
+    "BEGUN",
     "COUNT",
     "CURRENT",
     "ENABLED",
+    "ENDED",
     "ENTERED_AT",
     "ENTERING",
     "EXCEPTIONS",
     "FIRST_LINE",
     "FPU_WAITS",
     "GROUP_SHIFT",
+    "HANDLER",
     "HARD_FAULT",
     "HIGH",
     "IDLE",
     "LINES",
     "LOG",
+    "LOG_ENTRY",
+    "LOG_FIRST",
+    "LOG_SECOND",
     "LOG_SIZE",
+    "LOG_SPARE",
+    "LOG_TIME",
     "LOG_USED",
+    "LOG_WHAT",
     "NEVER",
     "NMI",
     "PENDING",
     "PENDSV",
     "PLACES",
+    "POPPED",
     "PRIORITY",
+    "PUSHED",
     "RETURN_TO",
     "SINCE",
     "SPENT",
@@ -48,9 +59,14 @@ LINES = 240  # ARMv7-M has room for so many interrupt lines
 FIRST_LINE = 32  # the place of line 0
 WORDS = 9
 PLACES = WORDS * 32
-LOG_SIZE = 4096
+LOG_SIZE, LOG_SPARE = 4096, 512  # entries; those that remain when Python is asked to look
+PUSHED, BEGUN, ENDED, POPPED = range(4)  # what an entry is of
 NEVER = 1 << 60
 IDLE = 256  # priority of thread mode with nothing masked
+
+entry = Record("entry of the log")
+LOG_WHAT, LOG_TIME, LOG_FIRST, LOG_SECOND = entry.fields("LOG_WHAT", "LOG_TIME", "LOG_FIRST", "LOG_SECOND")
+LOG_ENTRY = entry.freeze()
 
 exceptions = Record("exceptions")
 PENDING, ENABLED, ACTIVE = (exceptions.array(name, WORDS) for name in ("PENDING", "ENABLED", "ACTIVE"))
@@ -66,8 +82,10 @@ CURRENT, SINCE, ENTERING, ENTERED_AT, RETURN_TO = exceptions.fields(
     "CURRENT", "SINCE", "ENTERING", "ENTERED_AT", "RETURN_TO"
 )
 FPU_WAITS = exceptions.field("FPU_WAITS")  # FPCCR.LSPACT: a frame has room for floating-point registers, still unsaved
-LOG_USED = exceptions.field("LOG_USED")
-LOG = exceptions.array("LOG", LOG_SIZE)  # place << 40 | latency in ticks, of every entry since Python looked
+HANDLER = exceptions.array("HANDLER", PLACES)  # the vector of its last entry
+# entries since Python looked. PUSHED: since when, the frame's address, lowest address of a task's stack; BEGUN (place
+# and handlers active with it): when it became pending; ENDED (with its place); POPPED: the frame's address, EXC_RETURN
+LOG_USED, LOG = exceptions.field("LOG_USED"), exceptions.array("LOG", LOG_SIZE * LOG_ENTRY)
 EXCEPTIONS = exceptions.freeze()
 
 

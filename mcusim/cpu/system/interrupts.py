@@ -5,7 +5,6 @@ Not modelled: the time a signal needs to the core.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
 from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.exception_log import ExceptionLog
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 
@@ -31,7 +31,8 @@ _ALWAYS = (X.NMI, X.HARD_FAULT, X.SVCALL, X.PENDSV, X.SYSTICK)
 class ExceptionCount:
     """One exception: entries, cycles in its handler without those of handlers that preempted it, and latencies.
 
-    A latency is the cycles from pending to the handler's first instruction; ``latencies`` counts each.
+    A latency is the cycles from pending to the handler's first instruction; ``latencies`` counts each. ``handler`` is
+    the address that its vector had last.
     """
 
     number: int
@@ -39,6 +40,7 @@ class ExceptionCount:
     count: int
     cycles: float
     latencies: Mapping[float, int]
+    handler: int = 0
 
     @property
     def latency(self) -> dict[str, float]:
@@ -53,6 +55,23 @@ class ExceptionCount:
                 break
         return {"min": ordered[0], "median": median, "max": ordered[-1]}
 
+    @property
+    def jitter(self) -> float:
+        """Largest latency less the smallest, in cycles."""
+        return max(self.latencies) - min(self.latencies)
+
+    def histogram(self, bins: int = 16) -> list[tuple[float, float, int]]:
+        """``(from, to, how often)`` in cycles: each latency by itself, or where there are more than ``bins`` different
+        ones equal steps; from inclusive, to exclusive but for the last."""
+        ordered = sorted(self.latencies)
+        if len(ordered) <= bins:
+            return [(cycles, cycles, self.latencies[cycles]) for cycles in ordered]
+        low, step = ordered[0], (ordered[-1] - ordered[0]) / bins
+        counts = [0] * bins
+        for cycles, times in self.latencies.items():
+            counts[min(bins - 1, int((cycles - low) / step))] += times
+        return [(low + i * step, low + (i + 1) * step, times) for i, times in enumerate(counts)]
+
 
 class Interrupts:
     """The interrupt lines of a core, numbered from 0; each method raises UsageError for a line that is not there."""
@@ -60,7 +79,7 @@ class Interrupts:
     def __init__(self, core: Any, events: EventQueue) -> None:
         self.state: Any = np.zeros(X.EXCEPTIONS, np.int64)
         self._core, self._events = core, events
-        self._latencies: dict[int, Counter[int]] = defaultdict(Counter)
+        self.log = ExceptionLog()
         self.state[X.PRIORITY + X.NMI], self.state[X.PRIORITY + X.HARD_FAULT] = -2, -1
         self.state[X.ENABLED] = sum(1 << number for number in _ALWAYS)
         self.state[X.GROUP_SHIFT] = 1
@@ -122,20 +141,21 @@ class Interrupts:
         """What was entered so far, by exception number."""
         self.collect()
         found = []
-        for place, latencies in sorted(self._latencies.items()):
+        for place, latencies in sorted(self.log.latencies.items()):
             number = X.number_of(place)
             name = _NAMES.get(number, f"IRQ {number - 16}")
             cycles = int(self.state[X.SPENT + place]) / L.TICK
             by_cycles = {ticks / L.TICK: times for ticks, times in latencies.items()}
-            found.append(ExceptionCount(number, name, int(self.state[X.COUNT + place]), cycles, by_cycles))
+            count, handler = int(self.state[X.COUNT + place]), int(self.state[X.HANDLER + place])
+            found.append(ExceptionCount(number, name, count, cycles, by_cycles, handler))
         return found
 
-    def collect(self) -> None:
-        """Take over the latencies that the hooks have written down."""
+    def collect(self, least: int = 1) -> None:
+        """Take over what the hooks have written down, if there are ``least`` entries."""
         used = int(self.state[X.LOG_USED])
-        for entry in self.state[X.LOG : X.LOG + used].tolist():
-            self._latencies[entry >> 40][entry & (1 << 40) - 1] += 1
-        self.state[X.LOG_USED] = 0
+        if used >= least:
+            self.log.add(self.state[X.LOG : X.LOG + used * X.LOG_ENTRY].reshape(-1, X.LOG_ENTRY))
+            self.state[X.LOG_USED] = 0
 
     def _place(self, irq: int) -> int:
         if not 0 <= irq < X.LINES:

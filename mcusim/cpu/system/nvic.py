@@ -99,6 +99,18 @@ def active_level(x: State) -> int:
 
 
 @native
+def actives(x: State) -> int:
+    """How many exceptions are active."""
+    count = 0
+    for i in range(WORDS):
+        bits = x[ACTIVE + i]
+        while bits:
+            count += bits & 1
+            bits >>= 1
+    return count
+
+
+@native
 def take(x: State, place: int) -> None:
     """From pending to active."""
     drop(x, PENDING, place)

@@ -1,0 +1,58 @@
+"""What the hooks wrote down of exceptions, added up: latencies, nesting, stacks of tasks; on request all of it.
+
+Not modelled: which task a stack belongs to; one is known by the addresses at which its frames lie.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu.system import exception_layout as X
+
+__all__ = ["ExceptionLog"]
+
+MOST_KEPT = 1 << 20  # entries of the log
+MOST_FRAMES = 4096  # addresses of frames on tasks' stacks
+
+
+class ExceptionLog:
+    """``latencies`` in ticks by place; ``depths``: how often so many handlers were active when one began; ``stacks``:
+    frame addresses on process stacks, and the lowest address stored to before. ``left_out``: entries not kept."""
+
+    def __init__(self) -> None:
+        self.latencies: dict[int, Counter[int]] = defaultdict(Counter)
+        self.depths: Counter[int] = Counter()
+        self.stacks: dict[int, int] = {}
+        self.keeps = False
+        self.left_out = 0
+        self._kept: list[Any] = []
+        self._entries = 0
+
+    def add(self, entries: Any) -> None:
+        """Rows of ``LOG_ENTRY`` words."""
+        kind = entries[:, X.LOG_WHAT] & 15
+        began = entries[kind == X.BEGUN]
+        place, depth = began[:, X.LOG_WHAT] >> 4 & 0xFFF, began[:, X.LOG_WHAT] >> 16
+        for where, ticks in zip(place.tolist(), (began[:, X.LOG_TIME] - began[:, X.LOG_FIRST]).tolist(), strict=True):
+            self.latencies[where][ticks] += 1
+        self.depths.update(depth.tolist())
+        pushed = entries[(kind == X.PUSHED) & (entries[:, X.LOG_SECOND] > 0)]
+        for frame, low in zip(pushed[:, X.LOG_FIRST].tolist(), pushed[:, X.LOG_SECOND].tolist(), strict=True):
+            if frame in self.stacks or len(self.stacks) < MOST_FRAMES:
+                self.stacks[frame] = min(low, self.stacks.get(frame, low))
+        if self.keeps:
+            self._keep(entries)
+
+    def _keep(self, entries: Any) -> None:
+        room = MOST_KEPT - self._entries
+        self._kept.append(entries[:room].copy())
+        self._entries += min(room, len(entries))
+        self.left_out += max(0, len(entries) - room)
+
+    @property
+    def entries(self) -> Any:
+        """Those that were kept, in order."""
+        return np.concatenate(self._kept) if self._kept else np.zeros((0, X.LOG_ENTRY), np.int64)
