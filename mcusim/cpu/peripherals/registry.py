@@ -22,6 +22,7 @@ from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
 from mcusim.cpu.peripherals.kinds.i2c import I2c
+from mcusim.cpu.peripherals.kinds.regulator import Regulator
 from mcusim.cpu.peripherals.kinds.rng import Rng
 from mcusim.cpu.peripherals.kinds.spi import Spi
 from mcusim.cpu.peripherals.kinds.timer import Timer
@@ -44,6 +45,7 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "dma2d": Dma2d,
     "i2c": I2c,
     "spi": Spi,
+    "regulator": Regulator,
 }
 _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF

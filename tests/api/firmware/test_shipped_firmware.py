@@ -23,3 +23,19 @@ def test_a_preemptive_kernel_with_floats_in_both_tasks(isa: str) -> None:
     # 200 values sent, the last of them received; 28 sleeps of the sender, 12 of the receiver
     assert taken["SVCall"] == 200 + 200 + 28 + 12
     assert printed["switches"] < taken["PendSV"] <= taken["SVCall"] + taken["SysTick"] + 1
+
+
+PARTS = {"cortex-m4": ("nucleo-l4r5zi", 3, 27), "cortex-m7": ("nucleo-h743zi", 6, 138)}
+
+
+@pytest.mark.parametrize("isa", PARTS)
+def test_clocks_of_an_l4r5_and_an_h743_and_copies_by_their_controllers(isa: str) -> None:
+    board, checks, interrupt = PARTS[isa]
+    shown = bytearray()
+    result = mcusim.emulate(program_path("parts", isa, FIRMWARE), board, output=shown.extend)
+    step, *rest = shown.decode().splitlines()
+    assert step == "clock step that failed 0" and len(rest) == checks
+    assert all(line.endswith(": ok") for line in rest) and result.exit_status == 0
+    assert result.findings == ()
+    taken = {count.number: count.count for count in result.profile.exceptions}
+    assert taken[interrupt] == 1 and taken[15] >= 2

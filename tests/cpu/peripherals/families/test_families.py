@@ -35,8 +35,13 @@ WAITS = {
     "f4": [("RCC", "CR", 16, "CR", 17), ("RCC", "CR", 24, "CR", 25), ("RCC", "CR", 28, "CR", 29),
            ("RCC", "CFGR", 1, "CFGR", 3), ("PWR", "CR1", 16, "CSR1", 16), ("PWR", "CR1", 17, "CSR1", 17),
            ("RCC", "BDCR", 0, "BDCR", 1), ("RCC", "CSR", 0, "CSR", 1)],
-    "h7": [("RCC", "CR", 16, "CR", 17), ("RCC", "CR", 24, "CR", 25), ("RCC", "CFGR", 1, "CFGR", 4)],
-    "l4": [("RCC", "CR", 8, "CR", 10), ("RCC", "CR", 24, "CR", 25), ("RCC", "CFGR", 1, "CFGR", 3)],
+    "h7": [("RCC", "CR", 16, "CR", 17), ("RCC", "CR", 24, "CR", 25), ("RCC", "CFGR", 1, "CFGR", 4),
+           ("RCC", "CR", 7, "CR", 8), ("RCC", "CR", 12, "CR", 13), ("RCC", "CR", 26, "CR", 27),
+           ("RCC", "CR", 28, "CR", 29), ("RCC", "BDCR", 0, "BDCR", 1), ("RCC", "CSR", 0, "CSR", 1),
+           ("SYSCFG", "CCCSR", 0, "CCCSR", 8)],
+    "l4": [("RCC", "CR", 8, "CR", 10), ("RCC", "CR", 24, "CR", 25), ("RCC", "CFGR", 1, "CFGR", 3),
+           ("RCC", "CR", 16, "CR", 17), ("RCC", "CR", 26, "CR", 27), ("RCC", "CR", 28, "CR", 29),
+           ("RCC", "BDCR", 0, "BDCR", 1), ("RCC", "CSR", 0, "CSR", 1), ("RCC", "CRRCR", 0, "CRRCR", 1)],
 }  # fmt: skip
 WAITS["f7"] = WAITS["f4"]
 
