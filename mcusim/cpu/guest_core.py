@@ -189,6 +189,7 @@ class GuestCore:
         found = found or start_of(self.image, self.machine)
         self._begin_again()
         self.core["pc"] = found.pc | 1
+        self.peripherals.from_reset = found.kind == "reset"
         self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, stack_is_reserved(self.image, found.sp))
         if found.kind == "entry":
             self.state[C.FPU] = 1

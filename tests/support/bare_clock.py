@@ -8,7 +8,7 @@ from collections.abc import Callable
 class Clock:
     """A core that only has a clock; callbacks and interrupt lines are kept."""
 
-    clock = 1_000_000
+    clock = core_clock = 1_000_000
 
     def __init__(self) -> None:
         self.cycles, self.shown = 0, b""

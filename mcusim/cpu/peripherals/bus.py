@@ -23,8 +23,9 @@ from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of, divider
+from mcusim.cpu.set_up.clock_tree import core_clock_now
 from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
-from mcusim.cpu.set_up.register_writes import RegisterWrite, RegisterWrites
+from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite, RegisterWrites
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
@@ -80,7 +81,7 @@ class Peripherals:
     ) -> None:
         self.clock, self.output = machine.core.clock, output
         self._events, self._interrupts = events, interrupts
-        self._family = family_of(machine)
+        self._machine, self._family = machine, family_of(machine)
         self._sdram = [name for name, region in machine.memory.items() if region.kind == "sdram"]
         self._regions = memory.by_region
         self._found: dict[str, None] = {}  # what blocks have found, in order
@@ -92,6 +93,7 @@ class Peripherals:
         self._bases = [block.base for block in self._all]
         self._accesses: Callable[[], Any] = lambda: ()
         self.writes = RegisterWrites()
+        self.from_reset = False  # the program begins with the clock of a reset
         self._polls = Polls(self._everything, self._quiet)
         self.poll: Poll | None = None
         self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
@@ -134,6 +136,13 @@ class Peripherals:
     @property
     def cycles(self) -> int:
         return int(self._memory[L.NOW]) // L.TICK
+
+    @property
+    def core_clock(self) -> int:
+        """In hertz: as RCC is set, that of the oscillator after a reset; the machine's where neither is known."""
+        if self._family is None or not (self.from_reset or self.writes.of("RCC_CFGR")):
+            return self.clock
+        return core_clock_now(Registers(self.blocks, self.writes), self._machine, self._family)
 
     def dividers(self, bus: str) -> tuple[int, int]:
         rcc = next((block for block in self.blocks if block.name == "RCC"), None)

@@ -31,6 +31,10 @@ class BlockHost(Protocol):
     def clock(self) -> int:
         """Of the core, in hertz."""
 
+    @property
+    def core_clock(self) -> int:
+        """Of the core now, in hertz: as RCC is set, or ``clock``."""
+
     def dividers(self, bus: str) -> tuple[int, int]:
         """Of the core's clock, as RCC is set: that of the bus ``apb1`` or ``apb2``, and that of its timers."""
 
@@ -55,7 +59,9 @@ class BlockHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Bits ``mask`` of the register at ``source`` show ``shift`` bits higher up (or lower) ``after`` cycles later.
+    """Bits ``mask`` of the register at ``source`` show ``shift`` bits higher up (or lower) ``after`` a time.
+
+    That is in cycles of the machine's clock; where RCC is set to another one, as many of that as take as long.
 
     Those that are cleared show at once, but for a ``field``, whose bits change together. An ``event`` sets them when
     ones are stored, whatever the source holds then; where it ``clears``, it clears them, and at once.
@@ -205,7 +211,8 @@ class RegisterBlock:
             elif self._due.get(key, (0, None))[1] != wanted:
                 if not follow.field:
                     self._words[offset] &= ~(status & ~wanted)
-                self._due[key] = self.host.cycles + follow.after, wanted
+                after = -(-follow.after * self.host.core_clock // self.host.clock)
+                self._due[key] = self.host.cycles + after, wanted
         self.settle()
 
     def _happen(self, offset: int, follow: Follow, bits: int) -> None:

@@ -4,7 +4,8 @@ ST RM0090 and RM0386 (F4), RM0385 and RM0410 (F7), RM0432 (L4+), RM0433 (H7): RC
 PLL1DIVR, D1CFGR, D2CFGR) and PWR; bits from memory, not verified.
 
 Not modelled: fractions of the H7's PLL, LSE trimming of the MSI, clocks that fail; a PLL that is selected counts as
-running. The core runs at the machine's clock from the start: the slower clock before the switch is not modelled.
+running. Memories have their timing at the machine's clock, and a run's time is its cycles at that clock: the slower
+one before the switch is not modelled there; what RCC, PWR and others wait for takes cycles of it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mcusim.cpu.set_up.register_writes import Registers
 from mcusim.machine.description import Machine
 from mcusim.units import hertz
 
-__all__ = ["clock_figures", "core_clock", "regulator_figures"]
+__all__ = ["clock_figures", "core_clock", "core_clock_now", "regulator_figures"]
 
 MHZ = 10**6
 AHB = (1,) * 8 + (2, 4, 8, 16, 64, 128, 256, 512)
@@ -102,13 +103,10 @@ _APB = {
 
 
 def _tree(r: Registers, family: str, external: int | None) -> tuple[Clock, Clock] | None:
-    """The clocks of core and bus; None while the program has set neither."""
+    """The clocks of core and bus; None where RCC is not known."""
     if family not in _SYSTEM or "RCC_CFGR" not in r:
         return None
-    make, bits = _SYSTEM[family]
-    if not r.written(*(one.register for one in bits)):
-        return None
-    system = make(r, external)
+    system = _SYSTEM[family][0](r, external)
     if family == "h7":
         core = _divided(system, AHB[r.field("RCC_D1CFGR", 8, 4)])
         return core, _divided(core, AHB[r.field("RCC_D1CFGR", 0, 4)])
@@ -120,9 +118,20 @@ def _divided(clock: Clock, divider: int) -> Clock:
     return clock if divider == 1 else clock.times(Fraction(1, divider), f" / {divider}")
 
 
+def _written(r: Registers, family: str) -> bool:
+    """Whether the program has set the clocks up."""
+    return family in _SYSTEM and r.written(*(one.register for one in _SYSTEM[family][1]))
+
+
+def core_clock_now(r: Registers, machine: Machine, family: str) -> int:
+    """Of the core in Hz as RCC is, after a reset too; the machine's where an oscillator's clock is not known."""
+    tree = _tree(r, family, machine.core.external_clock)
+    return machine.core.clock if tree is None or not tree[0].hz else int(tree[0].hz)
+
+
 def core_clock(r: Registers, machine: Machine, family: str) -> tuple[int, int]:
     """Of core and bus in Hz: as RCC is set, else as the machine has them."""
-    tree = _tree(r, family, machine.core.external_clock)
+    tree = _tree(r, family, machine.core.external_clock) if _written(r, family) else None
     if tree is None or tree[0].hz is None or tree[1].hz is None:
         return machine.core.clock, machine.bus.clock
     return int(tree[0].hz), int(tree[1].hz)
@@ -130,7 +139,7 @@ def core_clock(r: Registers, machine: Machine, family: str) -> tuple[int, int]:
 
 def clock_figures(r: Registers, machine: Machine, family: str) -> Iterator[Figure]:
     """Core, bus where it has a clock of its own, and the dividers of the two peripheral buses."""
-    tree = _tree(r, family, machine.core.external_clock)
+    tree = _tree(r, family, machine.core.external_clock) if _written(r, family) else None
     if tree is None:
         return
     core, bus = tree

@@ -37,9 +37,9 @@ class RegisterWrites:
     def note(self, label: str, write: RegisterWrite) -> None:
         self._kept.setdefault(label, deque(maxlen=KEPT)).append(write)
 
-    def of(self, label: str) -> Iterable[RegisterWrite]:
+    def of(self, label: str) -> list[RegisterWrite]:
         """The stores to a register, the latest first."""
-        return reversed(self._kept.get(label, ()))
+        return list(reversed(self._kept.get(label, ())))
 
 
 class Registers:
@@ -63,11 +63,11 @@ class Registers:
 
     def written(self, *labels: str) -> bool:
         """Whether the program stored to one of them."""
-        return any(next(iter(self._writes.of(label)), None) is not None for label in labels)
+        return any(self._writes.of(label) for label in labels)
 
     def last(self, label: str, mask: int = ALL) -> RegisterWrite | None:
         """The store that gave the bits ``mask`` what they have: the last that changed one, else the last of all."""
-        kept = list(self._writes.of(label))
+        kept = self._writes.of(label)
         return next((one for one in kept if (one.before ^ one.word) & mask), kept[0] if kept else None)
 
     def stored(self, label: str) -> Iterable[int]:
