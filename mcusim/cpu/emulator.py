@@ -23,15 +23,14 @@ from mcusim.cpu.stops.sleep import end_block, sleep
 from mcusim.cpu.stops.stop_reason import (
     Fault,
     Stop,
+    explain_ending,
     explain_error,
     explain_fault,
-    explain_poll,
     settle,
     stopped_at_hint,
 )
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.exception_layout import LOG_SIZE
-from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.cpu.unicorn_core import NO_ERROR
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
@@ -94,7 +93,7 @@ class Emulator(GuestCore):
             return self._exception(UC_ERR_EXCEPTION)
         if reason == C.EVENTS:
             self.events.run()
-            return None
+            return self._flush()
         if reason == C.AT_LIMIT:
             return self._at_limit(last)
         if reason == C.FLUSH and c[C.STOP_ADDRESS] != NOT_STOPPED:
@@ -146,15 +145,17 @@ class Emulator(GuestCore):
             what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
             return self._stray("write outside its buffers", what)
         c[C.PERIPHERAL_WRITTEN] = 0
-        if self.peripherals.poll is not None:
-            return Stop("fault", fault=explain_poll(self, self.peripherals.poll))
+        self.peripherals.look()
+        if self.peripherals.ending is not None:
+            return Stop("fault", fault=explain_ending(self, self.peripherals.ending))
         if c[C.WRITTEN_HIGH]:
             self.code.written(int(c[C.WRITTEN_LOW]), int(c[C.WRITTEN_HIGH]))
             c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0
-        if c[C.MPU_CHANGED]:
+        if c[C.MPU_CHANGED] or self.peripherals.sdram.changed:
+            self.install_ranges(system_registers.mpu_registers(self._ppb, c))
+            if c[C.MPU_CHANGED]:
+                self.code.forget()
             c[C.MPU_CHANGED] = 0
-            self.memory.install_ranges(memory_ranges(self.machine, system_registers.mpu_registers(self._ppb, c)))
-            self.code.forget()
         return None
 
     def _stray(self, kind: str, what: str) -> Stop:

@@ -28,7 +28,8 @@ from mcusim.cpu.stops.stop_reason import (
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
-from mcusim.cpu.system.memory_attributes import memory_ranges
+from mcusim.cpu.system.memory_attributes import memory_ranges, watched
+from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -107,7 +108,12 @@ class GuestCore:
         system_registers.prepare(machine, self._ppb, c, caches)
         if not caches:
             s[L.DCACHE] = s[L.ICACHE] = 0
-        self.memory.install_ranges(memory_ranges(machine, None))
+        self.install_ranges(None)
+
+    def install_ranges(self, mpu: Mpu | None) -> None:
+        """Let the core see the machine's memory as ``mpu`` (None: off) allows, watched where an SDRAM is not ready."""
+        self.memory.install_ranges(watched(memory_ranges(self.machine, mpu), self.peripherals.sdram.watched))
+        self.peripherals.sdram.changed = False
 
     def _arrays(self) -> dict[str, Any]:
         return {
@@ -197,6 +203,9 @@ class GuestCore:
         if found.vectors is not None:
             system_registers.set_vectors(self._ppb, found.vectors)
             self.interrupts.with_vectors()
+        if found.kind == "reset":
+            self.peripherals.begin((place.address, len(place.data)) for place in self.image.placements(False))
+            self.install_ranges(None)
 
     def set_stack(self, top: int, limit: int, reserved: bool = True) -> None:
         """Stack pointer, and the lowest address the stack may reach (0: unknown, unchecked).

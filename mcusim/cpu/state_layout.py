@@ -67,6 +67,8 @@ OTHER_LOW = core.field("OTHER_LOW")  # the lowest address of another stack that 
 DEVICE_FAULTS = core.field("DEVICE_FAULTS")  # an unaligned access to Device memory faults
 HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first violation stops the core
 REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
+# the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
+WATCH_PC, WATCH_ADDRESS, WATCH_SIZE, WATCH_WRITE = core.fields("WATCH_PC", "WATCH_ADDRESS", "WATCH_SIZE", "WATCH_WRITE")
 # stores near code since the last look
 WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
 # system registers

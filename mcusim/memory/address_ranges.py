@@ -22,6 +22,7 @@ class Range:
 
     ``alias``: they are one of the region's aliases. ``attribute``: 0 uncached, 1 write-through, 2 write-back.
     ``allocate``: a write miss of write-back memory fills a line. ``device``: Device or Strongly-ordered memory.
+    ``watched``: the first access is noted.
     """
 
     low: int
@@ -33,12 +34,14 @@ class Range:
     device: bool = False
     executable: bool = True
     access: Access = "rw"
+    watched: bool = False
 
     @property
     def flags(self) -> int:
         """The flags of :mod:`mcusim.memory.state_layout`."""
         allowed = {"none": 0, "ro": L.READ, "rw": L.READ | L.WRITE}[self.access]
-        return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate
+        watched = L.WATCHED * self.watched
+        return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate | watched
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ VIEW, MEM, SEEN, STORED, MEANT = address_range.fields("VIEW", "MEM", "SEEN", "ST
 STORES, HANDLED, LINES = address_range.fields("STORES", "HANDLED", "LINES")
 RANGE = address_range.freeze()
 # flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
-# if no transfer in flight touched the region
-DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED = 1, 2, 4, 8, 16, 32, 64
+# if no transfer in flight touched the region; WATCHED: the first access is noted
+DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED, WATCHED = 1, 2, 4, 8, 16, 32, 64, 128
 
 region = Record("region")
 # kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)

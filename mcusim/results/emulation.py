@@ -13,6 +13,7 @@ from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
+    from mcusim.cpu.peripherals.findings import Finding
     from mcusim.cpu.profile import CycleProfile
     from mcusim.cpu.recording.recording import Recording
     from mcusim.cpu.set_up.row import SetUpRow
@@ -71,8 +72,7 @@ class EmulationResult(Displayed):
 
     ``until`` is where it was to end, None for nowhere. ``arguments`` are the words of the call, ``result`` is r0 after
     one that returned. ``caches``: whether they were on from the first instruction. ``dumps`` in the order asked for.
-    ``undescribed``: register blocks without a description that the program used, and how often
-    (``peripherals="lenient"``). ``findings``: what a board would not have answered.
+    ``findings``: what a board would not have answered, or not as it is answered here.
     ``set_up``: what the program set up by registers.
     """
 
@@ -91,8 +91,7 @@ class EmulationResult(Displayed):
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
     dma: tuple[StreamUse, ...] = ()
-    undescribed: tuple[tuple[str, int], ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
     recording: Recording | None = field(default=None, repr=False, compare=False)
 

@@ -19,8 +19,17 @@ class Clock:
     def dividers(self, bus: str) -> tuple[int, int]:
         return (2, 1) if bus == "apb1" else (1, 1)
 
-    def sdram_commanded(self, missing: str) -> None:
-        """There is no SDRAM."""
+    def sdram_commanded(self, missing: dict[int, str]) -> None:
+        self.missing = missing
+
+    def remapped(self, at_zero: int, swapped: bool) -> None:
+        self.at_zero, self.swapped = at_zero, swapped
+
+    def reset_blocks(self, register: str, bits: int) -> None:
+        self.held = register, bits
+
+    def ends(self, kind: str, text: str) -> None:
+        self.ended = kind, text
 
     def found(self, text: str) -> None:
         self.findings.append(text)

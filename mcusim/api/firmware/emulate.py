@@ -14,6 +14,7 @@ from mcusim.api.firmware.recordings import begin_recording, recording_of
 from mcusim.api.firmware.run_ends import RunEnd, end_of, set_host, watch
 from mcusim.api.firmware.set_up import run_set_up
 from mcusim.api.simulate import changed
+from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.request.settings import MachineArg, require_overrides, require_type
@@ -78,7 +79,7 @@ def emulate(
     files, ranges = _texts("loads", loads), _texts("dumps", dumps)
 
     def once(machine: Machine, output: Callable[[bytes], object] | None) -> EmulationResult:
-        begin = _start(image, machine, entry, call, arguments, stack, caches)
+        begin = _start(image, machine := with_boot_windows(machine), entry, call, arguments, stack, caches)
         emulator = _emulator(machine, image, begin, output, files, more)
         return _ran(emulator, image, begin, arguments, ranges, end_of(image, machine, until), max_instructions, more)
 
@@ -146,7 +147,7 @@ def _inputs(
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
     target, image = changed(machine, overrides), load_programs([path, *more])
-    check_placements(image, target, False)
+    check_placements(image, with_boot_windows(target), False)
     return target, image
 
 
@@ -276,7 +277,6 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         stack=StackUse(begin.top, begin.limit, measured.stack_used),
         registers=registers,
         result=registers["r0"] if returned else None,
-        undescribed=emulator.peripherals.undescribed(),
         findings=emulator.peripherals.findings(),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
         dma=tuple(_streams(emulator)),

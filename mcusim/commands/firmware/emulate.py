@@ -79,7 +79,8 @@ Peripherals = Annotated[
     typer.Option(
         "--peripherals",
         metavar="strict|lenient",
-        help="A register block not described here: a fault, or it keeps what is stored.",
+        help="A register block not described here: a fault, or storage. SDRAM that is not set up: a fault,"
+        " or a finding.",
     ),
 ]
 Itm = Annotated[

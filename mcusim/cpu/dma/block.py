@@ -20,6 +20,11 @@ class DmaBlock(RegisterBlock):
         self._dma_host, self.streams = host, streams
 
     @property
+    def lines(self) -> tuple[int, ...]:
+        """The interrupt lines of its streams."""
+        return tuple(stream.irq for stream in self.streams)
+
+    @property
     def waiting(self) -> bool:
         """Whether a stream is under way."""
         self.update()

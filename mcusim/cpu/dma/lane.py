@@ -31,6 +31,11 @@ class Lane:
         return self._wiring.number
 
     @property
+    def irq(self) -> int:
+        """Its interrupt line."""
+        return self._wiring.irq
+
+    @property
     def enabled(self) -> int:
         """The flags that may interrupt the core."""
         raise NotImplementedError

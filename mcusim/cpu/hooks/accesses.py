@@ -193,8 +193,11 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
 
 @native
 def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
-    """Fault what the ranges do not allow; a store's last byte may lie in the next one."""
+    """Fault what the ranges do not allow; a store's last byte may lie in the next one. Note a first watched access."""
     allowed = s[q + L.FLAGS]
+    if allowed & L.WATCHED and c[C.WATCH_PC] == 0:
+        c[C.WATCH_PC], c[C.WATCH_ADDRESS], c[C.WATCH_SIZE], c[C.WATCH_WRITE] = pc, address, size, write
+        c[C.STOP] = C.FLUSH
     if allowed & (L.WRITE if write else L.READ) == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write and address + size > s[q + L.HIGH]:

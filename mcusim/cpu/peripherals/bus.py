@@ -9,8 +9,7 @@ Not modelled: the time an access takes on its bus; what single registers do is i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 from weakref import proxy
 
@@ -21,8 +20,12 @@ from mcusim.cpu.cores import core_named
 from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
+from mcusim.cpu.peripherals.findings import Ending, Finding, Plain, silent_lines, storage
+from mcusim.cpu.peripherals.kinds.fmc import Fmc
+from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.register_block import RegisterBlock
-from mcusim.cpu.peripherals.registry import blocks_of, divider
+from mcusim.cpu.peripherals.registry import blocks_of, divider, held_in_reset
+from mcusim.cpu.peripherals.sdram_watch import SdramWatch
 from mcusim.cpu.set_up.clock_tree import core_clock_now
 from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
 from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite, RegisterWrites
@@ -34,35 +37,10 @@ from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem
 
-__all__ = ["Peripherals", "Poll", "Strictness"]
+__all__ = ["Peripherals", "Strictness"]
 
 MOST_FINDINGS = 20
 Strictness = Literal["strict", "lenient"]
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """A poll that can never end: ``register`` at ``address`` is read at ``pc`` and stays ``value``."""
-
-    pc: int
-    address: int
-    register: str
-    value: int
-    registers: dict[str, int]
-
-
-class Plain(RegisterBlock):
-    """A block without a description; counts its accesses."""
-
-    accesses = 0
-
-    def read(self, offset: int, size: int) -> int:
-        self.accesses += 1
-        return super().read(offset, size)
-
-    def write(self, offset: int, size: int, value: int) -> None:
-        self.accesses += 1
-        super().write(offset, size, value)
 
 
 class Peripherals:
@@ -82,10 +60,10 @@ class Peripherals:
         self.clock, self.output = machine.core.clock, output
         self._events, self._interrupts = events, interrupts
         self._machine, self._family = machine, family_of(machine)
-        self._sdram = [name for name, region in machine.memory.items() if region.kind == "sdram"]
-        self._regions = memory.by_region
-        self._found: dict[str, None] = {}  # what blocks have found, in order
-        self._early = ""  # the step of the SDRAM's sequence that was missing when it was used
+        self._strict = strictness == "strict"
+        self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
+        self._found: list[Finding] = []
+        self.at_zero: int | None = None  # the memory that the program has asked for at address 0, until it is there
         self._core, self._state, self._memory = proxy(core), state, memory.state
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
@@ -95,7 +73,7 @@ class Peripherals:
         self.writes = RegisterWrites()
         self.from_reset = False  # the program begins with the clock of a reset
         self._polls = Polls(self._everything, self._quiet)
-        self.poll: Poll | None = None
+        self.ending: Ending | None = None
         self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
         ranges = [(block.base, block.base + block.size) for block in self._all]
         for page in sorted({p for low, end in ranges for p in range(low // PAGE, -(-end // PAGE))}):
@@ -109,7 +87,7 @@ class Peripherals:
         taken = [(block.base, block.base + block.size) for block in self.blocks]
         taken += [(base, base + r.size) for r in machine.memory.values() for base in (r.base, *r.aliases)]
         return [
-            Plain(name, base, end - base, {}, self)
+            Plain(name, base, end - base, self, lambda: self.pc)
             for base, end, name in blocks_in(family_of(machine) or "")
             if base < 0xE000_0000 and not any(low < end and base < high for low, high in taken)
         ]
@@ -118,10 +96,6 @@ class Peripherals:
         """Let ``block`` answer for the addresses of the one at its base."""
         for blocks in (self.blocks, self._all):
             blocks[:] = [block if one.base == block.base else one for one in blocks]
-
-    def undescribed(self) -> tuple[tuple[str, int], ...]:
-        """Blocks without a description that were used, and how often."""
-        return tuple((block.name, block.accesses) for block in self._plain if block.accesses)
 
     def _map_bit_bands(self) -> list[tuple[int, int]]:
         for window, target in bit_band.WINDOWS.items():
@@ -148,27 +122,61 @@ class Peripherals:
         rcc = next((block for block in self.blocks if block.name == "RCC"), None)
         return (1, 1) if rcc is None or self._family is None else divider(self._family, rcc, bus)
 
-    def sdram_commanded(self, missing: str) -> None:
-        if missing and not self._early and self._sdram_used():
-            self._early = missing
+    def sdram_commanded(self, missing: dict[int, str]) -> None:
+        self._note(self.sdram.commanded(missing))
 
-    def _sdram_used(self) -> bool:
-        regions = self._regions()
-        return any(regions[name]["reads"] + regions[name]["writes"] for name in self._sdram)
+    def remapped(self, at_zero: int, swapped: bool) -> None:
+        self.sdram.swap(swapped)
+        self.at_zero = at_zero
 
-    def findings(self) -> tuple[str, ...]:
-        """What the program did that a board does not answer: SDRAM used before its command sequence had ended, and
-        what blocks have found.
+    def reset_blocks(self, register: str, bits: int) -> None:
+        names = set(held_in_reset(self._family or "", register, bits))
+        for block in self.blocks:
+            if block.name in names:
+                block.reset()
 
-        A program that never touches the FMC is taken to be started by something that has set it up.
-        """
-        early = f"the SDRAM was used before its command sequence had ended: {self._early}"
-        return (*((early,) if self._early else ()), *self._found)
+    def ends(self, kind: str, text: str) -> None:
+        registers = self._core.registers()
+        self._end(Ending(kind, text, registers["pc"] & ~1, None, registers))
+
+    def _end(self, ending: Ending) -> None:
+        if self.ending is None:
+            self.ending = ending
+            self._state[C.STOP] = C.FLUSH
+
+    # findings
+
+    def begin(self, loaded: Iterable[tuple[int, int]]) -> None:
+        """A run from reset begins; ``loaded``: address and size of what the image has put into memory."""
+        if any(isinstance(block, Fmc) for block in self.blocks):
+            self.sdram.begin(loaded)
+
+    def look(self) -> None:
+        """Take over the access to a watched range that the hooks have noted."""
+        c = self._state
+        if c[C.WATCH_PC]:
+            address, size, write = int(c[C.WATCH_ADDRESS]), int(c[C.WATCH_SIZE]), bool(c[C.WATCH_WRITE])
+            self._note(self.sdram.used(address, size, write, int(c[C.WATCH_PC])))
+            c[C.WATCH_PC] = 0
+
+    def _note(self, found: list[Finding]) -> None:
+        """Findings of a rule that ends a strict run."""
+        self._found += found
+        if found and self._strict:
+            first, registers = found[0], self._core.registers()
+            self._end(Ending("SDRAM not ready", first.text, first.pc or 0, first.address, registers))
 
     def found(self, text: str) -> None:
         """The program did something that a board does not answer as the program may expect."""
-        if len(self._found) < MOST_FINDINGS:
-            self._found[text] = None
+        known = {one.text for one in self._found}
+        if text not in known and len(known) < MOST_FINDINGS:
+            self._found.append(Finding("no-answer", text, "", self.pc))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What the program did that a board does not answer, or not as it is answered here."""
+        requested = {line for block in self._all for line in block.lines}
+        silent = (irq for irq in self._interrupts.waited_for() if irq not in requested)
+        return (*self._found, *storage(self._plain), *silent_lines(self._family or "", silent))
 
     def at(self, cycle: int, callback: Callable[[], None]) -> Event:
         return self._events.at(cycle, callback)
@@ -200,9 +208,12 @@ class Peripherals:
         value = self.load(address, size)
         if self.on_load is not None:
             self.on_load(address, value)
-        if self.poll is None and self._polls.loaded(address, value):
-            self.poll = Poll(self.pc, address, self.label(address), value, self._core.registers())
-            self._state[C.STOP] = C.FLUSH
+        if self.ending is None and self._polls.loaded(address, value):
+            text = (
+                f"the program reads {self.label(address)} ({address:#010x}) again and again, finds {value:#x}, and"
+                " nothing can change that any more: no bit of a peripheral has a change to come"
+            )
+            self._end(Ending("endless poll", text, self.pc, address, self._core.registers()))
         return value
 
     def load(self, address: int, size: int) -> int:
@@ -222,6 +233,8 @@ class Peripherals:
         self._polls.stored()
         block = self.block_at(address)
         if block is not None:
+            if isinstance(block, Rcc | Fmc):
+                self._note(self.sdram.sets_up())
             self._write(block, address - block.base, size, value)
         elif not self._core.poke(address, value.to_bytes(size, "little")):
             self._missing(address, size, 1)

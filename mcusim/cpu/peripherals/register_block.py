@@ -38,8 +38,17 @@ class BlockHost(Protocol):
     def dividers(self, bus: str) -> tuple[int, int]:
         """Of the core's clock, as RCC is set: that of the bus ``apb1`` or ``apb2``, and that of its timers."""
 
-    def sdram_commanded(self, missing: str) -> None:
-        """A command goes to the SDRAM controller, for which no bank had had ``missing`` so far (empty: had all)."""
+    def sdram_commanded(self, missing: dict[int, str]) -> None:
+        """The SDRAM controller had a command; ``missing``: the first step that each bank (1, 2) still lacks, or ""."""
+
+    def remapped(self, at_zero: int, swapped: bool) -> None:
+        """SYSCFG_MEMRMP: the memory at address 0 by its number, and whether the FMC's banks are swapped."""
+
+    def reset_blocks(self, register: str, bits: int) -> None:
+        """These bits of a reset register of RCC have risen."""
+
+    def ends(self, kind: str, text: str) -> None:
+        """The run is over: a board would be reset here."""
 
     def found(self, text: str) -> object:
         """The program did what a board does not answer as it may expect; the same ``text`` counts once."""
@@ -156,6 +165,19 @@ class RegisterBlock:
         """``RCC_CR``, or ``RCC + 0x98`` where no register is named."""
         register = self._registers.get(offset & ~3)
         return f"{self.name}_{register.name}" if register else f"{self.name} + {offset:#04x}"
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The interrupt lines that it may request."""
+        return (self.irq,) if self.irq >= 0 else ()
+
+    def reset(self) -> None:
+        """As after a reset of the part: registers, and what a class says of its instances."""
+        self.request(False)
+        self._words = {offset: register.reset for offset, register in self._registers.items()}
+        self._due.clear()
+        for name in [name for name in vars(self) if hasattr(type(self), name)]:
+            delattr(self, name)
 
     @property
     def waiting(self) -> bool:

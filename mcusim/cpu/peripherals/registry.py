@@ -22,9 +22,11 @@ from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
 from mcusim.cpu.peripherals.kinds.i2c import I2c
+from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.regulator import Regulator
 from mcusim.cpu.peripherals.kinds.rng import Rng
 from mcusim.cpu.peripherals.kinds.spi import Spi
+from mcusim.cpu.peripherals.kinds.syscfg import Syscfg
 from mcusim.cpu.peripherals.kinds.timer import Timer
 from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
@@ -32,7 +34,7 @@ from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size
 
-__all__ = ["KINDS", "blocks_of", "divider", "dma_of", "layouts_of", "places_of", "requests_of"]
+__all__ = ["KINDS", "blocks_of", "divider", "dma_of", "held_in_reset", "layouts_of", "places_of", "requests_of"]
 
 KINDS: dict[str, type[RegisterBlock]] = {
     "usart": Usart,
@@ -46,6 +48,8 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "i2c": I2c,
     "spi": Spi,
     "regulator": Regulator,
+    "rcc": Rcc,
+    "syscfg": Syscfg,
 }
 _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
@@ -106,6 +110,13 @@ def divider(family: str, rcc: RegisterBlock, bus: str) -> tuple[int, int]:
     if "ahb" in clocks and (field := rcc[clocks["ahb"]["register"]] >> clocks["ahb"]["bit"] & 15) >= 8:
         ahb = (2, 4, 8, 16, 64, 128, 256, 512)[field - 8]
     return ahb * apb, ahb * max(1, apb // 2)
+
+
+def held_in_reset(family: str, register: str, bits: int) -> Iterator[str]:
+    """The blocks whose bits of a reset register of RCC are among ``bits``."""
+    for name, bit in _file(family).get("resets", {}).get(register, {}).items():
+        if bits >> bit & 1:
+            yield name
 
 
 def _of_family(family: str, host: BlockHost) -> Iterator[RegisterBlock]:

@@ -37,7 +37,7 @@ def sleep(emulator: Emulator) -> Stop | None:
     """Sleep until an exception is pending that ends it (None), the run's horizon, or for ever: "idle"."""
     c, s, interrupts = emulator.state, emulator.memory.state, emulator.interrupts
     for _ in range(MOST_DEADLINES):
-        if interrupts.wakes:
+        if interrupts.wakes or emulator.peripherals.ending is not None:
             emulator.asleep = False
             return None
         due = int(min(c[C.SYSTICK_DUE], c[C.EVENT_DUE]))

@@ -20,9 +20,9 @@ from mcusim.memory.range_lookup import find
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
-    from mcusim.cpu.peripherals.bus import Poll
+    from mcusim.cpu.peripherals.findings import Ending
 
-__all__ = ["Fault", "Stop", "describe", "explain_error", "explain_fault", "explain_poll", "settle", "stopped_at_hint"]
+__all__ = ["Fault", "Stop", "describe", "explain_ending", "explain_error", "explain_fault", "settle", "stopped_at_hint"]
 
 StopKind = Literal[
     "horizon", "limit", "returned", "main", "reached", "exit", "idle", "loop", "reset", "fault", "interrupted"
@@ -125,13 +125,10 @@ def _branches(state: Any) -> tuple[tuple[int, int], ...]:
     return tuple(pair for pair in pairs if pair != (0, 0))
 
 
-def explain_poll(emulator: Emulator, poll: Poll) -> Fault:
-    """Why the program would never go on."""
-    text = (
-        f"the program reads {poll.register} ({poll.address:#010x}) again and again, finds {poll.value:#x}, and nothing"
-        " can change that any more: no bit of a peripheral has a change to come"
-    )
-    return Fault("endless poll", text, poll.pc, poll.address, poll.registers, _branches(emulator.state))
+def explain_ending(emulator: Emulator, ending: Ending) -> Fault:
+    """Why a register block has ended the run."""
+    registers = {**ending.registers, "pc": ending.pc}
+    return Fault(ending.kind, ending.text, ending.pc, ending.address, registers, _branches(emulator.state))
 
 
 def explain_fault(emulator: Emulator) -> Fault:

@@ -120,6 +120,11 @@ class Interrupts:
         place = self._place(irq)
         return bool(self.state[X.ENABLED + (place >> 5)] >> (place & 31) & 1)
 
+    def waited_for(self) -> list[int]:
+        """The lines that the program has enabled and that were never taken."""
+        enabled = (n for n in range(X.LINES) if self.enabled(n))
+        return [n for n in enabled if not self.state[X.COUNT + X.FIRST_LINE + n]]
+
     def with_vectors(self) -> None:
         """The program has a vector table: exceptions are taken."""
         self.state[X.VECTORS] = 1

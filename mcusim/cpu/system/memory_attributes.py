@@ -8,6 +8,8 @@ Not modelled: the outer cache policy, the system address map of debuggers, bit-b
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from mcusim.cpu.system.mpu import Attributes, Mpu
@@ -15,7 +17,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.description import Region as Memory
 from mcusim.memory.address_ranges import Access, Range
 
-__all__ = ["default_attributes", "memory_ranges"]
+__all__ = ["default_attributes", "memory_ranges", "watched"]
 
 
 def _normal(cache: int) -> Attributes:
@@ -47,6 +49,11 @@ def memory_ranges(machine: Machine, mpu: Mpu | None, privileged: bool = True) ->
         for base in (region.base, *region.aliases):
             ranges += _of_window(region, base, windows, mpu, privileged)
     return sorted(ranges, key=lambda one: one.low)
+
+
+def watched(ranges: Iterable[Range], windows: Sequence[tuple[int, int]]) -> list[Range]:
+    """``ranges``, with those that begin in one of ``windows`` (first address, end) watched."""
+    return [replace(r, watched=True) if any(b <= r.low < end for b, end in windows) else r for r in ranges]
 
 
 def _of_window(

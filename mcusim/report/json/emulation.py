@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mcusim.cpu.peripherals.findings import Finding
 from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.machine.clock_tree import clock_json
 from mcusim.memory.state_layout import TICK
@@ -32,9 +33,10 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
     ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
     r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``dma[{controller, stream, transfers,
-    bytes}]`` of the streams that moved something. ``set_up{figures[],
-    refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose accesses came in another
-    order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    bytes}]`` of the streams that moved something; ``findings[{rule, text, fix, pc, function, file, line, address,
+    count}]`` of what a board would not have answered, pc to address null where no single access did it. ``set_up{
+    figures[], refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose accesses came
+    in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     return {
         "program": result.image.path,
@@ -49,12 +51,34 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
         "result": result.result,
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
-        "exceptions": [_exception(one) for one in result.profile.exceptions],
-        "dma": [asdict(use) for use in result.dma],
-        "set_up": set_up_json(result),
+        **_events(result),
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),
+    }
+
+
+def _events(result: EmulationResult) -> dict[str, Any]:
+    return {
+        "exceptions": [_exception(one) for one in result.profile.exceptions],
+        "dma": [asdict(use) for use in result.dma],
+        "findings": [_finding(result, one) for one in result.findings],
+        "set_up": set_up_json(result),
+    }
+
+
+def _finding(result: EmulationResult, one: Finding) -> dict[str, Any]:
+    line = result.image.line_at(one.pc) if one.pc is not None else None
+    return {
+        "rule": one.rule,
+        "text": one.text,
+        "fix": one.fix,
+        "pc": one.pc,
+        "function": None if one.pc is None else place(result.image, one.pc),
+        "file": line[0] if line else None,
+        "line": line[1] if line else None,
+        "address": one.address,
+        "count": one.count,
     }
 
 

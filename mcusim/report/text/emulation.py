@@ -75,6 +75,8 @@ _HINTS = {
     "unaligned access": "a pointer cast to a wider type, or a packed structure, often makes such an address",
     "access violation": "compare the address with the MPU regions the program has set, or with a constant's place",
     "no such peripheral": "--peripherals lenient lets a block keep what is stored; a machine file may add one",
+    "SDRAM not ready": "--peripherals lenient notes it as a finding and goes on",
+    "watchdog": "refresh it often enough, or let it reset the part when that is meant",
     "endless poll": "an enable bit or an earlier command may be missing: look for what sets the bit that is awaited",
     "stack overflow": "a larger stack (--stack for --call, the linker script else), or less recursion and local arrays",
     "no coprocessor": "start-up code usually enables the FPU; --call starts with it on",
@@ -154,20 +156,21 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *_exceptions(result)]
     text += _functions(functions(result.profile, result.image), result, top)
-    text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result)]
-    for finding in result.findings:
-        text += ["", *wrapped(f"Finding: {finding}")]
-    if result.undescribed:
-        text += ["", *_undescribed(result)]
+    text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result), *_findings(result)]
     for dump in result.dumps:
         text += ["", *_dump(dump)]
     return "\n".join([*text, "", *_rests_on(result, assumptions)])
 
 
-def _undescribed(result: EmulationResult) -> list[str]:
-    """Register blocks that kept what was stored and did nothing."""
-    names = ", ".join(f"{name} ({count:,})" for name, count in result.undescribed)
-    return wrapped(f"Register blocks without a description, used as storage (accesses): {names}")
+def _findings(result: EmulationResult) -> Iterator[str]:
+    """What a board would not have answered: rule, place, sentence, what to do."""
+    for number, one in enumerate(result.findings, 1):
+        yield ""
+        yield f"Finding {number}: {one.rule}" + (f", {one.count:,} accesses" if one.count > 1 else "")
+        yield from wrapped(one.text)
+        if one.pc is not None:
+            yield f"  at PC {one.pc:#010x}, {where(result, one.pc)}"
+        yield from wrapped(f"hint: {one.fix}") if one.fix else ()
 
 
 def _begin(result: EmulationResult) -> str:

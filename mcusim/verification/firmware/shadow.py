@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mcusim.cpu.emulator import Emulator
-from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 from mcusim.memory.watch import layout as W
@@ -54,7 +53,7 @@ class Shadow:
                 arrays = self._made(region.size, own.view == own.memory, region.kind == "tcm")
                 self._arrays |= dict.fromkeys((region.base, *region.aliases), arrays)
         memory.contents = [self._with_arrays(one) for one in memory.contents]
-        memory.install_ranges(memory_ranges(emulator.machine, None))
+        emulator.install_ranges(None)
         words = self.words
         words[W.EXCEPTIONS] = emulator.interrupts.state.ctypes.data
         words[W.CODE] = memory.state[L.TASK] = W.BY_CORE

@@ -64,7 +64,9 @@ def test_a_missing_block_is_named_or_keeps_what_is_stored() -> None:
     assert fault(stop).kind == "no such peripheral" and "CRYP + 0x00" in fault(stop).text
     emulator, stop = run("cortex-m7", text, "lenient", r0=5, r1=0x5006_0000)
     assert stop.kind == "returned" and emulator.core["r2"] == 5
-    assert emulator.peripherals.undescribed() == (("CRYP", 2),)
+    [found] = emulator.peripherals.findings()
+    assert (found.rule, found.count, found.pc, found.address) == ("undescribed-block", 2, AT, 0x5006_0000)
+    assert found.text.startswith("CRYP has no description")
 
 
 def test_a_poll_that_can_never_end_is_named() -> None:

@@ -19,11 +19,23 @@ class Exti(RegisterBlock):
 
     _lines = 0
 
+    @property
+    def lines(self) -> tuple[int, ...]:
+        return tuple(REQUESTS.values())
+
+    def reset(self) -> None:
+        self["PR"] = 0
+        self._request()
+        super().reset()
+
     def stored(self, register: str, value: int, old: int) -> None:
         if register == "SWIER":
             self["PR"] |= value & ~old & self["IMR"]
         if register == "PR":
             self["SWIER"] &= ~value
+        self._request()
+
+    def _request(self) -> None:
         for mask, irq in REQUESTS.items():
             active = bool(self["PR"] & self["IMR"] & mask)
             if active != bool(self._lines & mask):

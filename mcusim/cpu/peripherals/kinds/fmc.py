@@ -14,14 +14,20 @@ from mcusim.cpu.peripherals.register_block import RegisterBlock
 __all__ = ["Fmc"]
 
 BUSY, TIME = 1 << 5, 16
-ORDER = {1: "clock enable", 2: "precharge all", 3: "auto-refresh", 4: "load mode register"}
+ORDER = {
+    1: "clock enable",
+    2: "precharge all",
+    3: "auto-refresh",
+    4: "load mode register",
+}
 BANKS = {1: 1 << 4, 2: 1 << 3}  # in SDCMR
 
 
 class Fmc(RegisterBlock):
-    """``done``: the commands that each bank has had in their order; SDRAM answers after all four and a refresh rate."""
+    """``_had``: how many commands each bank has had in their order; SDRAM answers after all and a refresh rate."""
 
     _busy_until = 0
+    _had: tuple[int, ...] = (0, 0)
 
     @property
     def waiting(self) -> bool:
@@ -29,24 +35,26 @@ class Fmc(RegisterBlock):
 
     def missing(self, bank: int) -> str:
         """The first step of the sequence that ``bank`` (1 or 2) lacks; empty when it is ready."""
-        left = [ORDER[command] for command in ORDER if command not in self._done(bank)]
-        return left[0] if left else "" if self["SDRTR"] & 0x3FFE else "refresh rate (SDRTR)"
-
-    def _done(self, bank: int) -> set[int]:
-        if not hasattr(self, "_commands"):
-            self._commands: dict[int, set[int]] = {number: set() for number in BANKS}
-        return self._commands[bank]
+        had = self._had[bank - 1]
+        return ORDER[had + 1] if had + 1 in ORDER else "" if self["SDRTR"] & 0x3FFE else "refresh rate (FMC_SDRTR)"
 
     def loaded(self, register: str, word: int) -> int:
         return word | BUSY * self.waiting if register == "SDSR" else word
 
     def stored(self, register: str, value: int, old: int) -> None:
+        if register == "SDCMR":
+            command, had = value & 7, list(self._had)
+            for bank, bit in BANKS.items():
+                if value & bit and command == had[bank - 1] + 1 and command in ORDER:
+                    had[bank - 1] = command
+            self._had = tuple(had)
+            self._busy_until = self.host.cycles + TIME
         if register in ("SDCMR", "SDRTR"):
-            self.host.sdram_commanded(min((self.missing(bank) for bank in BANKS), key=bool))
-        if register != "SDCMR":
-            return
-        command = value & 7
-        for bank, bit in BANKS.items():
-            if value & bit and all(earlier in self._done(bank) for earlier in ORDER if earlier < command):
-                self._done(bank).add(command)
-        self._busy_until = self.host.cycles + TIME
+            self._tell()
+
+    def reset(self) -> None:
+        super().reset()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.host.sdram_commanded({bank: self.missing(bank) for bank in BANKS})

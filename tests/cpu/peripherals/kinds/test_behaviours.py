@@ -97,7 +97,7 @@ def test_an_sdram_needs_its_commands_in_their_order(clock: Clock) -> None:
     assert not load(fmc, "SDSR") & 1 << 5
     store(fmc, SDCMR=1 << 4 | 3)
     store(fmc, SDCMR=1 << 4 | 4)
-    assert fmc.missing(1) == "refresh rate (SDRTR)"  # type: ignore[attr-defined]
+    assert fmc.missing(1) == "refresh rate (FMC_SDRTR)"  # type: ignore[attr-defined]
     store(fmc, SDRTR=1539 << 1)
     assert (fmc.missing(1), fmc.missing(2)) == ("", "clock enable")  # type: ignore[attr-defined]
 
