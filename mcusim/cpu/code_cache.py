@@ -12,7 +12,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import CoreTraits
-from mcusim.cpu.decode.decoder import Decoder
+from mcusim.cpu.decode.decoder import Decoder, remaining_it
 from mcusim.cpu.decode.instruction import Instruction
 from mcusim.cpu.decode.lacking import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
@@ -36,12 +36,14 @@ class Code:
         self.tables = Tables(traits.data_bus)
         self.marks = np.zeros(1 << (32 - GRANULE - 6), np.int64)
         self._early_divide = traits.early_divide
+        self.traps_divide = False  # by zero: CCR.DIV_0_TRP
         self._fpv5, self._double = traits.fpv5, machine.core.fpu == "double"
         self._in_turn = _lines_in_turn(machine)
         self._decoder = Decoder()
         self._core = core
         self._live: dict[int, CodeBlock] = {}
         self._instructions = 0
+        self._asks_inside: set[int] = set()  # blocks whose first floating-point instruction asks for the FPU
         self._seen: dict[tuple[int, bytes, int], CodeBlock] = {}
 
     @property
@@ -64,20 +66,25 @@ class Code:
         if block is None:
             instructions = self._decoder.decode(code, address, it_state)
             line = next((line for code, line in self._in_turn if address in code), 0)
-            block = self.tables.add(instructions, self._pipeline.schedule(instructions, line))
+            block = self.tables.add(instructions, self._pipeline.schedule(instructions, line), it_state)
             self._seen[key] = block
             self._instructions += len(instructions)
         else:
             self.tables.enter(address, block.index)
+            if block.index in self._asks_inside:
+                self._asks_inside.discard(block.index)
+                self.tables.blocks[block.index * C.BLOCK + C.FLAGS] |= C.HAS_FP
         self._live[address] = block
         self._mark(block)
-        if self._early_divide:
+        if self._early_divide or self.traps_divide:
             for instruction, record in block.divides:
                 at = instruction.address
                 self._core.watch_divide(at, block.end, code[at - address :][:4], record)
         for instruction in block.instructions:
             if self.lacked(instruction):
                 self._core.refuse(instruction.address, block.end)
+            if instruction.mnemonic == "sev":
+                self._core.watch_event(instruction.address, block.end)
             if moves_stack(instruction):
                 self._core.align_stack(instruction.end, max(block.end, instruction.end + 2))
         self.refresh()
@@ -131,10 +138,23 @@ class Code:
         """The block that begins at ``address``, if it was executed and has not changed since."""
         return self._live.get(address)
 
-    def first_floating(self, address: int) -> int:
-        """Address of the first floating-point instruction of the block at ``address``."""
+    def watch_floats(self, address: int) -> bool:
+        """Let the block at ``address`` run to its first floating-point instruction; False where that is its first."""
         block = self._live[address]
-        return next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
+        first = next((i.address for i in block.instructions if i.kind.name.startswith("FP_")), address)
+        if first == address:
+            return False
+        self.tables.blocks[block.index * C.BLOCK + C.FLAGS] &= ~C.HAS_FP
+        self._asks_inside.add(block.index)
+        self._core.watch_floats(first, block.end)
+        return True
+
+    def it_state_at(self, record: int, pc: int, code: bytes) -> int:
+        """The IT state of the instruction at ``pc`` in the block whose native record begins at ``record``.
+
+        ``code`` is the block's, up to ``pc``.
+        """
+        return remaining_it(code, self.block_of(record).it_state)
 
     def unforeseen_in(self, record: int) -> int:
         """Address of the instruction that made an access unknown to decoding, as far as it can be determined."""

@@ -5,8 +5,9 @@
     print(emulator.run().kind, emulator.cycles)
 
 Registers, memory and output are exact; cycles are the pipeline model's and the memory system's. Programs with a vector
-table take exceptions, between two basic blocks (:mod:`mcusim.cpu.hooks.exceptions`). Not modelled: faults taken by the
-program's handlers (a fault stops the run), more than one core, and what the pipeline, memory and register models list.
+table take exceptions, between two basic blocks (:mod:`mcusim.cpu.hooks.exceptions`), and handle their faults
+(:mod:`mcusim.cpu.stops.taken_faults`). Not modelled: more than one core, and what the pipeline, memory and register
+models list.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mcusim.cpu.stops.stop_reason import (
     settle,
     stopped_at_hint,
 )
+from mcusim.cpu.stops.taken_faults import in_handler, take
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.exception_layout import LOG_SIZE
 from mcusim.cpu.unicorn_core import NO_ERROR
@@ -64,13 +66,16 @@ class Emulator(GuestCore):
         c[C.RUN_HORIZON], c[C.HORIZON] = horizon, 0
         stop = self._over or (sleep(self) if self.asleep else None)
         while stop is None:
-            c[C.LIMIT] = min(last, self.instructions + (SLICE if self._rtt is None else RTT_SLICE))
+            step = SLICE if self._rtt is None else RTT_SLICE
+            c[C.LIMIT] = min(last, self.instructions + (1 if self._round.watching else step))
             c[C.STOP], c[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
             error = self.core.run(self.core["pc"])
             stop = self._after(error, last)
             self._show()
             if progress is not None:
                 progress(self.instructions)
+        if stop.kind in ("loop", "idle"):
+            stop = in_handler(self, stop)
         if stop.kind not in ("horizon", "limit"):
             self._over = stop
             self.trace_ports.end()
@@ -84,7 +89,7 @@ class Emulator(GuestCore):
             settle(self, self.core["pc"])
             return self.reached
         if c[C.FAULT] != C.NO_FAULT:
-            return Stop("fault", fault=explain_fault(self))
+            return self._faulted()
         if error != NO_ERROR:
             return self._exception(error)
         if reason == C.UNKNOWN:
@@ -110,8 +115,14 @@ class Emulator(GuestCore):
         if self.instructions >= last:
             return Stop("limit")
         entered = int(self.state[C.ENTERED])
-        looping = entered >= 0 and not self.interrupts.may_come and branches_to_itself(self.code.block_of(entered))
-        return Stop("loop") if looping else None
+        looping = entered >= 0 and not self._interruptible and branches_to_itself(self.code.block_of(entered))
+        return Stop("loop") if looping or self._round.closed(self, self._interruptible) else None
+
+    @property
+    def _interruptible(self) -> bool:
+        """Whether an exception may come between two blocks, with the masks as they are."""
+        level = self.core.level()
+        return self.interrupts.may_come and (level > 0 or self.interrupts.preempts(level))
 
     def _exception(self, error: int) -> Stop | None:
         """A semihosting call is answered, a hint does nothing; any other exception ends the run."""
@@ -119,7 +130,7 @@ class Emulator(GuestCore):
         if stopped_at_hint(self, pc):
             return self._flush()
         if self.core.peek(pc, 2) != b"\xab\xbe":
-            return Stop("fault", fault=explain_error(self, error))
+            return take(self, explain_error(self, error))
         if self.confined:
             return self._stray("semihosting", "a call to the host")
         try:
@@ -134,6 +145,14 @@ class Emulator(GuestCore):
         self.core["r0"] = answer
         self.core["pc"] = pc + 2 | 1
         return self._flush()
+
+    def _faulted(self) -> Stop | None:
+        """A hook has noted a fault."""
+        c = self.state
+        if c[C.FAULT] == C.NO_FPU and c[C.PREVIOUS] < 0 and self.code.watch_floats(int(c[C.FAULT_ADDRESS])):
+            c[C.FAULT] = C.NO_FAULT  # the block runs up to the instruction
+            return None
+        return take(self, explain_fault(self))
 
     def _flush(self) -> Stop | None:
         """Act on what the program did to registers and code, before its next block."""
@@ -151,6 +170,9 @@ class Emulator(GuestCore):
         if c[C.WRITTEN_HIGH]:
             self.code.written(int(c[C.WRITTEN_LOW]), int(c[C.WRITTEN_HIGH]))
             c[C.WRITTEN_LOW], c[C.WRITTEN_HIGH] = FOREVER, 0
+        if c[C.TRAP_DIVIDE] != self.code.traps_divide:
+            self.code.traps_divide = bool(c[C.TRAP_DIVIDE])
+            self.code.forget()
         if c[C.MPU_CHANGED] or self.peripherals.sdram.changed:
             self.install_ranges(system_registers.mpu_registers(self._ppb, c))
             if c[C.MPU_CHANGED]:
@@ -182,9 +204,10 @@ class Emulator(GuestCore):
             return self._refuse(C.ARM_STATE, address)
         it_state = (xpsr >> 8 & 0xFC) | (xpsr >> 25 & 3)
         block = self.code.learn(address, self.read(address, size), it_state)
-        return Stop("loop") if branches_to_itself(block) and not self.interrupts.may_come else None
+        return Stop("loop") if branches_to_itself(block) and not self._interruptible else None
 
-    def _refuse(self, fault: int, address: int) -> Stop:
+    def _refuse(self, fault: int, address: int) -> Stop | None:
         """Fault before the block at ``address`` runs."""
-        self.state[C.FAULT], self.state[C.FAULT_ADDRESS], self.state[C.FAULT_PC] = fault, address, address
-        return Stop("fault", fault=explain_fault(self))
+        c = self.state
+        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_PC], c[C.FAULT_INSIDE] = fault, address, address, 0
+        return take(self, explain_fault(self))

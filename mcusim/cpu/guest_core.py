@@ -22,9 +22,11 @@ from mcusim.cpu.peripherals.bus import Peripherals, Strictness
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
+from mcusim.cpu.stops.endless_round import Round
 from mcusim.cpu.stops.stop_reason import (
     Stop,
 )
+from mcusim.cpu.stops.taken_faults import FaultLog
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
@@ -81,6 +83,8 @@ class GuestCore:
         self.confined = False  # a called function may touch memory only: no peripherals, no MPU, no semihosting
         self._over: Stop | None = None  # how the program ended, until another one begins
         self.reached: Stop | None = None  # how it is to end at once (mcusim.cpu.stops.stop_points)
+        self.faults = FaultLog()
+        self._round = Round()
         self._reset(caches)
         self.core.share(self._arrays())
         self.core.attach()

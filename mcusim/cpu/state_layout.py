@@ -15,6 +15,8 @@ SHADOW_DEPTH = 256  # calls deep
 READIES, NEEDED = 6, 10  # registers that a block leaves in flight, and that it reads early
 SAVED = 17  # r0 to r15 and xPSR
 NESTS_DEPTH, CONTEXTS_KEPT, CONTEXT_CALLS = 32, 16, 32  # exceptions deep; contexts put off, and calls of each
+SAVED_FLOATS = 33  # s0 to s31 and FPSCR
+JOURNAL_SIZE = 8192
 
 # a taken branch: from, to
 branch = Record("taken branch")
@@ -61,6 +63,7 @@ LAST_UNALIGNED, WITH_BRANCH, ENTERED = core.fields(
 # faults and limits
 FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC")
 FAULT_SIZE, FAULT_WRITE, UNMAPPED = core.fields("FAULT_SIZE", "FAULT_WRITE", "UNMAPPED")
+FAULT_INSIDE = core.field("FAULT_INSIDE")  # the fault was met inside a block, which ran on
 STACK_LIMIT, GUARD_END, STACK_LOW = core.fields("STACK_LIMIT", "GUARD_END", "STACK_LOW")
 STACK_TOP, STACK_KNOWN = core.fields("STACK_TOP", "STACK_KNOWN")
 OTHER_LOW = core.field("OTHER_LOW")  # the lowest address of another stack that was stored to since it is in use
@@ -69,11 +72,14 @@ HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first vio
 REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
 # the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
 WATCH_PC, WATCH_ADDRESS, WATCH_SIZE, WATCH_WRITE = core.fields("WATCH_PC", "WATCH_ADDRESS", "WATCH_SIZE", "WATCH_WRITE")
+FLOATS = core.array("FLOATS", SAVED_FLOATS)
+# bytes that a block has overwritten from its fault on, each address << 8 | byte; more than JOURNAL_SIZE: not all
+JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNAL_SIZE)
 # stores near code since the last look
 WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
 # system registers
 FPU = core.field("FPU")
-TRAP_UNALIGNED = core.field("TRAP_UNALIGNED")  # CCR.UNALIGN_TRP
+TRAP_UNALIGNED, TRAP_DIVIDE = core.fields("TRAP_UNALIGNED", "TRAP_DIVIDE")  # CCR.UNALIGN_TRP, CCR.DIV_0_TRP
 CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_BASE", "TICK_LEFT", "COUNT_READ")
 CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
 RESET_ASKED = core.field("RESET_ASKED")
@@ -99,12 +105,12 @@ NESTS, CONTEXTS = core.array("NESTS", NESTS_DEPTH * NEST), core.array("CONTEXTS"
 CORE = core.freeze()
 
 # why the core stopped
-RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION = range(9)
+RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION, ASLEEP = range(10)
 
 # fault codes
 NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK = range(6)
 NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, VIOLATION, UNDEFINED = range(6, 13)
-STACKING, BAD_VECTOR, BAD_RETURN = range(13, 16)
+STACKING, UNSTACKING, LAZY_STACKING, BAD_VECTOR, BAD_RETURN, DIVIDED_BY_ZERO = range(13, 19)
 WATCHED = 1 << 20  # no fault: who watches asks for the masks
 
 block = Record("block")

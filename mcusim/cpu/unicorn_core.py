@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ __all__ = ["NO_ERROR", "UcError", "UnicornCore"]
 NO_ERROR = 0
 PAGE = 4096
 _NEVER = 0xFFFF_FFFE
+_FLOATS = [*(arm.UC_ARM_REG_S0 + i for i in range(32)), arm.UC_ARM_REG_FPSCR]
+_FAULT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 _REGISTERS = {f"r{i}": arm.UC_ARM_REG_R0 + i for i in range(13)} | {
     "sp": arm.UC_ARM_REG_SP,
     "lr": arm.UC_ARM_REG_LR,
@@ -175,6 +177,14 @@ class UnicornCore:
         """Stop before the instruction at ``address``, in a block up to ``end``: the core has no such one."""
         self._watch(address, end, hooks.on_undefined, (0, 0, 0, 0))
 
+    def watch_floats(self, address: int, end: int) -> None:
+        """Ask for the FPU at the instruction at ``address``, in a block up to ``end`` that was begun without it."""
+        self._watch(address, end, hooks.on_floats, (0, 0, 0, 0))
+
+    def watch_event(self, address: int, end: int) -> None:
+        """The instruction at ``address``, in a block up to ``end``, is a SEV."""
+        self._watch(address, end, hooks.on_event, (0, 0, 0, 0))
+
     def align_stack(self, address: int, end: int) -> None:
         """Clear the two lowest bits of SP before the instruction at ``address``, in a block up to ``end``."""
         self._watch(address, end, hooks.on_stack_moved, (0, 0, 0, 0))
@@ -225,6 +235,21 @@ class UnicornCore:
             raise UcError(error)
         return handle.value
 
+    def level(self) -> int:
+        """The priority of what runs, masks included; 256 where nothing is masked."""
+        return self._call(hooks.level, 0, 0)
+
+    def taken_as(self, place: int) -> int:
+        """As which exception a fault is taken now; 0: the core locks up."""
+        return self._call(hooks.level, place, 0)
+
+    def take_fault(self, back: int, place: int) -> bool:
+        """Enter an exception while the core stands; False when a fault or an event comes between."""
+        return bool(self._call(hooks.take_fault, back, place))
+
+    def _call(self, function: Any, first: int, second: int) -> int:
+        return int(_FAULT(function.address)(self.uc._uch.value, first, second, self.pointers.ctypes.data))
+
     def run(self, pc: int) -> int:
         """Run from ``pc`` until a hook stops the core or it faults; returns Unicorn's error number, 0 for none."""
         try:
@@ -242,3 +267,13 @@ class UnicornCore:
     def registers(self) -> dict[str, int]:
         """r0 to r12, sp, lr, pc and xpsr."""
         return {name: self[name] for name in _REGISTERS}
+
+    @property
+    def floats(self) -> list[int]:
+        """s0 to s31 and FPSCR."""
+        return [int(self.uc.reg_read(register)) for register in _FLOATS]
+
+    @floats.setter
+    def floats(self, values: Iterable[int]) -> None:
+        for register, value in zip(_FLOATS, values, strict=True):
+            self.uc.reg_write(register, int(value))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.recording.recording import Recording
     from mcusim.cpu.set_up.row import SetUpRow
     from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.cpu.stops.taken_faults import TakenFault
     from mcusim.machine.description import Machine
     from mcusim.program.program import Program
 
@@ -74,6 +75,7 @@ class EmulationResult(Displayed):
     one that returned. ``caches``: whether they were on from the first instruction. ``dumps`` in the order asked for.
     ``findings``: what a board would not have answered, or not as it is answered here.
     ``set_up``: what the program set up by registers.
+    ``faults``: those that handlers of the program took, by place, in the order of the first.
     """
 
     machine: Machine = field(repr=False)
@@ -94,6 +96,7 @@ class EmulationResult(Displayed):
     findings: tuple[Finding, ...] = ()
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
     recording: Recording | None = field(default=None, repr=False, compare=False)
+    faults: tuple[TakenFault, ...] = ()
 
     @property
     def name(self) -> str:

@@ -240,6 +240,7 @@ def _prepare(emulator: Emulator, image: Image, begin: _StartPoint, arguments: Se
 
 def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
     from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.cpu.stops.taken_faults import in_handler
 
     clock = emulator.machine.core.clock
     step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
@@ -249,7 +250,7 @@ def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[
         stop = Stop("interrupted")
     for controller in emulator.dma:
         controller.update()  # what has arrived by now
-    return stop
+    return in_handler(emulator, stop) if stop.kind == "limit" else stop
 
 
 def _streams(emulator: Emulator) -> Iterator[StreamUse]:
@@ -278,6 +279,7 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         registers=registers,
         result=registers["r0"] if returned else None,
         findings=emulator.peripherals.findings(),
+        faults=emulator.faults.taken,
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
         dma=tuple(_streams(emulator)),
         set_up=FirmwareSetUp(firmware_set_up(emulator, emulator.machine)),

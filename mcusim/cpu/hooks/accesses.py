@@ -16,9 +16,11 @@ from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, shadow
 from mcusim.memory.ports import core_data
+from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
 PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
+PRIVATE_END = 0xE0100000
 PERIPHERAL, RAM = 0x40000000, 0x60000000
 
 
@@ -31,7 +33,26 @@ def fault(c: State, code: int, address: int, size: int, write: int, pc: int) -> 
         c[C.FAULT_SIZE] = size
         c[C.FAULT_WRITE] = write
         c[C.FAULT_PC] = pc
+        c[C.FAULT_INSIDE] = 0
         c[C.STOP] = C.FAULTED
+
+
+@native
+def remember(c: State, s: State, ppb: State, address: int, size: int) -> None:
+    """Note the bytes that a store from a fault on is about to overwrite."""
+    for i in range(size):
+        at, byte = address + i, 0
+        q = core_data.find(s, at)
+        if q >= 0:
+            byte = host.get8(s[q + L.VIEW] + at)
+        elif PRIVATE <= at < PRIVATE_END:
+            byte = ppb[(at - PRIVATE) >> 3] >> (8 * (at & 7)) & 0xFF
+        else:
+            continue
+        used = c[C.JOURNAL_USED]
+        c[C.JOURNAL_USED] = used + 1
+        if used < C.JOURNAL_SIZE:
+            c[C.JOURNAL + used] = at << 8 | byte
 
 
 @native
@@ -240,6 +261,8 @@ def ordinary(
     if flags & C.EVEN and address & 4:
         extra += L.TICK
     permitted(c, s, q, address, size, write, pc)
+    if c[C.FAULT] != C.NO_FAULT:
+        return
     if write:
         stack(c, flags, address, size, pc)
         near_code(c, marks, address, size)

@@ -32,6 +32,7 @@ class CodeBlock:
     timing: Timing
     first: int
     divides: tuple[tuple[Instruction, int], ...]  # with the number of the record that counts its further cycles
+    it_state: int = 0  # in which it begins
 
     @property
     def address(self) -> int:
@@ -59,7 +60,7 @@ class Tables:
         self.moved = True
         self.records = 1  # the first is for accesses that decoding did not foresee
 
-    def add(self, instructions: Sequence[Instruction], timing: Timing) -> CodeBlock:
+    def add(self, instructions: Sequence[Instruction], timing: Timing, it_state: int = 0) -> CodeBlock:
         """Enter a block, replacing one at the same address."""
         index = len(self.known)
         if (index + 1) * C.BLOCK > self.blocks.size:
@@ -69,7 +70,7 @@ class Tables:
         end = self._accesses(instructions, timing)
         divides = tuple((i, self._divide(i, n)) for n, i in enumerate(instructions) if i.kind is Kind.DIVIDE)
         self._block(index, instructions, timing, (first, end))
-        block = CodeBlock(index, tuple(instructions), timing, first, divides)
+        block = CodeBlock(index, tuple(instructions), timing, first, divides, it_state)
         self.known.append(block)
         self.enter(block.address, index)
         return block

@@ -13,21 +13,30 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_PC, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_XPSR
+from unicorn.arm_const import (
+    UC_ARM_REG_FPSCR,
+    UC_ARM_REG_LR,
+    UC_ARM_REG_PC,
+    UC_ARM_REG_R0,
+    UC_ARM_REG_S0,
+    UC_ARM_REG_SP,
+    UC_ARM_REG_XPSR,
+)
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.hooks import accesses, blocks, exceptions, watching
+from mcusim.cpu.hooks import accesses, blocks, exceptions, frames, watching
 from mcusim.cpu.hooks.unicorn_calls import get, put, stop, words
 from mcusim.cpu.pipeline import cortex_m4
 from mcusim.cpu.system import nvic, ppb
-from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, IDLE, PRIORITY, SVCALL, VECTORS
+from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, EVENT, IDLE, PRIORITY, SVCALL, VECTORS
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as
 from mcusim.native.words import INT64_WORDS
 
 __all__ = [
-    "ARRAYS", "on_access", "on_block", "on_divide", "on_interrupt", "on_stack_moved", "on_undefined", "on_unmapped",
+    "ARRAYS", "level", "on_access", "on_block", "on_divide", "on_event", "on_floats", "on_interrupt", "on_stack_moved",
+    "on_undefined", "on_unmapped", "take_fault",
 ]  # fmt: skip
 
 ARRAYS = ("core", "memory", "table", "blocks", "accesses", "branches", "calls", "ppb", "console", "peripherals",
@@ -40,6 +49,7 @@ _BLOCK = types.void(types.voidptr, types.uint64, types.uint32, USER)
 _ACCESS = types.void(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
 _UNMAPPED = types.boolean(types.voidptr, types.int32, types.uint64, types.int32, types.int64, USER)
 _INTERRUPT = types.void(types.voidptr, types.uint32, USER)
+_FAULT = types.int64(types.voidptr, types.int64, types.int64, USER)
 UC_MEM_WRITE = 17
 SVC, PREFETCH_ABORT, EXIT = 2, 3, 8  # Unicorn's numbers; EXIT in a handler that it was started in
 IT_BITS = 0x0600FC00
@@ -63,7 +73,7 @@ _put_byte: Any = intrinsic(_make_put_byte)
 @native_as(types.int64(types.voidptr, USER, INT64_WORDS, INT64_WORDS, types.int64))
 def _saved_floats(uc: Any, user: Any, c: Any, s: Any, at: Any) -> Any:
     """Whether the FPU was off for a frame that still had room for its registers; now it is on."""
-    return exceptions.save_floats(uc, user[SCRATCH], c, s, words(user[EXCEPTIONS]), words(user[PPB]), at)
+    return frames.save_floats(uc, user[SCRATCH], c, s, words(user[EXCEPTIONS]), words(user[PPB]), at)
 
 
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
@@ -100,6 +110,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     flags = t[i + C.FLAGS]
     if flags & C.HAS_FP and c[C.FPU] == 0 and not _saved_floats(uc, user, c, s, at):
         accesses.fault(c, C.NO_FPU, at, 0, 0, at)
+    if c[C.FAULT] != C.NO_FAULT:
         c[C.STOP_ADDRESS] = at
         stop(uc)
         return
@@ -123,6 +134,10 @@ def _exact_pc(uc: Any, user: Any, c: Any, a: Any) -> None:
 @native_as(types.void(types.voidptr, USER, INT64_WORDS))
 def _snapshot(uc: Any, user: Any, c: Any) -> None:
     """The registers as the faulting access found them; the block itself runs on to its end."""
+    for i in range(C.SAVED_FLOATS - 1):
+        c[C.FLOATS + i] = get(uc, user[SCRATCH], UC_ARM_REG_S0 + i)
+    c[C.FLOATS + C.SAVED_FLOATS - 1] = get(uc, user[SCRATCH], UC_ARM_REG_FPSCR)
+    c[C.JOURNAL_USED], c[C.FAULT_INSIDE] = 0, 1
     for i in range(17):
         register = UC_ARM_REG_R0 + i
         if i == 13:
@@ -147,20 +162,22 @@ def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
     x = words(user[EXCEPTIONS])
     place = watching.asked(s)
     level = nvic.group(x, x[PRIORITY + place])
-    if nvic.has(x, ENABLED, place) and level < exceptions.masks(uc, user[SCRATCH], x, IDLE):
+    if nvic.has(x, ENABLED, place) and level < frames.masks(uc, user[SCRATCH], x, IDLE):
         watching.raced(s, place)
 
 
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:
     """A load or store is about to happen: advance the clock to it and charge what it costs."""
     c = words(user[CORE])
-    if c[C.FAULT] != C.NO_FAULT:  # what the block does behind a fault does not count
-        return
     s = words(user[MEMORY])
     a = words(user[ACCESSES])
     at: Any = np.int64(address)
     n: Any = np.int64(size)
     write = 1 if kind == UC_MEM_WRITE else 0
+    if c[C.FAULT] != C.NO_FAULT:  # what the block does behind a fault does not count
+        if write:
+            accesses.remember(c, s, words(user[PPB]), at, n)
+        return
     if c[C.SLOW]:
         _exact_pc(uc, user, c, a)
     r = accesses.reach(c, s, a, n, write)
@@ -183,6 +200,16 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
         accesses.peripheral(c, a, words(user[PERIPHERALS]), r, at, n, write)
     if c[C.FAULT] != C.NO_FAULT:
         _noted(uc, user, c, s)
+        if write and c[C.FAULT] != C.NO_FAULT:
+            accesses.remember(c, s, words(user[PPB]), at, n)
+
+
+@native_as(types.void(types.voidptr, USER, INT64_WORDS, types.int64, types.int64))
+def _stop_before(uc: Any, user: Any, c: Any, code: Any, at: Any) -> None:
+    """Fault ``code`` of the instruction at ``at``, which does not execute."""
+    accesses.fault(c, code, at, 0, 0, at)
+    _snapshot(uc, user, c)
+    stop(uc)
 
 
 def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
@@ -194,6 +221,9 @@ def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
     a = words(user[ACCESSES])
     info = words(user[DIVIDE])
     dividend, divisor = get(uc, user[SCRATCH], info[0]), get(uc, user[SCRATCH], info[1])
+    if divisor == 0 and c[C.TRAP_DIVIDE]:
+        _stop_before(uc, user, c, C.DIVIDED_BY_ZERO, np.int64(address))
+        return
     extra = 0
     if c[C.TRAITS] & C.EARLY_DIVIDE:
         extra = cortex_m4.divide_extra(dividend, divisor, info[2]) * L.TICK
@@ -206,12 +236,21 @@ def _on_divide(uc: Any, address: Any, size: Any, user: Any) -> None:
 def _on_undefined(uc: Any, address: Any, size: Any, user: Any) -> None:
     """An instruction that the core lacks is about to execute: the core stops before it."""
     c = words(user[CORE])
-    if c[C.FAULT] != C.NO_FAULT:
-        return
+    if c[C.FAULT] == C.NO_FAULT:
+        _stop_before(uc, user, c, C.UNDEFINED, np.int64(address))
+
+
+def _on_floats(uc: Any, address: Any, size: Any, user: Any) -> None:
+    """A floating-point instruction is about to execute, in a block that was begun with the FPU off."""
+    c = words(user[CORE])
     at: Any = np.int64(address)
-    accesses.fault(c, C.UNDEFINED, at, 0, 0, at)
-    _snapshot(uc, user, c)
-    stop(uc)
+    if c[C.FAULT] == C.NO_FAULT and c[C.FPU] == 0 and not _saved_floats(uc, user, c, words(user[MEMORY]), at):
+        _stop_before(uc, user, c, C.NO_FPU, at)
+
+
+def _on_event(uc: Any, address: Any, size: Any, user: Any) -> None:
+    """A SEV is about to execute."""
+    words(user[EXCEPTIONS])[EVENT] = 1
 
 
 def _on_stack_moved(uc: Any, address: Any, size: Any, user: Any) -> None:
@@ -260,7 +299,34 @@ def _on_interrupt(uc: Any, kind: Any, user: Any) -> None:
         stop(uc)
 
 
+def _level(uc: Any, place: Any, unused: Any, user: Any) -> Any:
+    """The priority of what runs, masks included; ``place``, as which exception that fault is taken, 0: lockup."""
+    x = words(user[EXCEPTIONS])
+    running = frames.masks(uc, user[SCRATCH], x, nvic.active_level(x))
+    return exceptions.taken_as(x, place, running) if place else running
+
+
+def _take_fault(uc: Any, back: Any, place: Any, user: Any) -> Any:
+    """Enter what pends; 0 when a fault or an event of the host comes between.
+
+    ``place`` 0: the frame is there; a fault ``place``: of code that goes on at ``back``; -1: a handler has branched to
+    EXC_RETURN ``back``.
+    """
+    c, s, x = words(user[CORE]), words(user[MEMORY]), words(user[EXCEPTIONS])
+    if place < 0:
+        return exceptions.chain(uc, user[SCRATCH], c, s, x, words(user[PPB]), back)
+    if place > 0:
+        frames.push(uc, user[SCRATCH], c, s, x, words(user[PPB]), back, place)
+        if c[C.FAULT] != C.NO_FAULT:
+            return 0
+    return exceptions.attend(uc, user[SCRATCH], c, s, x, words(user[PPB]), back)
+
+
 on_block = callback(_BLOCK)(_on_block)
+level = callback(_FAULT)(_level)
+take_fault = callback(_FAULT)(_take_fault)
+on_floats = callback(_BLOCK)(_on_floats)
+on_event = callback(_BLOCK)(_on_event)
 on_access = callback(_ACCESS)(_on_access)
 on_divide = callback(_BLOCK)(_on_divide)
 on_undefined = callback(_BLOCK)(_on_undefined)

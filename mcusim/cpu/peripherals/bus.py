@@ -266,6 +266,8 @@ class Peripherals:
         c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = C.NO_PERIPHERAL, address, size, write
         c[C.FAULT_PC], c[C.STOP] = self.pc, C.FAULTED
         c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
+        c[C.FLOATS : C.FLOATS + C.SAVED_FLOATS] = self._core.floats
+        c[C.JOURNAL_USED], c[C.FAULT_INSIDE] = 0, 1
 
     # polls
 

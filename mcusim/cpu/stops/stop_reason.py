@@ -1,7 +1,6 @@
 """Why a program stopped: its exit, a limit, or a fault explained from the state in which the core stopped.
 
-Not modelled: the fault status registers (CFSR, BFAR) that a handler would read, and what a fault handler of the program
-would have done (exceptions are not taken).
+A fault that a handler of the program takes is explained here too (:mod:`mcusim.cpu.stops.taken_faults`).
 """
 
 from __future__ import annotations
@@ -85,6 +84,13 @@ _TEXTS = {
         "at {address}: the program has run over 400,000 different instructions; a jump into memory without code?",
     ),
     C.STACKING: ("stacking", "{what} at {address}, of an exception's frame: no memory is there that allows it"),
+    C.UNSTACKING: ("unstacking", "{what} at {address}, of an exception's frame: no memory is there that allows it"),
+    C.LAZY_STACKING: (
+        "lazy stacking",
+        "{what} at {address}, of an exception's frame whose floating-point registers are saved now: no memory is there"
+        " that allows it",
+    ),
+    C.DIVIDED_BY_ZERO: ("divide by zero", "a divide by zero, and CCR.DIV_0_TRP asks for a fault"),
     C.BAD_VECTOR: ("bad vector", "{what} at {address}, of an exception's vector: no memory is there"),
     C.BAD_RETURN: (
         "bad exception return",
@@ -112,7 +118,6 @@ _ACCESS = {
     uc.UC_ERR_FETCH_UNMAPPED: "fetch",
 }
 _PERIPHERAL_AREA = 0x4000_0000, 0x6000_0000
-_BEFORE_A_BLOCK = (C.NO_FPU, C.NOT_EXECUTABLE, C.ENDLESS_CODE, C.ARM_STATE, C.STACKING, C.BAD_VECTOR, C.BAD_RETURN)
 BREAKPOINT, WIDE = 0xBE, 0xE8  # upper bytes of a first halfword
 
 
@@ -138,10 +143,8 @@ def explain_fault(emulator: Emulator) -> Fault:
     """
     c = emulator.state
     code, address, pc = int(c[C.FAULT]), int(c[C.FAULT_ADDRESS]), int(c[C.FAULT_PC])
-    if code in _BEFORE_A_BLOCK:
+    if c[C.PREVIOUS] < 0:
         registers: Mapping[str, int] = emulator.registers()
-        if code == C.NO_FPU:
-            pc = emulator.code.first_floating(address)
     else:
         pc = pc or emulator.code.unforeseen_in(int(c[C.ENTERED]))
         settle(emulator, pc)
@@ -150,6 +153,8 @@ def explain_fault(emulator: Emulator) -> Fault:
     block = name_of(emulator.machine, address)
     if code == C.UNDEFINED:
         return Fault("undefined instruction", _undefined(emulator, pc), pc, None, registers, _branches(c))
+    if code == C.DIVIDED_BY_ZERO:
+        return Fault(*_TEXTS[code], pc, None, registers, _branches(c))
     size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
     kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
     if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:

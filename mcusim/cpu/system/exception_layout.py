@@ -6,24 +6,29 @@ interrupt line i, exception 16 + i; the *place* of an exception is the number of
 
 from __future__ import annotations
 
+from mcusim.native.compile import native
 from mcusim.native.records import Record
 
 __all__ = [
     "ACTIVE",
     "ARRIVED",
     "BEGUN",
+    "BUS_FAULT",
+    "CFSR",
     "COUNT",
     "CURRENT",
     "ENABLED",
     "ENDED",
     "ENTERED_AT",
     "ENTERING",
+    "EVENT",
     "EXCEPTIONS",
     "FIRST_LINE",
     "FPU_WAITS",
     "GROUP_SHIFT",
     "HANDLER",
     "HARD_FAULT",
+    "HFSR",
     "HIGH",
     "IDLE",
     "LINES",
@@ -36,6 +41,7 @@ __all__ = [
     "LOG_TIME",
     "LOG_USED",
     "LOG_WHAT",
+    "MEM_MANAGE",
     "NEVER",
     "NMI",
     "PENDING",
@@ -45,16 +51,19 @@ __all__ = [
     "PRIORITY",
     "PUSHED",
     "RETURN_TO",
+    "SEV_ON_PEND",
     "SINCE",
     "SPENT",
     "SVCALL",
     "SYSTICK",
+    "USAGE_FAULT",
     "VECTORS",
     "WORDS",
     "number_of",
+    "place_of",
 ]
 
-NMI, HARD_FAULT, SVCALL, PENDSV, SYSTICK = 2, 3, 11, 14, 15
+NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 2, 3, 4, 5, 6, 11, 14, 15
 LINES = 240  # ARMv7-M has room for so many interrupt lines
 FIRST_LINE = 32  # the place of line 0
 WORDS = 9
@@ -86,9 +95,18 @@ HANDLER = exceptions.array("HANDLER", PLACES)  # the vector of its last entry
 # entries since Python looked. PUSHED: since when, the frame's address, lowest address of a task's stack; BEGUN (place
 # and handlers active with it): when it became pending; ENDED (with its place); POPPED: the frame's address, EXC_RETURN
 LOG_USED, LOG = exceptions.field("LOG_USED"), exceptions.array("LOG", LOG_SIZE * LOG_ENTRY)
+CFSR, HFSR = exceptions.fields("CFSR", "HFSR")  # the fault status registers
+EVENT, SEV_ON_PEND = exceptions.fields("EVENT", "SEV_ON_PEND")  # the event register of WFE; SCR.SEVONPEND
 EXCEPTIONS = exceptions.freeze()
 
 
+@native
 def number_of(place: int) -> int:
     """The exception number of a place."""
     return place if place < FIRST_LINE else place - FIRST_LINE + 16
+
+
+@native
+def place_of(number: int) -> int:
+    """The place of an exception number."""
+    return number if number < 16 else number - 16 + FIRST_LINE

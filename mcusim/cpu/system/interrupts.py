@@ -142,6 +142,11 @@ class Interrupts:
         due = min(self._core[C.SYSTICK_DUE], self._core[C.EVENT_DUE]) < X.NEVER
         return bool(self.state[X.VECTORS]) and (due or nvic.highest(self.state) != 0)
 
+    def preempts(self, level: int) -> bool:
+        """Whether what is pending and enabled comes before ``level``."""
+        place = nvic.highest(self.state)
+        return place != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + place])) < level
+
     def counts(self) -> list[ExceptionCount]:
         """What was entered so far, by exception number."""
         self.collect()

@@ -12,6 +12,7 @@ from mcusim.cpu.system.exception_layout import (
     ARRIVED,
     CURRENT,
     ENABLED,
+    EVENT,
     FIRST_LINE,
     GROUP_SHIFT,
     HIGH,
@@ -20,13 +21,17 @@ from mcusim.cpu.system.exception_layout import (
     PENDING,
     PENDSV,
     PRIORITY,
+    SEV_ON_PEND,
     SYSTICK,
     WORDS,
 )
 from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
-__all__ = ["active_level", "drop", "group", "highest", "is_register", "leave", "pend", "take", "value", "write"]
+__all__ = [
+    "active_level", "actives", "add", "drop", "group", "has", "highest", "is_register", "leave", "pend", "take",
+    "value", "write",
+]  # fmt: skip
 
 ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0
 ICSR, AIRCR, SHPR, SHCSR, STIR = 0xED04, 0xED0C, 0xED18, 0xED24, 0xEF00
@@ -60,6 +65,7 @@ def pend(x: State, place: int, now: int) -> None:
     if not has(x, PENDING, place):
         add(x, PENDING, place)
         x[ARRIVED + place] = now
+        x[EVENT] |= x[SEV_ON_PEND]
 
 
 @native
@@ -153,15 +159,10 @@ def control(x: State) -> int:
     found |= PENDSVSET if has(x, PENDING, PENDSV) else 0
     found |= PENDSTSET if has(x, PENDING, SYSTICK) else 0
     found |= NMIPENDSET if has(x, PENDING, NMI) else 0
-    active = 0
-    for i in range(WORDS):
-        if i and x[PENDING + i]:
+    for i in range(1, WORDS):
+        if x[PENDING + i]:
             found |= ISRPENDING
-        bits = x[ACTIVE + i]
-        while bits:
-            active += bits & 1
-            bits >>= 1
-    return found | (RETTOBASE if active == 1 else 0)
+    return found | (RETTOBASE if actives(x) == 1 else 0)
 
 
 @native

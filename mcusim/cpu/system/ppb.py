@@ -1,7 +1,8 @@
 """The private peripheral bus: cycle counter, ITM, CPACR, CCR, cache maintenance, MPU; its reset values.
 
 SysTick and the NVIC, with the registers of system control that pend exceptions and give them priorities, are in
-:mod:`mcusim.cpu.system.systick` and :mod:`mcusim.cpu.system.nvic`.
+:mod:`mcusim.cpu.system.systick` and :mod:`mcusim.cpu.system.nvic`; those of faults in
+:mod:`mcusim.cpu.system.fault_status`.
 
 The registers are words of one array that the emulated core maps at 0xE000_0000, so what is not listed here reads back
 what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
@@ -21,8 +22,8 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import core_named
-from mcusim.cpu.system import nvic, systick
-from mcusim.cpu.system.exception_layout import VECTORS
+from mcusim.cpu.system import fault_status, nvic, systick
+from mcusim.cpu.system.exception_layout import FPU_WAITS, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
 from mcusim.machine.description import Cache, Machine
@@ -36,8 +37,8 @@ __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 SIZE = 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
 DWT_CTRL, DWT_CYCCNT = 0x1000, 0x1004
-CPUID, VTOR, AIRCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
-    0xED00, 0xED08, 0xED0C, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
+CPUID, VTOR, AIRCR, SCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
+    0xED00, 0xED08, 0xED0C, 0xED10, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
 )  # fmt: skip
 MPU_TYPE, MPU_CTRL, MPU_RNR, MPU_RBAR, MPU_END = 0xED90, 0xED94, 0xED98, 0xED9C, 0xEDBC
 DEMCR, FPCCR = 0xEDFC, 0xEF34
@@ -64,6 +65,10 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
         systick.read(c, s, ppb, at)
     elif nvic.is_register(at):
         put(ppb, at, nvic.value(x, at))
+    elif fault_status.is_register(at):
+        put(ppb, at, fault_status.value(x, at))
+    elif at == FPCCR:
+        put(ppb, at, word(ppb, at) & ~1 | x[FPU_WAITS])
     elif offset < ITM_END:
         put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
     elif at == CCSIDR:
@@ -72,9 +77,12 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
 
 @native
 def caches(c: State, s: State, value: int) -> None:
-    """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP the unaligned accesses."""
+    """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP and CCR.DIV_0_TRP make faults of what they name."""
     c[C.TRAP_UNALIGNED] = (value >> 3) & 1
     c[C.CACHES_PC] = c[C.SYSTEM_PC]
+    if value >> 4 & 1 != c[C.TRAP_DIVIDE]:
+        c[C.TRAP_DIVIDE] = value >> 4 & 1
+        c[C.STOP] = C.FLUSH
     s[L.DCACHE] = c[C.D_CACHE] if value >> 16 & 1 else 0
     s[L.ICACHE] = c[C.I_CACHE] if value >> 17 & 1 else 0
     s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
@@ -159,7 +167,12 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
     elif systick.CSR <= at <= systick.CVR:
         systick.write(c, s, ppb, at, value & 0xFFFFFFFF)
     elif at == CPACR:
-        c[C.FPU] = 1 if (value >> 20) & 15 == 15 else 0
+        c[C.FPU] = 1 if (value >> 20) & 15 == 15 and x[FPU_WAITS] == 0 else 0
+    elif at == FPCCR:
+        if x[FPU_WAITS] and value & 1 == 0:  # LSPACT: the frame's room is not used
+            x[FPU_WAITS], c[C.FPU] = 0, 1
+    elif at == SCR:
+        x[SEV_ON_PEND] = value >> 4 & 1
     elif at == CCR:
         caches(c, s, value)
     elif at == AIRCR and (value & 0xFFFFFFFF) >> 16 == 0x05FA and value & 4:
@@ -169,6 +182,9 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
         x[VECTORS] = 1
     elif nvic.is_register(at):
         nvic.write(c, s, x, offset, size, value & 0xFFFFFFFF)
+    elif fault_status.is_register(at):
+        fault_status.write(x, offset, size, value & 0xFFFFFFFF, s[L.NOW])
+        c[C.HORIZON] = 0
     elif MPU_CTRL <= at < MPU_END:
         mpu(c, ppb, at, value & 0xFFFFFFFF)
     elif ICIALLU <= at <= DCCISW:

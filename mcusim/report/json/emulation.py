@@ -6,6 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from mcusim.cpu.peripherals.findings import Finding
+from mcusim.cpu.stops.stop_reason import Fault
+from mcusim.cpu.stops.taken_faults import TakenFault
 from mcusim.cpu.system.interrupts import ExceptionCount
 from mcusim.machine.clock_tree import clock_json
 from mcusim.memory.state_layout import TICK
@@ -28,7 +30,8 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
     come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}}]``: entries,
-    cycles in the handler without those that preempted it, and cycles from pending to its first instruction.
+    own cycles of the handler, and cycles from pending to its first instruction.
+    ``faults[]``: those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``.
     ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
     ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
@@ -61,6 +64,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
 def _events(result: EmulationResult) -> dict[str, Any]:
     return {
         "exceptions": [_exception(one) for one in result.profile.exceptions],
+        "faults": [_taken(result, one) for one in result.faults],
         "dma": [asdict(use) for use in result.dma],
         "findings": [_finding(result, one) for one in result.findings],
         "set_up": set_up_json(result),
@@ -127,14 +131,22 @@ def _stop(result: EmulationResult) -> dict[str, Any]:
         "until": result.until,
         "status": result.exit_status,
         "exit_status": stop.status if stop.kind == "exit" else None,
-        "fault": _fault(result),
+        "fault": None if stop.fault is None else _fault(result, stop.fault),
     }
 
 
-def _fault(result: EmulationResult) -> dict[str, Any] | None:
-    fault = result.stop.fault
-    if fault is None:
-        return None
+def _taken(result: EmulationResult, one: TakenFault) -> dict[str, Any]:
+    return {
+        **_fault(result, one.fault),
+        "exception": one.exception,
+        "handler": place(result.image, one.handler),
+        "count": one.count,
+        "cfsr": one.cfsr,
+        "hfsr": one.hfsr,
+    }
+
+
+def _fault(result: EmulationResult, fault: Fault) -> dict[str, Any]:
     line = result.image.line_at(fault.pc)
     return {
         "kind": fault.kind,

@@ -15,12 +15,14 @@ from mcusim.report.text.changes import change_lines
 from mcusim.report.text.firmware.set_up import set_up_lines
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
-from mcusim.text import columns, quantity, size, wrapped
+from mcusim.text import columns, hanging, quantity, size, wrapped
 
 if TYPE_CHECKING:
     from mcusim.results.emulation import Dump
 
 __all__ = ["emulation_table", "fault_lines", "hint", "memory_lines", "rates", "stop_text", "where"]
+
+MOST_FAULTS = 20  # listed
 
 
 def memory_lines(result: EmulationResult) -> list[str]:
@@ -156,7 +158,8 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
     text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *_exceptions(result)]
     text += _functions(functions(result.profile, result.image), result, top)
-    text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result), *_findings(result)]
+    text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result), *_faults(result)]
+    text += _findings(result)
     for dump in result.dumps:
         text += ["", *_dump(dump)]
     return "\n".join([*text, "", *_rests_on(result, assumptions)])
@@ -171,6 +174,19 @@ def _findings(result: EmulationResult) -> Iterator[str]:
         if one.pc is not None:
             yield f"  at PC {one.pc:#010x}, {where(result, one.pc)}"
         yield from wrapped(f"hint: {one.fix}") if one.fix else ()
+
+
+def _faults(result: EmulationResult) -> list[str]:
+    """Those that handlers of the program took."""
+    text = ["", "Faults taken by the program's handlers"] if result.faults else []
+    for one in result.faults[:MOST_FAULTS]:
+        times = "" if one.count == 1 else f", {one.count:,} times"
+        text.append(
+            f"  {one.exception}{times}: {one.fault.kind} at PC {one.fault.pc:#010x}, {where(result, one.fault.pc)}"
+        )
+        text += hanging(one.fault.text, "    ", "    ")
+    hidden = len(result.faults) - MOST_FAULTS
+    return [*text, f"  and {hidden:,} more"] if hidden > 0 else text
 
 
 def _begin(result: EmulationResult) -> str:

@@ -51,7 +51,7 @@ def test_entry_return_and_chaining_take_their_cycles(isa: str) -> None:
 def test_a_frame_with_floats_takes_17_cycles_more_each_way(isa: str) -> None:
     alone = prepared(isa, PEND_FLOATS, {14: HANDLER}, r7=0)
     one = prepared(isa, PEND_FLOATS, {14: HANDLER}, r7=PENDSV)
-    one.write(BASE + 0xEF34, bytes(4))  # FPCCR: neither automatic nor lazy
+    one.write(BASE + 0xEF34, (1 << 31).to_bytes(4, "little"))  # FPCCR: automatic, not lazy
     assert (alone.run().kind, one.run().kind) == ("returned", "returned")
     entered, left = logged(one)[1:]
     assert entered == logged(alone)[1] + 12 + 17

@@ -12,6 +12,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.system.ppb import BASE
 from mcusim.machine import Machine, load_machine
+from tests.support.programs import fault_code
 
 LOG, STACK = 0x2000_0000, 0x2000_4000
 CYCCNT, ICSR, VTOR, SYSTICK = BASE + 0x1004, BASE + 0xED04, BASE + 0xED08, BASE + 0xE010
@@ -55,7 +56,7 @@ CODE = {
 
 def code(text: str) -> bytes:
     """The bytes of a program by its text."""
-    return bytes.fromhex(CODE[text])
+    return bytes.fromhex((CODE | fault_code.CODE)[text])
 
 
 def prepared(
