@@ -72,8 +72,10 @@ _put_byte: Any = intrinsic(_make_put_byte)
 
 @native_as(types.int64(types.voidptr, USER, INT64_WORDS, INT64_WORDS, types.int64))
 def _saved_floats(uc: Any, user: Any, c: Any, s: Any, at: Any) -> Any:
-    """Whether the FPU was off for a frame that still had room for its registers; now it is on."""
-    return frames.save_floats(uc, user[SCRATCH], c, s, words(user[EXCEPTIONS]), words(user[PPB]), at)
+    """Whether the FPU was off for a frame that still had room for its registers; now it is on. Else that is a fault."""
+    if not frames.save_floats(uc, user[SCRATCH], c, s, words(user[EXCEPTIONS]), words(user[PPB]), at):
+        accesses.fault(c, C.NO_FPU, at, 0, 0, at)
+    return 1 if c[C.FAULT] == C.NO_FAULT else 0
 
 
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
@@ -109,8 +111,6 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         return
     flags = t[i + C.FLAGS]
     if flags & C.HAS_FP and c[C.FPU] == 0 and not _saved_floats(uc, user, c, s, at):
-        accesses.fault(c, C.NO_FPU, at, 0, 0, at)
-    if c[C.FAULT] != C.NO_FAULT:
         c[C.STOP_ADDRESS] = at
         stop(uc)
         return

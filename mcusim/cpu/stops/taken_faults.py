@@ -34,7 +34,7 @@ FORCED, VECTOR_READ, DEBUG_EVENT = 1 << 30, 1 << 1, 1 << 31  # HFSR
 NAMES = {X.HARD_FAULT: "HardFault", X.MEM_MANAGE: "MemManage", X.BUS_FAULT: "BusFault", X.USAGE_FAULT: "UsageFault"}
 
 
-class _Cause(NamedTuple):
+class _TakenAs(NamedTuple):
     """The exception, and the bits of CFSR: of a data access those that say that its address is known are added."""
 
     place: int
@@ -43,24 +43,24 @@ class _Cause(NamedTuple):
 
 
 _CAUSES = {
-    "unaligned access": _Cause(X.USAGE_FAULT, 1 << 24),
-    "divide by zero": _Cause(X.USAGE_FAULT, 1 << 25),
-    "no coprocessor": _Cause(X.USAGE_FAULT, 1 << 19),
-    "bad exception return": _Cause(X.USAGE_FAULT, 1 << 18),
-    "invalid state": _Cause(X.USAGE_FAULT, 1 << 17),
-    "undefined instruction": _Cause(X.USAGE_FAULT, 1 << 16),
-    "execution violation": _Cause(X.MEM_MANAGE, 1 << 0),
-    "access violation": _Cause(X.MEM_MANAGE, 1 << 1, True),
-    "bus fault": _Cause(X.BUS_FAULT, 1 << 9, True),
-    "no such peripheral": _Cause(X.BUS_FAULT, 1 << 9, True),
-    "unstacking": _Cause(X.MEM_MANAGE, 1 << 3),
-    "stacking": _Cause(X.MEM_MANAGE, 1 << 4),
-    "lazy stacking": _Cause(X.MEM_MANAGE, 1 << 5),
-    "bad vector": _Cause(X.HARD_FAULT, 0),
-    "exception": _Cause(X.HARD_FAULT, 0),
-    "breakpoint": _Cause(X.HARD_FAULT, 0),
+    "unaligned access": _TakenAs(X.USAGE_FAULT, 1 << 24),
+    "divide by zero": _TakenAs(X.USAGE_FAULT, 1 << 25),
+    "no coprocessor": _TakenAs(X.USAGE_FAULT, 1 << 19),
+    "bad exception return": _TakenAs(X.USAGE_FAULT, 1 << 18),
+    "invalid state": _TakenAs(X.USAGE_FAULT, 1 << 17),
+    "undefined instruction": _TakenAs(X.USAGE_FAULT, 1 << 16),
+    "execution violation": _TakenAs(X.MEM_MANAGE, 1 << 0),
+    "access violation": _TakenAs(X.MEM_MANAGE, 1 << 1, True),
+    "bus fault": _TakenAs(X.BUS_FAULT, 1 << 9, True),
+    "no such peripheral": _TakenAs(X.BUS_FAULT, 1 << 9, True),
+    "unstacking": _TakenAs(X.MEM_MANAGE, 1 << 3),
+    "stacking": _TakenAs(X.MEM_MANAGE, 1 << 4),
+    "lazy stacking": _TakenAs(X.MEM_MANAGE, 1 << 5),
+    "bad vector": _TakenAs(X.HARD_FAULT, 0),
+    "exception": _TakenAs(X.HARD_FAULT, 0),
+    "breakpoint": _TakenAs(X.HARD_FAULT, 0),
 }
-_FETCH = _Cause(X.BUS_FAULT, 1 << 8)
+_FETCH = _TakenAs(X.BUS_FAULT, 1 << 8)
 _KNOWN = 1 << 7  # MMARVALID; BFARVALID is 8 bits higher up
 _HFSR = {"bad vector": VECTOR_READ, "breakpoint": DEBUG_EVENT, "exception": FORCED}
 
@@ -159,7 +159,7 @@ def handler_of(emulator: Emulator, place: int) -> int | None:
     return vector & ~1 if runs and code not in (None, bytes(4), b"\xff" * 4) else None
 
 
-def _cause(emulator: Emulator, fault: Fault) -> _Cause | None:
+def _cause(emulator: Emulator, fault: Fault) -> _TakenAs | None:
     """The exception and its bits, by what is at the address: an MPU region is MemManage's, else BusFault's."""
     cause = _CAUSES.get(fault.kind)
     if fault.kind == "bus fault" and fault.address == fault.pc:
@@ -170,11 +170,11 @@ def _cause(emulator: Emulator, fault: Fault) -> _Cause | None:
         there = [r for r in regions if any(base <= address < base + r.size for base in (r.base, *r.aliases))]
         if not there or (emulator.state[C.FAULT_WRITE] and not there[0].writable):
             bits = 1 << 9 if cause.data else cause.bits << 8
-            return _Cause(X.BUS_FAULT, bits, cause.data)
+            return _TakenAs(X.BUS_FAULT, bits, cause.data)
     return cause
 
 
-def _note(emulator: Emulator, fault: Fault, cause: _Cause, hfsr: int) -> None:
+def _note(emulator: Emulator, fault: Fault, cause: _TakenAs, hfsr: int) -> None:
     """Write the status registers."""
     x = emulator.interrupts.state
     x[X.CFSR] |= cause.bits
