@@ -213,8 +213,8 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
 
 
 @native
-def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
-    """Fault what the ranges do not allow; a store's last byte may lie in the next one. Note a first watched access."""
+def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> int:
+    """Fault what the ranges do not allow, 0 then; a store may end in the next one. Note a first watched access."""
     allowed = s[q + L.FLAGS]
     if allowed & L.WATCHED and c[C.WATCH_PC] == 0:
         c[C.WATCH_PC], c[C.WATCH_ADDRESS], c[C.WATCH_SIZE], c[C.WATCH_WRITE] = pc, address, size, write
@@ -225,6 +225,7 @@ def permitted(c: State, s: State, q: int, address: int, size: int, write: int, p
         beyond = core_data.find(s, address + size - 1)
         if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
             fault(c, C.READ_ONLY, address, size, write, pc)
+    return 1 if c[C.FAULT] == C.NO_FAULT else 0
 
 
 @native
@@ -260,8 +261,7 @@ def ordinary(
     c[C.LAST_UNALIGNED] = unaligned
     if flags & C.EVEN and address & 4:
         extra += L.TICK
-    permitted(c, s, q, address, size, write, pc)
-    if c[C.FAULT] != C.NO_FAULT:
+    if not permitted(c, s, q, address, size, write, pc):
         return
     if write:
         stack(c, flags, address, size, pc)
