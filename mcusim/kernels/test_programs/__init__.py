@@ -11,10 +11,11 @@ from pathlib import Path
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 
-__all__ = ["FIRMWARE", "FOLDER", "program_names", "program_path"]
+__all__ = ["BROKEN", "FIRMWARE", "FOLDER", "program_names", "program_path"]
 
 FOLDER = Path(__file__).parent / "elf"
 FIRMWARE = FOLDER / "firmware"  # programs with interrupts, to be run from reset
+BROKEN = FIRMWARE / "broken"  # firmware ``overlay`` with one fault each
 
 
 def program_names(isa: str | None = None, folder: Path = FOLDER) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mcusim
-from mcusim.kernels.test_programs import FIRMWARE, program_path
+from mcusim.kernels.test_programs import BROKEN, FIRMWARE, program_names, program_path
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 
@@ -39,3 +39,37 @@ def test_clocks_of_an_l4r5_and_an_h743_and_copies_by_their_controllers(isa: str)
     assert result.findings == ()
     taken = {count.number: count.count for count in result.profile.exceptions}
     assert taken[interrupt] == 1 and taken[15] >= 2
+
+
+@pytest.mark.parametrize("isa", BOARDS)
+def test_a_board_starts_as_a_vendor_starts_it(isa: str) -> None:
+    """Clock tree, tick by a timer, caches, SDRAM; 1 ms for the SDRAM, 10 on both ticks, the rest for oscillators."""
+    shown = bytearray()
+    result = mcusim.emulate(program_path("board", isa, FIRMWARE), BOARDS[isa], output=shown.extend)
+    assert result.exit_status == 0 and shown.count(b": ok\n") == 5
+    assert result.findings == () and result.undescribed == ()
+    assert 12e-3 < result.seconds < 17e-3
+
+
+@pytest.mark.parametrize("isa", BOARDS)
+def test_an_overlay_by_two_streams_gives_the_networks_result(isa: str) -> None:
+    shown = bytearray()
+    result = mcusim.emulate(program_path("overlay", isa, FIRMWARE), BOARDS[isa], output=shown.extend)
+    assert result.exit_status == 0 and shown.endswith(b"overlay: ok\n")
+    # stream 0: rows of the input with those above and below; stream 1: weights, biases, two words a channel; results
+    inputs = (16 + 6) * 16 * 8 + 16 * 16 * 8 + (16 + 6) * 16 * 16
+    others = sum(n * k + 12 * n for n, k in ((8, 72), (16, 8), (4, 144))) + 16 * 16 * (8 + 16 + 4)
+    assert {use.stream: use.bytes for use in result.dma} == {0: inputs, 1: others}
+
+
+SEEN = {"race", "wrong-flag"}  # as the transfers come here, the result is right all the same
+CASES = [(isa, name) for isa in BOARDS for name in program_names(isa, BROKEN)]
+
+
+@pytest.mark.parametrize(("isa", "fault"), CASES)
+def test_a_broken_overlay_shows_in_its_result_or_by_chance_does_not(isa: str, fault: str) -> None:
+    shown = bytearray()
+    result = mcusim.emulate(program_path(fault, isa, BROKEN), BOARDS[isa], output=shown.extend)
+    verdict = shown.decode().splitlines()[-1].removeprefix("overlay: ")
+    assert verdict == ("ok" if fault in SEEN else "a transfer failed" if fault == "unreachable" else "WRONG")
+    assert result.exit_status == (verdict != "ok")

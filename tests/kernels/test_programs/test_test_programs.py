@@ -130,7 +130,8 @@ def test_pipeline_table_names_every_snippet(core: str) -> None:
 
 def copied_tree(folder: Path) -> Path:
     (folder / BUILD).parent.mkdir(parents=True)
-    shutil.copy(ROOT / BUILD, folder / BUILD)
+    for name in (BUILD, BUILD.with_name("firmware.py")):
+        shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "mcusim", folder / "mcusim", ignore=shutil.ignore_patterns("__pycache__"))
     return folder / "mcusim" / "kernels" / "test_programs" / "elf"
 
