@@ -68,19 +68,24 @@ def test_a_copy_takes_as_long_as_the_same_transfer_of_a_program(board: str, fiel
 
 @pytest.mark.parametrize("board", [F469, F746])
 def test_the_core_sees_a_word_from_its_beat_on_and_not_before(board: str) -> None:
-    """Two-sided: of two reads a loop apart the earlier finds the old word."""
-    found = []
-    for spins in range(1, 120):
+    """Two-sided: of two reads a loop apart the earlier finds the old word, the later the new one."""
+
+    def seen(spins: int) -> bytes:
         guest = Guest(board)
         guest.emulator.memory.enable_caches(data=False, instruction=False)
         guest.emulator.write(SRAM1[board], DATA)
         watched = SRAM2[board] + 64
         word = guest.call("copy_watched", SRAM1[board], SRAM2[board], 256, WORDS, watched, spins)
-        found.append(word.to_bytes(4, "little"))
-        if found[-1] == DATA[64:68]:
-            break
-    assert set(found[:-1]) == {bytes(4)}
-    assert found[-1] == DATA[64:68]
+        return word.to_bytes(4, "little")
+
+    early, late = 1, 120
+    assert (seen(early), seen(late)) == (bytes(4), DATA[64:68])
+    while late - early > 1:
+        middle = (early + late) // 2
+        found = seen(middle)
+        assert found in (bytes(4), DATA[64:68])
+        early, late = (early, middle) if found == DATA[64:68] else (middle, late)
+    assert 5 < early < 110
 
 
 def test_a_line_that_the_cache_holds_shows_the_old_bytes_after_the_copy() -> None:

@@ -7,7 +7,8 @@ import pytest
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
-from tests.support.boards.dma_bench import CR, EN, F469, F746, HTIF, M0AR, M2P, MINC, NDTR, PAR, TCIF, stream
+from tests.support.boards.dma_bench import CR, EN, F469, F746, HTIF, M0AR, M2P, MINC, NDTR, PAR, TCIF, sizes, stream
+from tests.support.boards.dma_machine import H743, DmaMachine
 
 TEXT = 0x2001_0000
 USART1, DMA2 = 0x4001_1000, 0x4002_6400
@@ -36,3 +37,42 @@ def test_a_stream_sends_a_text_at_the_rate_of_the_line(board: str) -> None:
     assert sent[100 * 5 + 50] == pytest.approx(5 + 2, abs=1)  # a frame is 1,000 cycles; one is sent and one waits
     assert emulator.dma[1].word(4) >> 22 == HTIF | TCIF
     assert (emulator.dma[1].streams[7].transfers, emulator.dma[1].streams[7].bytes) == (1, 11)
+
+
+TIM2, COUNT_REGISTER = 0x4000_0000, 0x4000_0424  # of TIM3, which stands still: any word
+DMAMUX1 = 0x4002_0800
+CIRC, DMEIF = 1 << 8, 4
+
+
+# board: DMA1, the memory that is read, and CHSEL of stream 1 for TIM2_UP
+@pytest.mark.parametrize(
+    ("board", "dma1", "memory", "channel"), [(F469, 0x4002_6000, 0x2001_0000, 3), (H743, 0x4002_0000, 0x2400_0000, 0)]
+)
+def test_each_update_of_a_timer_moves_one_unit_by_a_stream(board: str, dma1: int, memory: int, channel: int) -> None:
+    bench = DmaMachine(board)
+    bench.emulator.write(memory, bytes(range(1, 33)))
+    if board == H743:
+        bench.store(DMAMUX1 + 4, 22)  # TIM2_UP to stream 1
+    for register, value in ((PAR, COUNT_REGISTER), (M0AR, memory), (NDTR, 4)):
+        bench.store(dma1 + stream(1, register), value)
+    bench.store(dma1 + stream(1, CR), channel << 25 | MINC | M2P | CIRC | sizes(2, 2) | EN)
+    for offset, value in ((0x2C, 999), (0x0C, 1 << 8), (0x00, 1)):
+        bench.store(TIM2 + offset, value)
+    seen = []
+    for cycle in range(500, 6000, 1000):
+        bench.run(cycle)
+        seen.append((bench.load(dma1 + stream(1, NDTR)), bench.load(COUNT_REGISTER)))
+    assert seen == [(4, 0), (3, 0x201), (2, 0x403), (1, 0x605), (4, 0x807), (3, 0x201)]
+
+
+@pytest.mark.parametrize(("period", "flag"), [(4, DMEIF), (20, 0)])
+def test_a_timer_that_asks_too_fast_in_direct_mode_is_an_error(period: int, flag: int) -> None:
+    bench = DmaMachine(F469)
+    dma1 = 0x4002_6000
+    for register, value in ((PAR, COUNT_REGISTER), (M0AR, 0x2001_0000), (NDTR, 100)):
+        bench.store(dma1 + stream(1, register), value)
+    bench.store(dma1 + stream(1, CR), 3 << 25 | sizes(2, 2) | EN)
+    for offset, value in ((0x2C, period - 1), (0x0C, 1 << 8), (0x00, 1)):
+        bench.store(TIM2 + offset, value)
+    bench.run(400)
+    assert bench.load(dma1) >> 6 & DMEIF == flag
