@@ -14,6 +14,7 @@ class Clock:
         self.cycles, self.shown = 0, b""
         self.calls: list[tuple[int, Callable[[], None]]] = []
         self.lines: set[int] = set()
+        self.flash = bytearray(b"\xff" * (16 << 20))
         self.findings: list[str] = []
 
     def dividers(self, bus: str) -> tuple[int, int]:
@@ -27,6 +28,16 @@ class Clock:
 
     def reset_blocks(self, register: str, bits: int) -> None:
         self.held = register, bits
+
+    @property
+    def flash_size(self) -> int:
+        return len(self.flash)
+
+    def read_flash(self, offset: int, size: int) -> bytes:
+        return bytes(self.flash[offset : offset + size])
+
+    def write_flash(self, offset: int, data: bytes) -> None:
+        self.flash[offset : offset + len(data)] = data
 
     def ends(self, kind: str, text: str) -> None:
         self.ended = kind, text

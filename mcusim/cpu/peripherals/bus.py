@@ -60,6 +60,7 @@ class Peripherals:
         self.clock, self.output = machine.core.clock, output
         self._events, self._interrupts = events, interrupts
         self._machine, self._family = machine, family_of(machine)
+        self._serial = next((region for region in machine.memory.values() if region.kind == "qspi"), None)
         self._strict = strictness == "strict"
         self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
         self._found: list[Finding] = []
@@ -134,6 +135,17 @@ class Peripherals:
         for block in self.blocks:
             if block.name in names:
                 block.reset()
+
+    @property
+    def flash_size(self) -> int:
+        return self._serial.size if self._serial else 0
+
+    def read_flash(self, offset: int, size: int) -> bytes:
+        return self._core.peek(self._serial.base + offset, size) or b"" if self._serial else b""
+
+    def write_flash(self, offset: int, data: bytes) -> None:
+        if self._serial:
+            self._core.poke(self._serial.base + offset, data)
 
     def ends(self, kind: str, text: str) -> None:
         registers = self._core.registers()

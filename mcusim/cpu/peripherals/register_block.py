@@ -47,6 +47,16 @@ class BlockHost(Protocol):
     def reset_blocks(self, register: str, bits: int) -> None:
         """These bits of a reset register of RCC have risen."""
 
+    @property
+    def flash_size(self) -> int:
+        """Bytes of the serial flash; 0: the machine has none."""
+
+    def read_flash(self, offset: int, size: int) -> bytes:
+        """What that flash has at ``offset``."""
+
+    def write_flash(self, offset: int, data: bytes) -> None:
+        """Replace what it has there."""
+
     def ends(self, kind: str, text: str) -> None:
         """The run is over: a board would be reset here."""
 

@@ -21,14 +21,15 @@ from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
 from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
-from mcusim.cpu.peripherals.kinds.i2c import I2c
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.regulator import Regulator
 from mcusim.cpu.peripherals.kinds.rng import Rng
-from mcusim.cpu.peripherals.kinds.spi import Spi
+from mcusim.cpu.peripherals.kinds.serial.i2c import I2c
+from mcusim.cpu.peripherals.kinds.serial.quadspi import Quadspi
+from mcusim.cpu.peripherals.kinds.serial.spi import Spi
+from mcusim.cpu.peripherals.kinds.serial.usart import Usart
 from mcusim.cpu.peripherals.kinds.syscfg import Syscfg
 from mcusim.cpu.peripherals.kinds.timer import Timer
-from mcusim.cpu.peripherals.kinds.usart import Usart
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
@@ -49,6 +50,7 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "spi": Spi,
     "regulator": Regulator,
     "rcc": Rcc,
+    "quadspi": Quadspi,
     "syscfg": Syscfg,
 }
 _ABOUT = ("source", "basis")
