@@ -108,6 +108,8 @@ def _emulator(
     emulator.load(image, as_started=begin.kind != "reset")
     for text in loads:
         load_file(emulator, image, text)
+    for name, data in more.get("uart", {}).items():
+        emulator.peripherals.feed(name, data)
     set_host(emulator.host, image, more.get("stdin", b""), more.get("semihosting_args"))
     return emulator
 

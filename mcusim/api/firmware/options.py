@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypedDict
 
 __all__ = ["FirmwareOptions", "require_known"]
@@ -12,8 +12,9 @@ class FirmwareOptions(TypedDict, total=False):
     """Keyword arguments of :func:`mcusim.emulate`; each may be left out.
 
     ``peripherals``: an access to a register block not described is a fault (``"strict"``) or the block is storage
-    (``"lenient"``). ``stdin`` and ``semihosting_args`` are what semihosting reads. ``itm``: the stimulus ports that a
-    debugger has enabled, ``"0"`` unless said otherwise, as ``"0,3-5"``, ``"all"`` or ``"none"``.
+    (``"lenient"``). ``stdin`` and ``semihosting_args`` are what semihosting reads. ``uart``: what a USART receives, by
+    its name, at its baud rate from when its receiver is on. ``itm``: the stimulus ports that a debugger has enabled,
+    ``"0"`` unless said otherwise, as ``"0,3-5"``, ``"all"`` or ``"none"``.
     ``machine_from_firmware``: run once to find the figures that the firmware sets up by registers, then again from the
     start on a machine that has them. ``set_up_costs``: a further run for each figure that differs, for the cycles that
     it is worth. ``record``: the result has the run over time; calls of functions that a pattern of names has, as
@@ -24,6 +25,7 @@ class FirmwareOptions(TypedDict, total=False):
     peripherals: Literal["strict", "lenient"]
     stdin: bytes
     semihosting_args: str | None
+    uart: Mapping[str, bytes]
     itm: str
     machine_from_firmware: bool
     set_up_costs: bool

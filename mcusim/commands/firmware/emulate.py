@@ -46,6 +46,10 @@ Until = Annotated[
 Input = Annotated[
     Path | None, typer.Option("--stdin", metavar="FILE", help="What the program reads by semihosting; - for a pipe.")
 ]
+Uart = Annotated[
+    list[str] | None,
+    typer.Option("--uart", metavar="NAME=FILE", help="What a USART receives, at its baud rate. Repeatable."),
+]
 CommandLine = Annotated[
     str | None, typer.Option("--semihosting-args", metavar="TEXT", help="Arguments of the program's main().")
 ]
@@ -115,6 +119,7 @@ class Firmware:
     until: Until = None
     stdin: Input = None
     semihosting_args: CommandLine = None
+    uart: Uart = None
     call: Call = None
     args: Arguments = None
     load: Load = None
@@ -134,6 +139,7 @@ class Firmware:
             "until": self.until,
             "stdin": _input(self.stdin),
             "semihosting_args": self.semihosting_args,
+            "uart": dict(_received(text) for text in self.uart or ()),
             "call": self.call,
             "arguments": _arguments(self.args),
             "loads": self.load or (),
@@ -211,6 +217,14 @@ def _input(path: Path | None) -> bytes:
     if len(data) > LARGEST_INPUT:
         raise UsageError(f"--stdin -: more than {LARGEST_INPUT:,} B")
     return data
+
+
+def _received(text: str) -> tuple[str, bytes]:
+    """The USART, and what it receives."""
+    name, _, file = text.partition("=")
+    if not name or not file:
+        raise UsageError(f"--uart {text[:80]!r}: needs NAME=FILE, as in USART1=input.txt")
+    return name, read_guarded(Path(file), LARGEST_INPUT, UsageError, too_large=", the most a program's input may have")
 
 
 def _caches(text: str | None) -> bool | None:

@@ -23,6 +23,7 @@ from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.peripherals.findings import Ending, Finding, Plain, silent_lines, storage
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
+from mcusim.cpu.peripherals.kinds.serial.usart import Usart
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of, divider, held_in_reset
 from mcusim.cpu.peripherals.sdram_watch import SdramWatch
@@ -33,6 +34,7 @@ from mcusim.cpu.system.event_queue import Event, EventQueue
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
 from mcusim.cpu.unicorn_core import PAGE, UnicornCore
+from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.system import MemorySystem
@@ -155,6 +157,14 @@ class Peripherals:
         if self.ending is None:
             self.ending = ending
             self._state[C.STOP] = C.FLUSH
+
+    def feed(self, name: str, data: bytes) -> None:
+        """Let the USART ``name`` receive ``data``. Raises UsageError where the machine has none of that name."""
+        usarts = {block.name: block for block in self.blocks if isinstance(block, Usart)}
+        if name.upper() not in usarts:
+            known = ", ".join(usarts) or "none"
+            raise UsageError(f"--uart {name[:40]}: {self._machine.name} has no such one; it has {known}")
+        usarts[name.upper()].feed(data)
 
     # findings
 
