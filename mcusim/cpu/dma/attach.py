@@ -99,7 +99,7 @@ def _wiring(
     line = partial(_by_channel, lines, name, n) if mux is None else partial(_by_mux, lines, mux, about["at"] + n)
     return Wiring(
         name, n + about.get("from", 0), irqs[min(n, len(irqs) - 1)], dma, copies, memory, host, log,
-        reach, line,
+        reach, line, None if mux is None else partial(mux.selected, about["at"] + n),
     )  # fmt: skip
 
 

@@ -51,6 +51,12 @@ class DmaBlock(RegisterBlock):
         for stream in self.streams:
             stream.update()
 
+    def reset(self) -> None:
+        """As after a reset of the block."""
+        self.update()
+        for stream in self.streams:
+            stream.reset()
+
     def serve(self) -> None:
         """A peripheral has a request, or has one no longer."""
         for stream in self.streams:

@@ -19,6 +19,9 @@ class DmaHost(BlockHost, Protocol):
     def found(self, text: str) -> None:
         """Something that the program does and a board does not answer as it may expect."""
 
+    def answers(self, address: int) -> bool:
+        """Whether a peripheral has ``address``."""
+
     def load(self, address: int, size: int) -> int:
         """What a load of a peripheral's register finds."""
 

@@ -49,6 +49,10 @@ class Lane:
         """Bring flags and registers to the present."""
         raise NotImplementedError
 
+    def reset(self) -> None:
+        """As after a reset; what is in flight is written to its end first."""
+        raise NotImplementedError
+
     def request(self) -> None:
         """A peripheral may have a request for it."""
 

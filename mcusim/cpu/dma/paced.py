@@ -1,5 +1,5 @@
-"""A transfer a unit at a time, each for a request: between memory and a peripheral, or between memories by units of
-different sizes.
+"""A transfer a unit at a time, each for a request: between memory and a peripheral; or for none, from one memory to
+another by units of different sizes, and where a copy has a register for a side.
 
 Each unit takes both ports' times of the controller from its request on. Towards memory a FIFO that is used keeps the
 bytes until its threshold is reached, or the transfer ends. In circular mode it begins again and again, in double-buffer
@@ -117,10 +117,9 @@ class PacedTransfer:
         if self.ended or not self._line.active:
             return
         if self._order.alone:
-            self._fifo = self._load(self._peripheral(), self._order.near.size)
-            self._line.taken()
-            self._under_way = self._in_hand = True
-            self._host.at(self._host.cycles + max(1, self._order.far.cycles), self._written)
+            if self._take():
+                self._under_way = self._in_hand = True
+                self._host.at(self._host.cycles + max(1, self._order.far.cycles), self._written)
         elif self._sent() if self._order.out else self._received():
             self._count()
             self.serve()
@@ -151,47 +150,58 @@ class PacedTransfer:
     def _sent(self) -> bool:
         order = self._order
         size = order.near.size if order.packs else order.far.size
-        address = self._place(size)
-        if self._reach(address, size, False) < size:
+        unit = self._get(self._place(size), size)
+        if unit is None:
             return self._fail(False)
-        unit = read_unit(self._memory.state, address, size)
         self._advance(size)
-        return self._store(self._peripheral(), unit.ljust(order.near.size, b"\0")[: order.near.size])
+        if not self._put(self._peripheral(), unit.ljust(order.near.size, b"\0")[: order.near.size]):
+            return self._fail(True)
+        self._line.taken()
+        return True
 
     def _received(self) -> bool:
         order = self._order
-        unit = self._load(self._peripheral(), order.near.size)
+        if not self._take():
+            return False
+        return True if order.threshold and len(self._fifo) < order.threshold else self._flush()
+
+    def _take(self) -> bool:
+        """A unit of the peripheral's goes into the FIFO."""
+        order = self._order
+        unit = self._get(self._peripheral(), order.near.size)
+        if unit is None:
+            return self._fail(False)
         self._line.taken()
         self._fifo += unit if order.packs else unit.ljust(order.far.size, b"\0")[: order.far.size]
-        return True if order.threshold and len(self._fifo) < order.threshold else self._flush()
+        return True
 
     def _peripheral(self) -> int:
         return self._order.peripheral + (self._order.units - self.units_left) * self._order.near.step
 
-    def _load(self, address: int, size: int) -> bytes:
-        """What the peripheral's side has there, which may be memory."""
+    def _get(self, address: int, size: int) -> bytes | None:
+        """What memory or a peripheral has there; None where neither is."""
         if self._reach(address, size, False) == size:
             return read_unit(self._memory.state, address, size)
-        word = self._host.load(address, size)
-        return (word & (1 << 8 * size) - 1).to_bytes(size, "little")
+        if not self._host.answers(address):
+            return None
+        return (self._host.load(address, size) & (1 << 8 * size) - 1).to_bytes(size, "little")
 
-    def _store(self, address: int, unit: bytes) -> bool:
+    def _put(self, address: int, unit: bytes) -> bool:
+        """Write to memory or a peripheral; False where neither is."""
         if self._reach(address, len(unit), True) == len(unit):
             write_unit(self._memory.state, address, unit)
-        else:
+        elif self._host.answers(address):
             self._host.store(address, len(unit), int.from_bytes(unit, "little"))
-        self._line.taken()
+        else:
+            return False
         return True
 
     def _flush(self) -> bool:
         """Write what the FIFO has, unit by unit; False after an error."""
-        order = self._order
         while self._fifo:
-            size = min(order.far.size, len(self._fifo))
-            address = self._place(size)
-            if self._reach(address, size, True) < size:
+            size = min(self._order.far.size, len(self._fifo))
+            if not self._put(self._place(size), self._fifo[:size]):
                 return self._fail(True)
-            write_unit(self._memory.state, address, self._fifo[:size])
             self._fifo = self._fifo[size:]
             self._advance(size)
         return True

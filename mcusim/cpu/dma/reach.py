@@ -1,7 +1,4 @@
-"""What of the machine's memory a DMA controller reaches.
-
-Not modelled: peripherals as a side of a copy between memories in flight.
-"""
+"""What of the machine's memory a DMA controller reaches."""
 
 from __future__ import annotations
 

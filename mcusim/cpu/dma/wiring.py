@@ -21,7 +21,7 @@ class Wiring:
 
     ``copies``: whether it moves bytes between memories. ``reach`` gets an address, bytes and whether they are written,
     and says how many of them, from the first on, the controller reaches. ``line`` finds the request line of a channel
-    or request number.
+    or request number; ``muxed`` has the number that a DMAMUX selects, where there is one.
     """
 
     controller: str
@@ -34,3 +34,12 @@ class Wiring:
     log: DmaLog
     reach: Reach
     line: Callable[[int], RequestLine | None]
+    muxed: Callable[[], int] | None = None
+
+    def unheard(self, channel: int, pc: int) -> str:
+        """What is said of a stream that waits for a request that no peripheral here makes."""
+        where = f"channel {channel}" if self.muxed is None else f"request {self.muxed()}"
+        return (
+            f"{self.controller} stream {self.number}, enabled at {pc:#010x}, waits for {where}: no peripheral that is"
+            " modelled makes this request, so nothing moves"
+        )

@@ -274,6 +274,10 @@ class Peripherals:
         block = self._all[index] if index >= 0 else None
         return block if block is not None and address < block.base + block.size else None
 
+    def answers(self, address: int) -> bool:
+        """Whether a block has ``address``."""
+        return self.block_at(address) is not None
+
     def label(self, address: int) -> str:
         """The register at ``address``, by name where it has one."""
         for window, target in bit_band.WINDOWS.items():

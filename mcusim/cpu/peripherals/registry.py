@@ -21,6 +21,7 @@ from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
 from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
+from mcusim.cpu.peripherals.kinds.hsem import Hsem
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.regulator import Regulator
 from mcusim.cpu.peripherals.kinds.rng import Rng
@@ -49,6 +50,7 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "i2c": I2c,
     "spi": Spi,
     "regulator": Regulator,
+    "hsem": Hsem,
     "rcc": Rcc,
     "quadspi": Quadspi,
     "syscfg": Syscfg,

@@ -75,6 +75,7 @@ def test_a_channel_without_a_peripheral_waits() -> None:
     begin(bench, 1 << 25, 3)
     bench.ask(3)
     assert (bench.get(5, NDTR), bench.flags(5), bench.get(5, CR) & EN) == (3, 0, EN)
+    assert len(bench.findings) == 1 and "waits for channel 5" in bench.findings[0]
     bench.set(5, CR, 0)
     assert not bench.get(5, CR) & EN
 

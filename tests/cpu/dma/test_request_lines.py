@@ -7,7 +7,24 @@ import pytest
 from mcusim.cpu.emulator import Emulator
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
-from tests.support.boards.dma_bench import CR, EN, F469, F746, HTIF, M0AR, M2P, MINC, NDTR, PAR, TCIF, sizes, stream
+from tests.support.boards.dma_bench import (
+    CR,
+    EN,
+    F469,
+    F746,
+    FCR,
+    HTIF,
+    M0AR,
+    M2M,
+    M2P,
+    MINC,
+    NDTR,
+    PAR,
+    PINC,
+    TCIF,
+    sizes,
+    stream,
+)
 from tests.support.boards.dma_machine import H743, DmaMachine
 
 TEXT = 0x2001_0000
@@ -76,3 +93,44 @@ def test_a_timer_that_asks_too_fast_in_direct_mode_is_an_error(period: int, flag
         bench.store(TIM2 + offset, value)
     bench.run(400)
     assert bench.load(dma1) >> 6 & DMEIF == flag
+
+
+@pytest.mark.parametrize("board", [F469, "nucleo-l4r5zi"])
+def test_a_copy_feeds_the_crc_unit(board: str) -> None:
+    """A copy between memories whose target is a register, as drivers of the CRC unit do it."""
+    bench = DmaMachine(board)
+    memory, data_register = 0x2001_0000, 0x4002_3000
+    words = [0x1234_5678, 0x9ABC_DEF0, 0x0F1E_2D3C]
+    bench.emulator.write(memory, b"".join(word.to_bytes(4, "little") for word in words))
+    for word in words:
+        bench.store(data_register, word)
+    expected = bench.load(data_register)
+    bench.store(data_register + 8, 1)
+    if board == F469:
+        for register, value in ((PAR, memory), (M0AR, data_register), (NDTR, 3), (FCR, 3)):
+            bench.store(DMA2 + stream(0, register), value)
+        bench.store(DMA2 + stream(0, CR), M2M | PINC | sizes(4, 4) | EN)
+    else:
+        for offset, value in ((0x0C, 3), (0x10, memory), (0x14, data_register), (0x08, 1 << 14 | 0x40 | 0xA00 | 1)):
+            bench.store(0x4002_0000 + offset, value)
+    bench.run(500)
+    assert bench.load(data_register) == expected
+    assert [one.outcome for one in bench.emulator.dma.log.transfers] == ["complete"]
+
+
+# RCC's reset register, the controller's bit, its first CR, and what that is after the reset
+@pytest.mark.parametrize(
+    ("board", "register", "bit", "control"),
+    [
+        (F469, 0x4002_3810, 22, 0x4002_6410),
+        ("nucleo-l4r5zi", 0x4002_1028, 0, 0x4002_0008),
+        (H743, 0x5802_4480, 1, 0x4002_0410),
+        (H743, 0x5802_447C, 0, 0x5200_004C),
+    ],
+)
+def test_a_reset_by_rcc_clears_a_controller(board: str, register: int, bit: int, control: int) -> None:
+    bench = DmaMachine(board)
+    bench.store(control, 0x10)
+    assert bench.load(control) == 0x10
+    bench.store(register, 1 << bit)
+    assert bench.load(control) == 0

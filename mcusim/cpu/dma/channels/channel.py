@@ -105,6 +105,12 @@ class Channel(Lane):
             self._ended(copy.failed, end, copy.moved, copy.moved)
         self._signal()
 
+    def reset(self) -> None:
+        """As after a reset; what is in flight is written to its end first."""
+        self.write(CCR, 0)
+        self._words = dict.fromkeys(NAMES, 0)
+        self.clear(sum(self.names.values()))
+
     def _start(self) -> None:
         if self.flags & R.ERROR:
             self._words[CCR] &= ~R.ENABLE
@@ -112,17 +118,23 @@ class Channel(Lane):
         setting, self._stopped = R.Setting.read(self._words[CCR]), False
         if not self._words[CNDTR] or self.under_way:  # or what is being stopped has not come to its end
             return
-        if setting.copies and setting.peripheral_size == setting.memory_size:
+        if setting.copies and setting.peripheral_size == setting.memory_size and not self._at_register():
             self._half_due = True
             self._copy = copy = Copy(self._order(setting), self._wiring, self.update)
             self._record_of(setting).live = copy.progress
             self.update()
             return
         line = ALWAYS if setting.copies else self._wiring.line(0)
-        if line is not None:
+        if line is None:
+            self._host.found(self._wiring.unheard(0, self._host.pc))
+        else:
             self._paced = paced = PacedTransfer(self._paced_order(setting), line, self._wiring, self._reported)
             self._record_of(setting).live = paced.progress
             paced.serve()
+
+    def _at_register(self) -> bool:
+        """Whether a copy has a peripheral's register as a side."""
+        return any(self._host.answers(self._words[register]) for register in (CPAR, CMAR))
 
     def _sides(self, setting: R.Setting) -> tuple[int, int]:
         return self._words[CPAR] & -setting.peripheral_size, self._words[CMAR] & -setting.memory_size

@@ -101,6 +101,12 @@ class MdmaChannel(Lane):
             self._piece_ended(piece, piece.failed, piece.begin if piece.end is None else piece.end)
         self._signal()
 
+    def reset(self) -> None:
+        """As after a reset; what is in flight is written to its end first, and sets CTCIF then."""
+        self.write(CR, 0)
+        self._words = dict.fromkeys(NAMES, 0)
+        self.clear(sum(self.names.values()))
+
     def _request(self) -> None:
         """What the program asks for by SWRQ."""
         words, setting = self._words, R.Setting.read(self._words[TCR])

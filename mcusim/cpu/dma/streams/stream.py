@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcusim.cpu.dma.copy import Copy, CopyOrder
+from mcusim.cpu.dma.host import RequestLine
 from mcusim.cpu.dma.lane import Lane
 from mcusim.cpu.dma.log import Outcome, Transfer
-from mcusim.cpu.dma.paced import PacedEvent, PacedOrder, PacedTransfer, Side
+from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.streams import stream_registers as R
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
@@ -93,6 +94,13 @@ class Stream(Lane):
             self._end(copy)
         self._signal()
 
+    def reset(self) -> None:
+        """As after a reset; what is in flight is written to its end first, and sets TCIF then."""
+        self.write(CR, 0)
+        self._words = {**dict.fromkeys(WRITABLE, 0), FCR: FCR_RESET}
+        self._units = 0
+        self.clear(sum(self.names.values()))
+
     def _start(self) -> None:
         setting = R.Setting.read(self._words[CR], self._words[FCR])
         self._stopped = False
@@ -110,7 +118,9 @@ class Stream(Lane):
         elif not self._words[NDTR]:
             return
         elif not copies:
-            self._begin_paced(setting)
+            self._begin_paced(setting, self._wiring.line(setting.channel))
+        elif self._at_register(setting):
+            self._begin_paced(setting, ALWAYS)
         else:
             self._half_due = True
             self._copy = copy = Copy(self._order(setting), self._wiring, self.update)
@@ -157,10 +167,14 @@ class Stream(Lane):
             priority=R.STREAMS * setting.priority + R.STREAMS - 1 - self.number,
         )
 
-    def _begin_paced(self, setting: R.Setting) -> None:
-        """Wait for requests; a channel without a peripheral here never has one."""
-        line = self._wiring.line(setting.channel)
+    def _at_register(self, setting: R.Setting) -> bool:
+        """Whether a copy has a peripheral's register as a side."""
+        return any(self._host.answers(self._words[register]) for register in (PAR, M0AR))
+
+    def _begin_paced(self, setting: R.Setting, line: RequestLine | None) -> None:
+        """Move a unit for each request; a channel without a peripheral here never has one."""
         if line is None:
+            self._host.found(self._wiring.unheard(setting.channel, self._host.pc))
             return
         ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
         near, far = setting.peripheral_size, setting.memory_size

@@ -28,7 +28,7 @@ class Regulator(RegisterBlock):
     def stored(self, register: str, value: int, old: int) -> None:
         own = "D3CR" if "D3CR" in self._at else "CR1"
         if register == own and (old ^ self[register]) & SCALES[own]:
-            self._reached = self.host.cycles + MICROSECONDS * self.host.clock // 1_000_000
+            self._reached = self.host.cycles + MICROSECONDS * self.host.core_clock // 1_000_000
 
     def loaded(self, register: str, word: int) -> int:
         bits, level = BUSY.get(register, (0, True))
