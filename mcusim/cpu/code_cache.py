@@ -5,7 +5,8 @@ Not modelled: code written through one alias of a memory and executed through an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import CoreTraits
 from mcusim.cpu.decode.decoder import Decoder, remaining_it
-from mcusim.cpu.decode.instruction import Instruction
+from mcusim.cpu.decode.instruction import Instruction, Kind
 from mcusim.cpu.decode.lacking import lacked
 from mcusim.cpu.hooks.block_tables import CodeBlock, Tables, moves_stack
 from mcusim.cpu.unicorn_core import UnicornCore
@@ -45,6 +46,7 @@ class Code:
         self._instructions = 0
         self._asks_inside: set[int] = set()  # blocks whose first floating-point instruction asks for the FPU
         self._seen: dict[tuple[int, bytes, int], CodeBlock] = {}
+        self.functions: Sequence[int] = ()  # first addresses, sorted
 
     @property
     def arrays(self) -> Mapping[str, Any]:
@@ -68,6 +70,8 @@ class Code:
             line = next((line for code, line in self._in_turn if address in code), 0)
             block = self.tables.add(instructions, self._pipeline.schedule(instructions, line), it_state)
             self._seen[key] = block
+            if self._calls_at_its_end(instructions[-1]):
+                self.tables.blocks[block.index * C.BLOCK + C.FLAGS] |= C.TAIL_CALL
             self._instructions += len(instructions)
         else:
             self.tables.enter(address, block.index)
@@ -133,6 +137,14 @@ class Code:
         for granule in range(max(0, block.address - LONGEST_STORE + 1) >> GRANULE, ((block.end - 1) >> GRANULE) + 1):
             word, bit = granule >> 6, granule & 63
             self.marks[word] |= np.int64(-(1 << 63) if bit == 63 else 1 << bit)
+
+    def _calls_at_its_end(self, last: Instruction) -> bool:
+        """A plain branch to the first instruction of another function."""
+        if last.kind is not Kind.BRANCH or last.target is None:
+            return False
+        place = bisect_right(self.functions, last.target)
+        begins = place > 0 and self.functions[place - 1] == last.target
+        return begins and bisect_right(self.functions, last.address) != place
 
     def known_at(self, address: int) -> CodeBlock | None:
         """The block that begins at ``address``, if it was executed and has not changed since."""

@@ -188,6 +188,7 @@ class GuestCore:
         for place in check_placements(image, self.machine, as_started):
             self.write(place.address, place.data)
         self.image = image
+        self.code.functions = image.symbols.starts
         self._rtt = Rtt(proxy(self), image, self._output) if uses_rtt(image) else None
         if as_started:
             self.state[C.FPU] = 1

@@ -64,6 +64,10 @@ class CycleProfile:
     unforeseen: int
     text: dict[int, str] = field(repr=False)
     exceptions: tuple[ExceptionCount, ...] = ()  # those that were taken, by number
+    depths: dict[int, int] = field(default_factory=dict)  # how often so many handlers were active when one began
+    # frames on tasks' stacks: address, and the lowest address stored to
+    # frames on tasks' stacks: address, and the lowest address stored to
+    frames: dict[int, int] = field(default_factory=dict, repr=False)
     apart: dict[str, float] = field(default_factory=dict)  # cycles that no instruction has: of exceptions, asleep
 
 
@@ -102,6 +106,8 @@ def profile(emulator: Emulator, stack_top: int = 0) -> CycleProfile:
         unforeseen=emulator.unforeseen,
         text=text,
         exceptions=tuple(emulator.interrupts.counts()),
+        depths=dict(sorted(emulator.interrupts.log.depths.items())),
+        frames=dict(emulator.interrupts.log.stacks),
         apart={name: cycles for name, cycles in _apart(c).items() if cycles},
     )
 

@@ -137,6 +137,7 @@ CONDITIONAL_ACCESS, HAS_FP, FOUND_IN_DECODE, LEAVES_SLOT, LEAVES_SLOT_WITH_BRANC
     32,
     64,
 )
+TAIL_CALL = 128  # its branch goes to the first instruction of another function
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)

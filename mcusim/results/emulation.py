@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mcusim.errors import UsageError
 from mcusim.results.hot_spots import function_of
+from mcusim.results.task_stacks import TaskStack, task_stacks
 from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ class EmulationResult(Displayed):
     def seconds(self) -> float:
         """Simulated time at the core's clock."""
         return self.profile.cycles / self.machine.core.clock
+
+    @property
+    def task_stacks(self) -> tuple[TaskStack, ...]:
+        """Stacks that PSP was in, as far as exceptions have shown them."""
+        return task_stacks(self.profile.frames, self.image.symbols)
 
     @property
     def ipc(self) -> float:

@@ -56,8 +56,9 @@ def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
     """The functions that ran, the dearest first.
 
     Inclusive cycles are the larger of two figures, at most all cycles: the time between calls from elsewhere and their
-    returns, and own cycles with those of calls made. Not modelled: calls deeper than the emulator follows; time in a
-    function that was jumped to (a tail call) counts for the one called before.
+    returns, and own cycles with those of calls made. Branches to another function's first instruction (tail calls) and
+    entries of handlers are calls. What exceptions took is in no other function's. Not modelled: calls deeper than the
+    emulator follows, and tail calls by a register, whose time counts for the function called before.
     """
     found: dict[tuple[str, int], FunctionCost] = {}
 
@@ -75,6 +76,11 @@ def functions(profile: CycleProfile, image: Image) -> list[FunctionCost]:
         if caller is not callee:
             outgoing[id(caller)] += edge.cycles
             incoming[id(callee)] += edge.cycles
+    for one in profile.exceptions:
+        if one.handler:
+            handler = at(one.handler)
+            handler.calls += one.count
+            incoming[id(handler)] += one.cycles
     for name, cycles in profile.apart.items():
         found[name, 0] = FunctionCost(name=f"({name})", address=0, cycles=cycles)
     for function in found.values():

@@ -17,6 +17,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import State, native
 
+RETURNS_FROM = 0xF000_0000  # EXC_RETURN
 MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hashing: 2**32 over the golden ratio
 
 
@@ -61,21 +62,44 @@ def enter_call(c: State, s: State, calls: State, caller: int, callee: int, back:
 
 
 @native
+def close_calls(c: State, s: State, calls: State, depth: int) -> None:
+    """Pop all frames but the first ``depth``, and those that these were entered from by tail calls; count them."""
+    while depth > c[C.CALL_BASE] and c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] & 1:
+        depth -= 1
+    for k in range(depth, c[C.CALL_DEPTH]):
+        frame = C.SHADOW + k * C.SHADOW_ENTRY
+        edge = c[frame + C.CALL_EDGE]
+        if edge > 0:
+            calls[edge + C.EDGE_CALLS] += 1
+            calls[edge + C.EDGE_TICKS] += s[L.NOW] - c[frame + C.CALL_TICKS]
+            calls[edge + C.EDGE_INSTRUCTIONS] += c[C.INSTRUCTIONS] - c[frame + C.CALL_INSTRUCTIONS]
+    c[C.CALL_DEPTH] = depth
+
+
+@native
 def leave_call(c: State, s: State, calls: State, address: int) -> None:
-    """Pop the frame that returns to ``address``, and those above it that never returned; none: not a return."""
+    """Pop the frame that returns to ``address``, and those above it that never returned; none: not a return.
+
+    The return of a handler pops all of its own.
+    """
     depth = c[C.CALL_DEPTH]
+    if address >= RETURNS_FROM:
+        if depth > c[C.CALL_BASE]:
+            close_calls(c, s, calls, c[C.CALL_BASE])
+        return
     while depth > c[C.CALL_BASE]:
         depth -= 1
-        if c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] == address:
-            for k in range(depth, c[C.CALL_DEPTH]):
-                frame = C.SHADOW + k * C.SHADOW_ENTRY
-                edge = c[frame + C.CALL_EDGE]
-                if edge > 0:
-                    calls[edge + C.EDGE_CALLS] += 1
-                    calls[edge + C.EDGE_TICKS] += s[L.NOW] - c[frame + C.CALL_TICKS]
-                    calls[edge + C.EDGE_INSTRUCTIONS] += c[C.INSTRUCTIONS] - c[frame + C.CALL_INSTRUCTIONS]
-            c[C.CALL_DEPTH] = depth
+        if c[C.SHADOW + depth * C.SHADOW_ENTRY + C.CALL_RETURN] & ~1 == address:
+            close_calls(c, s, calls, depth)
             return
+
+
+@native
+def tail_call(c: State, s: State, calls: State, caller: int, callee: int) -> None:
+    """Push a frame that returns where the one below it does, and is marked for it: its lowest bit is set."""
+    depth = c[C.CALL_DEPTH]
+    back = c[C.SHADOW + (depth - 1) * C.SHADOW_ENTRY + C.CALL_RETURN] if depth > c[C.CALL_BASE] else 0
+    enter_call(c, s, calls, caller, callee, back | 1)
 
 
 @native
@@ -92,7 +116,7 @@ def lost_cycles(c: State, t: State, p: int, b: State, taken: int, address: int) 
 
 @native
 def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, address: int) -> None:
-    """Keep the last taken branches and the call stack."""
+    """Keep the last taken branches and the call stack. Not modelled: tail calls by a register."""
     at = c[C.RING_AT]
     c[C.RING_AT] = (at + 1) & (C.RING_SIZE - 1)
     entry = C.RING + at * C.RING_ENTRY
@@ -103,6 +127,8 @@ def follow(c: State, s: State, t: State, p: int, kind: int, calls: State, addres
             enter_call(c, s, calls, p // C.BLOCK, address, t[p + C.FALL])
         elif kind <= C.INDIRECT:
             leave_call(c, s, calls, address)
+    elif t[p + C.FLAGS] & C.TAIL_CALL and address == t[p + C.TARGET]:
+        tail_call(c, s, calls, p // C.BLOCK, address)
 
 
 @native

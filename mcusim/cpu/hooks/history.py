@@ -14,8 +14,6 @@ from mcusim.native.compile import State, native
 
 __all__ = ["begun", "ended", "popped", "pushed"]
 
-ON_PROCESS = 4  # in EXC_RETURN: the frame is on the process stack
-
 
 @native
 def note(x: State, what: int, time: int, first: int, second: int) -> None:
@@ -30,7 +28,7 @@ def note(x: State, what: int, time: int, first: int, second: int) -> None:
 def pushed(c: State, s: State, x: State, since: int, frame: int) -> None:
     """From ``since`` on a frame was pushed at ``frame``; ``x[RETURN_TO]`` is its EXC_RETURN."""
     low = 0
-    if x[X.RETURN_TO] & ON_PROCESS:
+    if x[X.RETURN_TO] & X.ON_PROCESS:
         low = min(c[C.OTHER_LOW], frame)
         c[C.OTHER_LOW] = X.NEVER
     note(x, X.PUSHED, since, frame, low)
@@ -100,7 +98,7 @@ def taken_up(c: State, at: int, frame: int) -> int:
 def popped(c: State, s: State, x: State, frame: int, value: int) -> None:
     """The frame at ``frame`` was popped, as EXC_RETURN ``value`` says: its calls go on."""
     note(x, X.POPPED, s[L.NOW], frame, value)
-    if value & ON_PROCESS:
+    if value & X.ON_PROCESS:
         c[C.OTHER_LOW] = X.NEVER
     n = c[C.NESTED] - 1
     c[C.NESTED] = max(0, n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -87,6 +87,11 @@ class SymbolTable:
         near = get_close_matches(name[:100], candidates, 4, 0.6)
         hint = f"; near names are {', '.join(near)}" if near else '; "arm-none-eabi-nm" lists its symbols'
         return f'has no symbol "{shown}"{hint}'
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """First addresses of all functions, sorted."""
+        return self._starts
 
     def function_at(self, address: int) -> tuple[str, int] | None:
         """Name of the function that ``address`` is in, and the offset into it in bytes; None outside of all."""

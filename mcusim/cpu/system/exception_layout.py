@@ -44,6 +44,7 @@ __all__ = [
     "MEM_MANAGE",
     "NEVER",
     "NMI",
+    "ON_PROCESS",
     "PENDING",
     "PENDSV",
     "PLACES",
@@ -69,6 +70,7 @@ FIRST_LINE = 32  # the place of line 0
 WORDS = 9
 PLACES = WORDS * 32
 LOG_SIZE, LOG_SPARE = 4096, 512  # entries; those that remain when Python is asked to look
+ON_PROCESS = 4  # in EXC_RETURN: the frame is on the process stack
 PUSHED, BEGUN, ENDED, POPPED = range(4)  # what an entry is of
 NEVER = 1 << 60
 IDLE = 256  # priority of thread mode with nothing masked

@@ -43,6 +43,10 @@ class ExceptionLog:
         for frame, low in zip(pushed[:, X.LOG_FIRST].tolist(), pushed[:, X.LOG_SECOND].tolist(), strict=True):
             if frame in self.stacks or len(self.stacks) < MOST_FRAMES:
                 self.stacks[frame] = min(low, self.stacks.get(frame, low))
+        popped = entries[(kind == X.POPPED) & (entries[:, X.LOG_SECOND] & X.ON_PROCESS > 0)]
+        for frame in popped[:, X.LOG_FIRST].tolist():
+            if len(self.stacks) < MOST_FRAMES:
+                self.stacks.setdefault(frame, frame)
         if self.keeps:
             self._keep(entries)
 

@@ -29,8 +29,11 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles
     instructions ipc seconds``.
     ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
-    come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}}]``: entries,
-    own cycles of the handler, and cycles from pending to its first instruction.
+    come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}, jitter,
+    histogram[{from, to, count}], handler}]``: entries, cycles in the handler without those that preempted it, and
+    cycles from pending to its first instruction (jitter: the largest less the smallest; histogram: equal steps, or the
+    latencies themselves where there are at most 16). ``nesting[{depth, count}]``: so many handlers were active when one
+    began. ``task_stacks[{name, low, top, limit, used}]``: stacks that PSP was in, name and limit null when unknown.
     ``faults[]``: those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``.
     ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
     ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
@@ -54,7 +57,12 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
         "result": result.result,
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
-        **_events(result),
+        "exceptions": [_exception(result, one) for one in result.profile.exceptions],
+        "nesting": [{"depth": depth, "count": count} for depth, count in result.profile.depths.items()],
+        "task_stacks": [asdict(one) | {"used": one.used} for one in result.task_stacks],
+        "dma": [asdict(use) for use in result.dma],
+        "set_up": set_up_json(result),
+    ``faults[]``: those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``.
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),
@@ -96,13 +104,16 @@ def _start(result: EmulationResult) -> dict[str, Any]:
     }
 
 
-def _exception(one: ExceptionCount) -> dict[str, Any]:
+def _exception(result: EmulationResult, one: ExceptionCount) -> dict[str, Any]:
     return {
         "number": one.number,
         "name": one.name,
         "count": one.count,
         "cycles": one.cycles,
         "latency": one.latency,
+        "jitter": one.jitter,
+        "histogram": [dict(zip(("from", "to", "count"), row, strict=True)) for row in one.histogram()],
+        "handler": place(result.image, one.handler),
     }
 
 

@@ -253,11 +253,24 @@ def _causes(result: EmulationResult) -> list[str]:
 
 def _exceptions(result: EmulationResult) -> list[str]:
     """Those that were taken; nothing where none was."""
-    rows = [["exception", "number", "count", "cycles", "latency min", "median", "max"]]
+    rows = [["exception", "number", "count", "cycles", "latency min", "median", "max", "jitter"]]
     for one in result.profile.exceptions:
-        latency = (f"{cycles:g}" for cycles in one.latency.values())
+        latency = (f"{cycles:g}" for cycles in (*one.latency.values(), one.jitter))
         rows.append([one.name, str(one.number), f"{one.count:,}", f"{int(one.cycles):,}", *latency])
-    return ["", "Exceptions; latency: cycles from pending to the handler", *columns(rows)] if rows[1:] else []
+    if not rows[1:]:
+        return []
+    text = ["", "Exceptions; latency: cycles from pending to the handler", *columns(rows)]
+    depth = max(result.profile.depths, default=0)
+    text += [f"Handlers active at once: {depth} at most"] if depth else []
+    return [*text, *_task_stacks(result)]
+
+
+def _task_stacks(result: EmulationResult) -> list[str]:
+    """Stacks that PSP was in; nothing where it was in none."""
+    rows = [["stack of a task", "from", "lowest", "used"]]
+    for one in result.task_stacks:
+        rows.append([one.name or "?", f"{one.top:#010x}", f"{one.low:#010x}", f"{one.used:,} B"])
+    return ["", *columns(rows)] if rows[1:] else []
 
 
 def _share(part: float, total: float) -> str:
