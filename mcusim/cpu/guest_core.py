@@ -71,6 +71,7 @@ class GuestCore:
         self.events = EventQueue(self.state, self.memory.state)
         self.interrupts = Interrupts(self.state, self.events)
         self.asleep = False  # in a WFI
+        self.sleeps: list[tuple[int, int]] | None = None  # from tick to tick, where somebody wants to know
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)
         self.calls = np.full(1 + C.EDGE * CALL_EDGES, -1, np.int64)
         self.host = Semihosting(proxy(self), machine.core.clock, self._output)

@@ -80,6 +80,7 @@ class Recorder:
         self._counts = self._counts_now()
         self._slept, self._maintained = self._slow()
         core.interrupts.log.keeps = True
+        self.sleeps = core.sleeps = []
         core.dma.log.watch(self._transfer)
 
     # what is seen

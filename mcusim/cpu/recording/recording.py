@@ -21,8 +21,9 @@ __all__ = ["Recording"]
 
 @dataclass(frozen=True)
 class Recording:
-    """Times in ticks. ``functions``: first address of each that a stretch's ``spent`` counts; ``events``: at which tick
-    which transfer reported its half or end; ``left_out``: stretches, transfers and log entries that were too many."""
+    """Times in ticks. ``functions``: first address of each that a stretch's ``spent`` counts; ``events``: at which
+    tick which transfer reported its half or end; ``sleeps``: from tick to tick in a WFI; ``left_out``: stretches,
+    transfers and log entries that were too many."""
 
     ticks: int
     stretches: Sequence[Stretch] = field(repr=False)
@@ -30,6 +31,7 @@ class Recording:
     handlers: Sequence[HandlerRun] = field(repr=False)
     functions: Sequence[int] = field(repr=False)
     events: Mapping[int, int] = field(repr=False)
+    sleeps: Sequence[tuple[int, int]] = field(repr=False)
     left_out: int = 0
 
     @classmethod
@@ -44,6 +46,7 @@ class Recording:
             handlers=handler_runs(log.entries, now),
             functions=recorder.functions,
             events=recorder.events,
+            sleeps=recorder.sleeps,
             left_out=recorder.left_out + log.left_out + core.dma.log.left_out,
         )
 

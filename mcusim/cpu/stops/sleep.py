@@ -46,6 +46,8 @@ def sleep(emulator: Emulator) -> Stop | None:
         emulator.asleep = True
         until = max(int(s[L.NOW]), min(due, int(c[C.RUN_HORIZON])))
         c[C.SLEEP_TICKS] += until - s[L.NOW]
+        if emulator.sleeps is not None:
+            emulator.sleeps.append((int(s[L.NOW]), until))
         s[L.NOW] = until
         if until < due:
             return Stop("horizon")
