@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from mcusim.errors import UsageError
+from mcusim.results.firmware.task_stacks import TaskStack, task_stacks
 from mcusim.results.hot_spots import function_of
-from mcusim.results.task_stacks import TaskStack, task_stacks
 from mcusim.shown import Displayed
 
 if TYPE_CHECKING:

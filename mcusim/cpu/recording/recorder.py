@@ -160,7 +160,7 @@ class Recorder:
             self.left_out += 1
             return
         self.stretches.append(stretch)
-        if stretch.idle:
+        if stretch.idle and stretch.why in ("end", "waited"):
             self._open.append(stretch)
 
     def _idle(self, stretch: Stretch, made: Any, slept: int, loop: WaitLoop | None) -> None:
@@ -168,7 +168,7 @@ class Recorder:
         rounds = {key: int(made[key[0]]) for key in self._loops if made[key[0]]}
         for key, count in rounds.items():
             self._rounds[key] = self._rounds.get(key, 0) + count
-        if loop is None and rounds:
+        if loop is None and rounds and stretch.why == "waited":
             loop = self._loops[max(rounds, key=lambda key: rounds[key])]
         stretch.loop = loop
         stretch.idle = slept

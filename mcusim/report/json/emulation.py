@@ -27,22 +27,19 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     loop, main (it returned to reset code that ends there), reached or horizon (what until asked for), limit, reset,
     fault or interrupted, status the command's, exit_status the program's own or null, fault null or ``{kind, text, pc,
     address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles
-    instructions ipc seconds``.
-    ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and ``hottest[]`` (instructions)
-    come by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median, max}, jitter,
-    histogram[{from, to, count}], handler}]``: entries, cycles in the handler without those that preempted it, and
-    cycles from pending to its first instruction (jitter: the largest less the smallest; histogram: equal steps, or the
-    latencies themselves where there are at most 16). ``nesting[{depth, count}]``: so many handlers were active when one
-    began. ``task_stacks[{name, low, top, limit, used}]``: stacks that PSP was in, name and limit null when unknown.
-    ``faults[]``: those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``.
-    ``regions{name: {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``;
-    ``caches{what: {hits, total}}`` with flash accelerator and SDRAM rows; ``counters{}`` of the memory system;
-    ``branches{branches, taken, mispredicted}``. ``stack{top, limit, used}``, limit null when unknown; ``result`` is
-    r0 of a call that returned, else null; ``dumps[{address, name, hex}]``; ``dma[{controller, stream, transfers,
-    bytes}]`` of the streams that moved something; ``findings[{rule, text, fix, pc, function, file, line, address,
-    count}]`` of what a board would not have answered, pc to address null where no single access did it. ``set_up{
-    figures[], refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose accesses came
-    in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    instructions ipc seconds``. ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and
+    ``hottest[]`` (instructions) by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median,
+    max}, jitter, histogram[{from, to, count}], handler}]``: entries, own cycles of the handler, cycles from pending to
+    its first instruction (histogram: each, or 16 equal steps). ``nesting[{depth, count}]``: handlers active when one
+    began. ``task_stacks[{name, low, top, limit, used}]``: where PSP was, name and limit may be null. ``faults[]``:
+    those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``. ``regions{name: {reads,
+    writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash accelerator
+    and SDRAM rows; ``counters{}`` of memories; ``branches{branches, taken, mispredicted}``. ``stack{top, limit,
+    used}``, limit null when unknown; ``result`` is r0 of a call that returned, else null; ``dumps[{address, name,
+    hex}]``; ``dma[{controller, stream, transfers, bytes}]``; ``findings[{rule, text, fix, pc, function, file, line,
+    address, count}]`` of what a board would not have answered, pc to address null where no single access did it.
+    ``set_up{figures[], refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose
+    accesses came in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
     return {
         "program": result.image.path,
@@ -57,12 +54,7 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
         "stack": {"top": result.stack.top, "limit": result.stack.limit or None, "used": result.stack.used},
         "result": result.result,
         "dumps": [{"address": d.address, "name": d.name, "hex": d.data.hex()} for d in result.dumps],
-        "exceptions": [_exception(result, one) for one in result.profile.exceptions],
-        "nesting": [{"depth": depth, "count": count} for depth, count in result.profile.depths.items()],
-        "task_stacks": [asdict(one) | {"used": one.used} for one in result.task_stacks],
-        "dma": [asdict(use) for use in result.dma],
-        "set_up": set_up_json(result),
-    ``faults[]``: those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``.
+        **_events(result),
         "unforeseen": result.profile.unforeseen,
         "assumptions": list(result.assumptions),
         "warnings": list(result.image.warnings),
@@ -71,7 +63,9 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
 
 def _events(result: EmulationResult) -> dict[str, Any]:
     return {
-        "exceptions": [_exception(one) for one in result.profile.exceptions],
+        "exceptions": [_exception(result, one) for one in result.profile.exceptions],
+        "nesting": [{"depth": depth, "count": count} for depth, count in result.profile.depths.items()],
+        "task_stacks": [asdict(one) | {"used": one.used} for one in result.task_stacks],
         "faults": [_taken(result, one) for one in result.faults],
         "dma": [asdict(use) for use in result.dma],
         "findings": [_finding(result, one) for one in result.findings],

@@ -7,13 +7,27 @@ from pathlib import Path
 import pytest
 
 import mcusim
-from mcusim.kernels.test_programs import program_path
+from mcusim.kernels.test_programs import FIRMWARE, program_path
+from mcusim.memory.state_layout import TICK
 from mcusim.program import read_program, write_program
 from mcusim.program.program import Transfer, Work
 from mcusim.results.hot_spots import functions
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 CHANGES = ({}, {"memory.flash.wait_states": "2"}, {"core.clock": "100 MHz"})
+
+
+@pytest.mark.parametrize("isa", BOARDS)
+def test_a_replay_of_the_overlay_takes_what_it_took_from_reset(isa: str) -> None:
+    run = mcusim.emulate(program_path("overlay", isa, FIRMWARE), BOARDS[isa], record=True)
+    program = run.recorded_program()
+    replayed = mcusim.replay(program).run
+    assert replayed is not None and run.stop.kind == "exit"
+    assert replayed.cycles == pytest.approx(run.profile.cycles, rel=0.02)
+    assert sum(isinstance(task, Transfer) for task in program.tasks) == sum(use.transfers for use in run.dma)
+    assert run.recording is not None
+    waited = sum(stretch.idle for stretch in run.recording.stretches if stretch.waits) / TICK
+    assert replayed.by_cause["dma_wait"] == pytest.approx(waited, rel=0.15)
 
 
 @pytest.mark.parametrize("isa", BOARDS)
