@@ -61,7 +61,10 @@ def start_at(image: Image, machine: Machine, address: int) -> Start:
     if table := _table_at(image, machine, address):
         return Start("reset", table[1], table[0], address)
     if not _runs(image, address):
-        raise ImageError(f"{image.path}: the entry {show_address(address)} is in no executable segment")
+        raise ImageError(
+            f"{image.path}: the entry {show_address(address)} is in no executable segment: --entry SYMBOL|ADDRESS names"
+            " code or a vector table of the program"
+        )
     try:
         found = start(image, machine)
     except ImageError:

@@ -11,6 +11,7 @@ BOARDS = {"cortex-m4": "STM32F469", "cortex-m7": "STM32F746"}
 START = ("firmware/startup.c", "io.c")
 ON_ANY_BOARD = {
     "rtos": ("firmware/rtos/main.c", "firmware/rtos/rtos.c"),
+    "printing": ("firmware/printing/main.c",),
     "parts": tuple(f"firmware/parts/{name}.c" for name in ("main", "l4r5", "h743")),
 }
 BOARD = tuple(f"firmware/board/{name}.c" for name in ("clock", "tick", "memory"))
@@ -57,6 +58,8 @@ class _Build:
         for name, sources in ON_ANY_BOARD.items():
             self.link(("-T", "flash.ld"), self.of(START + sources), folder / f"{name}-{self.core}.elf")
         self.link(script, self.of((*START, *BOARD, "firmware/board/main.c")), folder / f"board-{self.core}.elf")
+        placed = ("-T", f"firmware/placed/{BOARDS[self.core][5:].lower()}.ld")
+        self.link(placed, self.of((*START, *BOARD, "firmware/placed/main.c")), folder / f"placed-{self.core}.elf")
         # memset and memcpy of the kernels come first, and are the ones that stay
         common = [*self.kernels(*LINES), *self.of(START + BOARD, *LINES)]
         for fault in ("none", *FAULTS[self.core]):

@@ -37,11 +37,11 @@ Images = Annotated[
 ]
 Entry = Annotated[
     str | None,
-    typer.Option("--entry", metavar="WHERE", help="Start there: a symbol or address of code or of a vector table."),
+    typer.Option("--entry", metavar="SYMBOL|ADDRESS", help="Start there: code, or a vector table."),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="WHERE", help='End at a symbol, an address, or after "1000 cycles" or "5 ms".'),
+    typer.Option("--until", metavar="SYMBOL|ADDRESS|TIME", help='End there, or after "1000 cycles" or "5 ms".'),
 ]
 Input = Annotated[
     Path | None, typer.Option("--stdin", metavar="FILE", help="What the program reads by semihosting; - for a pipe.")

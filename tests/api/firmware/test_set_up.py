@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import mcusim
 from mcusim.cpu.set_up.row import SetUpRow
 from mcusim.errors import UsageError
-from mcusim.kernels.test_programs import program_path
+from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.report.json.emulation import emulation_json
 from mcusim.report.text.emulation import emulation_table
 from mcusim.results.emulation import EmulationResult
@@ -85,3 +86,26 @@ def test_costs_need_an_end_that_is_a_place() -> None:
 def test_an_unknown_option_is_python_s_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'machine_from_file'"):
         mcusim.emulate(M7, F7, machine_from_file=True)  # type: ignore[call-arg]
+
+
+def test_a_boards_start_up_makes_the_machine_of_its_writes(tmp_path: Path) -> None:
+    """SDRAM, wait states and accelerator that are otherwise in the file: found, and taken, to the cycle."""
+    board = tmp_path / "board.toml"
+    board.write_text(
+        'name = "board-f746"\ntitle = "STM32F746 with other figures"\nextends = "stm32f746g-disco"\n'
+        "[memory.flash]\nwait_states = 7\naccelerator.prefetch = true\n"
+        '[memory.sdram]\nread_burst = false\ntiming.CL = "3 sdclk"\ntiming.tRC = "8 sdclk"\ntiming.tWR = "3 sdclk"\n'
+    )
+    program, refresh = program_path("board", "cortex-m7", FIRMWARE), "memory.sdram.timing.refresh"
+    plain = mcusim.emulate(program, board)
+    differing = {row.key: row.value for row in plain.set_up.rows if row.differs and row.effect == "figure"}
+    sdram = {f"memory.sdram.{key}": value for key, value in (
+        ("read_burst", "true"), ("timing.CL", "2 sdclk"), ("timing.tRC", "6 sdclk"), ("timing.tWR", "2 sdclk"),
+        ("timing.refresh", "1668 sdclk"),
+    )}  # fmt: skip
+    assert differing == {WAITS: "5", PREFETCH: "false", **sdram}
+    taken = mcusim.emulate(program, board, machine_from_firmware=True)
+    shipped = mcusim.emulate(program, F7, overrides={refresh: "1668 sdclk"})
+    assert taken.profile.cycles == shipped.profile.cycles != plain.profile.cycles
+    found = {row.key: row.value for row in plain.set_up.rows if row.effect == "followed"}
+    assert found["cache.data"] == "on" and found["MPU region 0"].startswith("0x60000000 8 MiB write-back")

@@ -15,7 +15,7 @@ import mcusim
 from mcusim.cpu.image.image import load_image
 from mcusim.cpu.image.programs import file_of, load_program, load_programs
 from mcusim.errors import ImageError
-from mcusim.kernels.test_programs import program_path
+from mcusim.kernels.test_programs import FIRMWARE, program_path
 from tests.support.code.elf_writer import write_elf
 from tests.support.code.images import CODE, FLASH
 from tests.support.images.hostile_images import DAMAGES, hostile, vectors
@@ -52,6 +52,21 @@ def test_one_program_has_the_same_cycles_in_every_form(isa: str, tmp_path: Path)
         assert (result.started, result.pc, result.stop) == ("reset", wanted.pc, wanted.stop)
         assert result.profile.cycles == wanted.profile.cycles and result.profile.causes == wanted.profile.causes
     assert b"".join(printed).count(b"memory: ok") == 3
+
+
+@pytest.mark.parametrize("isa", ["cortex-m4", "cortex-m7"])
+def test_sections_in_qspi_and_sdram_of_a_firmware_are_placed(isa: str, tmp_path: Path) -> None:
+    """Constants in QSPI are loaded; variables in SDRAM are the start-up code's own, after the controller's commands."""
+    board = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}[isa]
+    path, printed = program_path("placed", isa, FIRMWARE), bytearray()
+    wanted = mcusim.emulate(path, board, output=printed.extend)
+    assert wanted.exit_status == 0 and printed == b"sum 0xacf13568\n" and wanted.findings == ()
+    assert {"qspi", "sdram"} <= set(wanted.profile.regions)
+    (tmp_path / "a.hex").write_bytes(as_hex([(s.load_address, s.data) for s in load_image(path).segments if s.data]))
+    result = mcusim.emulate(tmp_path / "a.hex", board)
+    assert (result.stop, result.profile.cycles) == (wanted.stop, wanted.profile.cycles)
+    with pytest.raises(ImageError, match="is not inside the memory of stm32f407g-disc1"):
+        mcusim.emulate(path, "stm32f407g-disc1")
 
 
 def test_ranges_in_qspi_sdram_and_ccm_are_placed(tmp_path: Path) -> None:
