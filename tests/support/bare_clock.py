@@ -14,6 +14,7 @@ class Clock:
         self.cycles, self.shown = 0, b""
         self.calls: list[tuple[int, Callable[[], None]]] = []
         self.lines: set[int] = set()
+        self.ended = "", ""
         self.flash = bytearray(b"\xff" * (16 << 20))
         self.findings: list[str] = []
 

@@ -15,6 +15,8 @@ class DmaBlock(RegisterBlock):
     """``streams``: its streams or channels. A store of a byte or a halfword changes nothing and is a finding: the
     manuals allow words only (ST RM0090 10.5, RM0432 11.6) and do not say what else would do."""
 
+    masters = True
+
     def __init__(self, name: str, base: int, size: int, host: DmaHost, streams: Sequence[Lane]) -> None:
         super().__init__(name, base, size, {}, host)
         self._dma_host, self.streams = host, streams

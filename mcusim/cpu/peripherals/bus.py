@@ -310,4 +310,9 @@ class Peripherals:
         return stores, int(state[C.LOST]), int(state[C.SYSTEM_READS]), *registers
 
     def _quiet(self) -> bool:
-        return not self._interrupts.may_come and not any(block.waiting for block in self.blocks)
+        """Whether nothing can change what is polled: its own blocks, an interrupt, a DMA that writes memory."""
+        if self._interrupts.may_come:
+            return False
+        polled = {self.block_at(address) for address in self._polls.read}
+        anything = None in polled  # a window of bits
+        return not any(one.waiting for one in self.blocks if anything or one in polled or one.masters)

@@ -33,6 +33,11 @@ class Polls:
         self._idle, self._next, self._noted = 0, FIRST, None
         self._seen.clear()
 
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The addresses that the polling reads."""
+        return tuple(self._seen)
+
     def loaded(self, address: int, value: int) -> bool:
         """A load of ``value``; says whether it is one of an endless poll."""
         if self._seen.get(address) != value:

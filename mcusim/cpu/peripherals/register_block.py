@@ -120,6 +120,8 @@ class Register:
 class RegisterBlock:
     """``registers`` by offset; a word that none of them names is plain storage, at first 0."""
 
+    masters = False  # whether it reads and writes memory by itself
+
     def __init__(
         self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
     ):

@@ -22,15 +22,19 @@ from mcusim.cpu.peripherals.kinds.exti import Exti
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
 from mcusim.cpu.peripherals.kinds.hsem import Hsem
+from mcusim.cpu.peripherals.kinds.ltdc import Ltdc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.regulator import Regulator
 from mcusim.cpu.peripherals.kinds.rng import Rng
+from mcusim.cpu.peripherals.kinds.rtc import Rtc
 from mcusim.cpu.peripherals.kinds.serial.i2c import I2c
 from mcusim.cpu.peripherals.kinds.serial.quadspi import Quadspi
 from mcusim.cpu.peripherals.kinds.serial.spi import Spi
 from mcusim.cpu.peripherals.kinds.serial.usart import Usart
 from mcusim.cpu.peripherals.kinds.syscfg import Syscfg
 from mcusim.cpu.peripherals.kinds.timer import Timer
+from mcusim.cpu.peripherals.kinds.watchdogs.iwdg import Iwdg
+from mcusim.cpu.peripherals.kinds.watchdogs.wwdg import Wwdg
 from mcusim.cpu.peripherals.register_block import BlockHost, Follow, Register, RegisterBlock
 from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
@@ -52,6 +56,10 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "regulator": Regulator,
     "hsem": Hsem,
     "rcc": Rcc,
+    "iwdg": Iwdg,
+    "wwdg": Wwdg,
+    "ltdc": Ltdc,
+    "rtc": Rtc,
     "quadspi": Quadspi,
     "syscfg": Syscfg,
 }
