@@ -163,7 +163,7 @@ def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
     place = watching.asked(s)
     level = nvic.group(x, x[PRIORITY + place])
     if nvic.has(x, ENABLED, place) and level < frames.masks(uc, user[SCRATCH], x, IDLE):
-        watching.raced(s, place)
+        watching.raced(c, s, place)
 
 
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:

@@ -69,6 +69,29 @@ def known(s: State, o: int) -> int:
 
 
 @native
+def note(
+    c: State, s: State, kind: int, pc: int, code: int, low: int, high: int, wanted: int, seen: int, stored: int,
+    held: int, other: int,
+) -> None:  # fmt: skip
+    """Enter a report with the calls that led to the instruction."""
+    p = W.note(s, kind, pc, code, low, high, wanted, seen, stored, held, other)
+    if p >= 0:
+        calls(c, s, p + W.R_CALLERS)
+
+
+@native
+def calls(c: State, s: State, at: int) -> None:
+    """Write down from slot ``at`` on where the calls under way go back to; a handler's own only."""
+    depth = c[C.CALL_DEPTH]
+    last = W.word(s, W.DEPTH) if W.word(s, W.PLACE) else 0
+    for i in range(W.CALLERS):
+        back = 0
+        if depth - i > last:
+            back = c[C.SHADOW + (depth - 1 - i) * C.SHADOW_ENTRY + C.CALL_RETURN]
+        W.put(s, at + i, back)
+
+
+@native
 def since_call(c: State) -> int:
     """When the function that runs was called, in ticks; 0 for the first one."""
     depth = c[C.CALL_DEPTH]
@@ -89,11 +112,11 @@ def opens(c: State, s: State, address: int, size: int, write: int, pc: int) -> N
             if max(address, low + known(s, o)) < min(end, high):
                 kind = W.TARGET_WRITTEN if write else W.EARLY
                 in_use = 1 if since_call(c) and since_call(c) < W.word(s, o + W.O_BEGIN) else 0
-                W.note(s, kind, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), in_use)
+                note(c, s, kind, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), in_use)
         elif write:
             low, high = W.word(s, o + W.O_SOURCE), W.word(s, o + W.O_SOURCE_END)
             if max(address, low + known(s, o)) < min(end, high):
-                W.note(s, W.SOURCE_WRITTEN, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), 0)
+                note(c, s, W.SOURCE_WRITTEN, pc, code, max(address, low), min(end, high), 0, 0, 0, held(s, address), 0)
 
 
 @native
@@ -114,7 +137,7 @@ def past_end(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
             before = W.word(s, b + W.B_ADDRESS)
             near = end - EDGE <= before < end and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= 2 * WINDOW
             if near or (address < end):
-                W.note(s, W.SHORT, pc, W.word(s, t + W.T_CODE), end, address + size, 0, code, code, 0, before)
+                note(c, s, W.SHORT, pc, W.word(s, t + W.T_CODE), end, address + size, 0, code, code, 0, before)
                 break
 
 
@@ -137,9 +160,9 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
         code = wanted if wanted < W.MOST_CODES else 0
         if seen != wanted:
             stored = host.get16(s[q + L.STORED] + 2 * at)
-            W.note(s, W.STALE, pc, code, at, at + 1, wanted, seen, stored, held(s, at), 0)
+            note(c, s, W.STALE, pc, code, at, at + 1, wanted, seen, stored, held(s, at), 0)
         elif fresh and code and host.get8(s[q + L.LINES] + (at >> W.CACHE_LINE)) & W.FRESH:
-            W.note(s, W.MAYBE_STALE, pc, code, at, at + 1, wanted, seen, wanted, held(s, at), 0)
+            note(c, s, W.MAYBE_STALE, pc, code, at, at + 1, wanted, seen, wanted, held(s, at), 0)
         if thread and wanted & W.BY_CORE and wanted & W.BY_HANDLER:
             learn(s, wanted)
     if W.word(s, W.TARGETS_USED):
@@ -241,7 +264,7 @@ def asked(s: State) -> int:
 
 
 @native
-def raced(s: State, place: int) -> None:
+def raced(c: State, s: State, place: int) -> None:
     """That handler could have come between the load and the store."""
     at = W.word(s, W.ASKED_ADDRESS)
-    W.note(s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, W.word(s, W.ASKED_LOAD))
+    note(c, s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, W.word(s, W.ASKED_LOAD))

@@ -16,6 +16,7 @@ MOST_REPORTS = 400
 MOST_CODES = 0x4000
 BY_CORE, BY_HANDLER, TURN = 0x8000, 0x4000, 0x3FFF
 MOST_OPEN, MOST_TARGETS, LOOK_BACK = 24, 24, 8
+CALLERS = 6
 PLACES = 288  # of exceptions
 CACHE_LINE = 5  # log2 of the bytes that a byte of LINES is for
 
@@ -29,6 +30,7 @@ report = Record("report")
 R_KIND, R_PC, R_CODE, R_LOW, R_HIGH = report.fields("R_KIND", "R_PC", "R_CODE", "R_LOW", "R_HIGH")
 R_WANTED, R_SEEN, R_STORED, R_HELD = report.fields("R_WANTED", "R_SEEN", "R_STORED", "R_HELD")
 R_NOW, R_OTHER, R_PLACE, R_TIMES = report.fields("R_NOW", "R_OTHER", "R_PLACE", "R_TIMES")
+R_CALLERS = report.array("R_CALLERS", CALLERS)  # where the core's calls go back to, the last one first; 0: no more
 REPORT = report.freeze()
 # kinds: the core loads what is not the newest; may do so (no line was held, none was invalidated); the DMA reads so, or
 # may; it writes to a line that is dirty, or may be; the core loads the target of a transfer, stores to its source, to
@@ -61,6 +63,7 @@ EXCEPTIONS = watch.field("EXCEPTIONS")  # address of the exceptions' state
 # the turn, the writer that the core is in it, the exception that runs (0: none) and since when, up to which turn the
 # main program knows what handlers did
 NOW_TURN, CODE, PLACE, SINCE, KNOWN = watch.fields("NOW_TURN", "CODE", "PLACE", "SINCE", "KNOWN")
+DEPTH = watch.field("DEPTH")  # calls of the code that the handler which runs has interrupted
 SLEPT = watch.field("SLEPT")  # ticks that the core had slept when the main program was last told of a wake-up
 STARTED, RUNNING, TARGETS_USED = watch.fields("STARTED", "RUNNING", "TARGETS_USED")
 ASKED, ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED", "ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")
@@ -103,8 +106,8 @@ def next_turn(s: State, handler: int) -> None:
 def note(
     s: State, kind: int, pc: int, code: int, low: int, high: int, wanted: int, seen: int, stored: int, held: int,
     other: int,
-) -> None:  # fmt: skip
-    """Enter a report, or widen the one of the same kind, instruction and start of a transfer."""
+) -> int:  # fmt: skip
+    """Enter a report, or widen the one of the same kind, instruction and start of a transfer; where a new one is."""
     count = word(s, COUNT)
     site = word(s, SITES + code)
     k = count - 1
@@ -114,11 +117,11 @@ def note(
             put(s, p + R_LOW, min(low, word(s, p + R_LOW)))
             put(s, p + R_HIGH, max(high, word(s, p + R_HIGH)))
             put(s, p + R_TIMES, word(s, p + R_TIMES) + 1)
-            return
+            return -1
         k -= 1
     if count >= MOST_REPORTS:
         put(s, LOST, word(s, LOST) + 1)
-        return
+        return -1
     p = REPORTS + count * REPORT
     for slot, value in (
         (R_KIND, kind), (R_PC, pc), (R_CODE, code), (R_LOW, low), (R_HIGH, high), (R_WANTED, wanted), (R_SEEN, seen),
@@ -127,3 +130,4 @@ def note(
     ):  # fmt: skip
         put(s, p + slot, value)
     put(s, COUNT, count + 1)
+    return p

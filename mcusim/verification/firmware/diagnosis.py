@@ -5,7 +5,7 @@ Not modelled: what one mistake causes behind another; each report is explained b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mcusim.cpu.dma.log import Transfer
@@ -53,15 +53,16 @@ class FirmwareDiagnosis:
         found: dict[tuple[object, ...], FirmwareFinding] = {}
         for one in self._all():
             started = None if one.transfer is None else one.transfer.started.pc
-            where = None if one.place is None else one.place.function or one.place.pc
-            key = one.rule, where, started, one.variable if one.rule in ("race", "shared-line") else None
+            key = one.rule, one.where, started, one.variable if one.rule in ("race", "shared-line") else None
             old = found.get(key)
             if old is None:
                 found[key] = one
             else:
                 low, high = min(old.low, one.low), max(old.high, one.high)
                 found[key] = replace(old, times=old.times + one.times, low=low, high=high)
-        return list(found.values())
+        early = {(one.where, one.variable_name) for one in found.values() if one.rule == "read-early"}
+        late = ("never-transferred",)  # what has not come yet has not come: said already
+        return [f for f in found.values() if f.rule not in late or (f.where, f.variable_name) not in early]
 
     def _all(self) -> Iterator[FirmwareFinding]:
         for report in self._shadow.reports:
@@ -70,6 +71,7 @@ class FirmwareDiagnosis:
                 yield self._finding(report, cause)
         yield from map(self._clash, self._watcher.clashes.values())
         yield from map(self._failure, self._watcher.failures.values())
+        yield from (self._apart(*one) for one in self._watcher.apart.values())
         for transfer in self._watcher.targets.values():
             for past in beyond(transfer, self._variables):
                 yield self._layout("beyond-variable", transfer, *past)
@@ -82,7 +84,7 @@ class FirmwareDiagnosis:
             cause.rule,
             cause.text,
             cause.fix,
-            self._place(report.pc) if cause.of_core else None,
+            self._place(report.pc, report.callers) if cause.of_core else None,
             report.low,
             report.high,
             self._variables.name(report.low),
@@ -94,17 +96,19 @@ class FirmwareDiagnosis:
 
     # places
 
-    def _place(self, pc: int) -> Place:
+    def _place(self, pc: int, callers: Sequence[int] = ()) -> Place:
         function, line = self._image.function_at(pc), self._image.line_at(pc)
         source = None if line is None else f"{line[0].rpartition('/')[2]}:{line[1]}"
-        return Place(pc, None if function is None else function[0], source)
+        before = tuple(self._place(back - 2 & ~1) for back in callers if self._image.function_at(back - 2))
+        return Place(pc, None if function is None else function[0], source, before)
 
     def _at(self, pc: int) -> str:
         return self._place(pc).text()
 
     def _use(self, transfer: Transfer) -> TransferUse:
         own = transfer.controller, transfer.stream, transfer.source, transfer.target, transfer.size
-        return TransferUse(*own, transfer.registers, self._place(transfer.pc), transfer.begin)
+        started = self._place(transfer.pc, self._watcher.callers.get(transfer.number, ()))
+        return TransferUse(*own, transfer.registers, started, transfer.begin)
 
     def _named(self, report: Report) -> str:
         transfer = self._watcher.by_code.get(report.code)
@@ -205,6 +209,12 @@ class FirmwareDiagnosis:
             f"{self._at(report.pc)} read on at {self._what(report.low)}, past the last byte that {self._named(report)}"
             f" had put there{size}"
         )
+        stopped = None if transfer is None else self._watcher.stopped.get(transfer.number)
+        if stopped is not None:
+            text += f"; {self._at(stopped)} had stopped it"
+            return _Reading(
+                "never-transferred", text, "wait for the end of the transfer before EN is cleared", other=stopped
+            )
         return _Reading("never-transferred", text, "let the number of units (NDTR) be that of the bytes that are used")
 
     def _race(self, report: Report) -> _Reading | None:
@@ -229,8 +239,20 @@ class FirmwareDiagnosis:
         )
         return FirmwareFinding(
             "transfers-overlap", text, f"wait for the end of {_name(clash.earlier)} before this transfer is started",
-            self._place(clash.later.pc), clash.low, clash.high, self._variables.name(clash.low), clash.times,
-            clash.later.begin, self._use(clash.later), self._place(clash.earlier.pc),
+            self._use(clash.later).started, clash.low, clash.high, self._variables.name(clash.low), clash.times,
+            clash.later.begin, self._use(clash.later), self._use(clash.earlier).started,
+        )  # fmt: skip
+
+    def _apart(self, transfer: Transfer, apart: int, times: int) -> FirmwareFinding:
+        where = f"{abs(apart)} B {'behind' if apart > 0 else 'before'} where that ended in its source"
+        text = (
+            f"{_name(transfer)} goes on in {self._what(transfer.target)} behind its last transfer, and begins {where}"
+        )
+        started = self._use(transfer).started
+        low, high = transfer.reads[0]
+        return FirmwareFinding(
+            "parts-misaligned", text, "advance source and target by the same number of bytes", started, low, high,
+            self._variables.name(low), times, transfer.begin, self._use(transfer),
         )  # fmt: skip
 
     def _failure(self, failure: Failure) -> FirmwareFinding:

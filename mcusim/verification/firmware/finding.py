@@ -19,6 +19,7 @@ FIRMWARE_RULES: Mapping[str, str] = {
     "source-overwritten": "the core writes to a transfer's source before the program knows that it has ended",
     "target-written": "the core writes to a transfer's target before the program knows that it has ended",
     "transfers-overlap": "a transfer uses bytes of another one of whose end the program does not know",
+    "parts-misaligned": "a transfer goes on where the last one ended in its target, but not in its source",
     "never-transferred": "bytes behind the last one that a transfer wrote are read as if they were part of it",
     "beyond-variable": "a transfer goes past the end of the variable it begins in",
     "transfer-error": "a transfer ended by an error",
@@ -28,11 +29,15 @@ FIRMWARE_RULES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instruction: ``source`` is ``file.c:12`` by DWARF; None where the image does not say."""
+    """An instruction: ``source`` is ``file.c:12`` by DWARF, None where the image does not say; ``callers`` led to it.
+
+    They are calls, the last one first, of a handler its own.
+    """
 
     pc: int
     function: str | None
     source: str | None
+    callers: tuple[Place, ...] = ()
 
     def text(self) -> str:
         """``main (overlay.c:120)``."""
@@ -41,7 +46,8 @@ class Place:
         return f"{self.function} ({self.source or f'{self.pc:#010x}'})"
 
     def to_json(self) -> dict[str, Any]:
-        return {"pc": self.pc, "function": self.function, "source": self.source}
+        callers = [one.to_json() for one in self.callers]
+        return {"pc": self.pc, "function": self.function, "source": self.source, "callers": callers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,24 @@ class FirmwareFinding:
     transfer: TransferUse | None = None
     other: Place | None = None
     seed: int | None = None
+
+    @property
+    def where(self) -> str | int | None:
+        """The function of the access, or its address."""
+        return None if self.place is None else self.place.function or self.place.pc
+
+    @property
+    def variable_name(self) -> str | None:
+        """The variable without an offset into it."""
+        return None if self.variable is None else self.variable.partition(" + ")[0]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every source line that it names: of the access, the start of the transfer, the other place, and callers."""
+        started = None if self.transfer is None else self.transfer.started
+        places = [one for one in (self.place, started, self.other) if one is not None]
+        named = [one.source for place in places for one in (place, *place.callers)]
+        return tuple(dict.fromkeys(one for one in named if one is not None))
 
     @property
     def source(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,12 @@ from mcusim.verification.firmware.finding import FirmwareFinding
 __all__ = ["FirmwareOutcome", "FirmwareSeed", "FirmwareVerification"]
 
 Bytes = tuple[int, bytes]  # first address, contents
+_TIMES = re.compile(r"\b(cycles?|ticks?|ns|us|µs|ms|s|seconds?|time|took|latency|fps)\b", re.IGNORECASE)
+
+
+def _lines(output: bytes) -> list[str]:
+    """The printed lines without those that name a time."""
+    return [line for line in output.decode("utf-8", "backslashreplace").splitlines() if not _TIMES.search(line)]
 
 
 @dataclass(frozen=True)
@@ -35,13 +42,15 @@ class FirmwareOutcome:
     lost: int = 0
 
     def difference(self, other: FirmwareOutcome) -> str | None:
-        """What is first found to differ from ``other``, an undisturbed run."""
+        """What is first found to differ from ``other``, an undisturbed run; printed lines that name a time may."""
         if (self.ended, self.status) != (other.ended, other.status):
             return f"ended by {self.ended} {self.status} instead of {other.ended} {other.status}"
-        if self.output != other.output:
-            at = next((i for i, (a, b) in enumerate(zip(self.output, other.output, strict=False)) if a != b), None)
-            at = min(len(self.output), len(other.output)) if at is None else at
-            return f"printed something else from byte {at} on"
+        printed, wanted_lines = _lines(self.output), _lines(other.output)
+        if printed != wanted_lines:
+            for found_line, line in zip(printed, wanted_lines, strict=False):
+                if found_line != line:
+                    return f"printed {found_line[:60]!r} instead of {line[:60]!r}"
+            return f"printed {len(printed)} lines instead of {len(wanted_lines)}"
         own = dict(self.memory)
         for (low, wanted), name in zip(other.memory, other.names, strict=True):
             found = own.get(low, b"")[: len(wanted)]

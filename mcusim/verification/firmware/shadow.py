@@ -37,6 +37,12 @@ class Report:
     other: int
     place: int
     times: int
+    callers: tuple[int, ...] = ()
+
+
+def _report(row: list[int]) -> Report:
+    found = Report(*row[: W.R_CALLERS])
+    return replace(found, callers=tuple(filter(None, row[W.R_CALLERS :])))
 
 
 class Shadow:
@@ -83,7 +89,7 @@ class Shadow:
         """What was seen so far, in order."""
         count = int(self.words[W.COUNT])
         rows = self.words[W.REPORTS : W.REPORTS + count * W.REPORT].reshape(count, W.REPORT).tolist()
-        return [Report(*row) for row in rows]
+        return [_report(row) for row in rows]
 
     @property
     def lost(self) -> int:

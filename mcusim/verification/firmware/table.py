@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from mcusim.text import size, wrapped
-from mcusim.verification.firmware.finding import FIRMWARE_RULES, FirmwareFinding, TransferUse
+from mcusim.verification.firmware.finding import FIRMWARE_RULES, FirmwareFinding, Place, TransferUse
 from mcusim.verification.firmware.result import FirmwareVerification
 
 __all__ = ["firmware_verification_table"]
@@ -80,6 +80,8 @@ def _finding(number: int, one: FirmwareFinding) -> list[str]:
     seed = "" if one.seed is None else f", seed {one.seed}"
     pc = "" if one.place is None else f"PC {one.place.pc:#010x} in {one.place.text()}; "
     texts = [f"{pc}{where}{variable}, cycle {one.cycle:,}{times}{seed}", one.text]
+    if one.place is not None and one.place.callers:
+        texts.append(_called(one.place))
     if one.transfer is not None:
         texts.append(_transfer(one.transfer))
     texts.append(f"fix: {one.fix}")
@@ -89,6 +91,11 @@ def _finding(number: int, one: FirmwareFinding) -> list[str]:
     ]
 
 
+def _called(place: Place) -> str:
+    return f"called by {', '.join(one.text() for one in place.callers)}" if place.callers else ""
+
+
 def _transfer(one: TransferUse) -> str:
     registers = ", ".join(f"{name} {value:#x}" for name, value in one.registers.items())
-    return f"{one.text()}, started at PC {one.started.pc:#010x} in {one.started.text()}: {registers}"
+    started = ", ".join(filter(None, (one.started.text(), _called(one.started))))
+    return f"{one.text()}, started at PC {one.started.pc:#010x} in {started}: {registers}"

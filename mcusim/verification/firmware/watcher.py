@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from weakref import proxy
 
+from mcusim.cpu import state_layout as C
 from mcusim.cpu.dma.log import Event, Transfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import watching
@@ -60,12 +61,16 @@ class Watcher:
     failures: dict[tuple[int, tuple[str, ...]], Failure] = field(default_factory=dict)
     by_code: dict[int, Transfer] = field(default_factory=dict)
     by_handler: set[int] = field(default_factory=set)  # numbers of those that a handler started
+    callers: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of who started it, by a transfer's place
+    stopped: dict[int, int] = field(default_factory=dict)  # the instruction that cleared EN, or one behind it
+    apart: dict[int, tuple[Transfer, int, int]] = field(default_factory=dict)  # by instruction: bytes apart, times
     targets: dict[tuple[int, int, int], Transfer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._words = self.shadow.words
         self._next = 1
         self._begun: tuple[int, int] | None = None  # number and target of what the memory system has just been given
+        self._last: dict[tuple[str, int], Transfer] = {}
         self._open: dict[int, Transfer] = {}  # by slot
         self._unseen: list[Failure] = []
         self._touched: set[tuple[int, int]] = set()
@@ -126,7 +131,17 @@ class Watcher:
             if event == "error":
                 self._failed(transfer)
             else:
-                self._told(lambda one: one is transfer, transfer.size)
+                self._stopped(transfer)
+
+    def _stopped(self, transfer: Transfer) -> None:
+        """The program has cleared its EN."""
+        self.stopped[transfer.number] = self.emulator.peripherals.pc
+        self._told(lambda one: one is transfer, transfer.size)
+        low, words = transfer.writes[0][0], self._words
+        for i in range(int(words[W.TARGETS_USED])):
+            t = W.TARGETS + i * W.TARGET
+            if words[t + W.T_LOW] == low and self.by_code.get(int(words[t + W.T_CODE])) is transfer:
+                words[t + W.T_END] = low + transfer.moved
 
     def _turn(self) -> None:
         watching.turn(self.emulator.state, self.emulator.memory.state)
@@ -144,11 +159,31 @@ class Watcher:
         self.count += 1
         self._touched |= {_reads(transfer), _writes(transfer)}
         (self.by_handler.add if self._words[W.PLACE] else self.by_handler.discard)(code)
+        self.callers[transfer.number] = self._calls()
         self._purge()
         self._clash(transfer)
+        self._goes_on(transfer)
         self._remember_target(transfer, code)
         if not transfer.circular:
             self._enter(transfer, code)
+
+    def _calls(self) -> tuple[int, ...]:
+        """Where the calls under way go back to, the last one first; a handler's own only."""
+        c, words = self.emulator.state, self._words
+        depth, last = int(c[C.CALL_DEPTH]), int(words[W.DEPTH]) if words[W.PLACE] else 0
+        frames = (C.SHADOW + n * C.SHADOW_ENTRY for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
+        return tuple(int(c[frame + C.CALL_RETURN]) for frame in frames)
+
+    def _goes_on(self, transfer: Transfer) -> None:
+        """A stream goes on where its last transfer ended, in its target but not quite in its source."""
+        key = transfer.controller, transfer.stream
+        last, self._last[key] = self._last.get(key), transfer
+        if last is None or last.pc != transfer.pc or "peripheral" in transfer.direction:
+            return
+        apart = transfer.source - last.reads[0][1]
+        if last.writes[0][1] == transfer.target and 0 < abs(apart) <= transfer.unit:
+            old = self.apart.get(transfer.pc)
+            self.apart[transfer.pc] = (transfer, apart, 1) if old is None else (*old[:2], old[2] + 1)
 
     def _enter(self, transfer: Transfer, code: int) -> None:
         """The program has to learn of its end."""
