@@ -94,7 +94,9 @@ AGAIN, AGAIN_SIZE, AGAIN_LINES = header.fields("AGAIN", "AGAIN_SIZE", "AGAIN_LIN
 NEXT_BEAT, NEXT_RELEASE, SLOTS, ASKED = header.fields("NEXT_BEAT", "NEXT_RELEASE", "SLOTS", "ASKED")
 # of the sanitizer: address of its violations (0: off), the core's task, the stack from where to where
 VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "STACK_FROM", "STACK_TO")
-WATCH = header.field("WATCH")  # address of what watching a firmware needs (mcusim.memory.watch.layout), 0: off
+WATCH = header.field(
+    "WATCH"
+)  # what watching a firmware needs (mcusim.memory.watch.layout), 0: off; VIOLATIONS is set too
 OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = header.field("FILLED")

@@ -196,7 +196,10 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 @native
 def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
-    """The sanitizer checks the access; where it is to stop the core it does so as for a fault."""
+    """The sanitizer, or who watches a firmware, checks the access; to stop the core it does so as for a fault."""
+    if s[L.WATCH]:
+        watching.accessed(c, s, q, address, size, write, pc)
+        return
     first, left = address, size
     while left > 0 and q >= 0:
         part = min(left, s[q + L.HIGH] - first)
@@ -274,7 +277,5 @@ def ordinary(
     a[r + C.PENALTY] += extra
     if write:
         data.put(s, q, address, size, value)
-    if s[L.WATCH]:
-        watching.accessed(c, s, q, address, size, write, pc)
     if s[L.VIOLATIONS]:
         watch(c, s, q, address, size, write, pc)

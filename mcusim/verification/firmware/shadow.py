@@ -41,7 +41,7 @@ class Report:
 
 
 def _report(row: list[int]) -> Report:
-    found = Report(*row[: W.R_CALLERS])
+    found = Report(*row[: W.R_CALLERS])  # type: ignore[arg-type]  # the callers come behind
     return replace(found, callers=tuple(filter(None, row[W.R_CALLERS :])))
 
 
@@ -63,7 +63,7 @@ class Shadow:
         words = self.words
         words[W.EXCEPTIONS] = emulator.interrupts.state.ctypes.data
         words[W.CODE] = memory.state[L.TASK] = W.BY_CORE
-        memory.state[L.WATCH] = words.ctypes.data
+        memory.state[L.WATCH] = memory.state[L.VIOLATIONS] = words.ctypes.data
 
     def _made(self, size: int, same: bool, uncached: bool) -> dict[str, Any]:
         seen = np.zeros(size, np.uint16)
