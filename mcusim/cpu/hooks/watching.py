@@ -82,8 +82,7 @@ def note(
 @native
 def calls(c: State, s: State, at: int) -> None:
     """Write down from slot ``at`` on where the calls under way go back to; a handler's own only."""
-    depth = c[C.CALL_DEPTH]
-    last = W.word(s, W.DEPTH) if W.word(s, W.PLACE) else 0
+    depth, last = c[C.CALL_DEPTH], c[C.CALL_BASE]
     for i in range(W.CALLERS):
         back = 0
         if depth - i > last:
@@ -95,7 +94,7 @@ def calls(c: State, s: State, at: int) -> None:
 def since_call(c: State) -> int:
     """When the function that runs was called, in ticks; 0 for the first one."""
     depth = c[C.CALL_DEPTH]
-    return c[C.SHADOW + (depth - 1) * C.SHADOW_ENTRY + C.CALL_TICKS] if depth else 0
+    return c[C.SHADOW + (depth - 1) * C.SHADOW_ENTRY + C.CALL_TICKS] if depth > c[C.CALL_BASE] else 0
 
 
 @native

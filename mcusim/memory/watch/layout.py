@@ -63,7 +63,6 @@ EXCEPTIONS = watch.field("EXCEPTIONS")  # address of the exceptions' state
 # the turn, the writer that the core is in it, the exception that runs (0: none) and since when, up to which turn the
 # main program knows what handlers did
 NOW_TURN, CODE, PLACE, SINCE, KNOWN = watch.fields("NOW_TURN", "CODE", "PLACE", "SINCE", "KNOWN")
-DEPTH = watch.field("DEPTH")  # calls of the code that the handler which runs has interrupted
 SLEPT = watch.field("SLEPT")  # ticks that the core had slept when the main program was last told of a wake-up
 STARTED, RUNNING, TARGETS_USED = watch.fields("STARTED", "RUNNING", "TARGETS_USED")
 ASKED, ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED", "ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")

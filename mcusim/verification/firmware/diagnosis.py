@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from mcusim.cpu.dma.log import Transfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image
+from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
 from mcusim.verification.firmware.finding import FirmwareFinding, Place, TransferUse
@@ -118,9 +119,10 @@ class FirmwareDiagnosis:
         return self._variables.name(address) or f"{address:#010x}"
 
     def _handler(self, place: int) -> str:
-        from mcusim.cpu.system.exception_layout import number_of
-
-        number = number_of(place)
+        handler = self._image.function_at(int(self._emulator.interrupts.state[X.HANDLER + place]))
+        if handler is not None:
+            return handler[0]
+        number = X.number_of(place)
         return f"the handler of IRQ {number - 16}" if number >= 16 else f"the handler of exception {number}"
 
     # rules
@@ -222,9 +224,13 @@ class FirmwareDiagnosis:
         if int.from_bytes(first, "little") & 0xFFF0 in _EXCLUSIVE:
             return None
         what = self._what(report.low)
+        first_at, then_at = self._at(report.other), self._at(report.pc)
+        both = f"{then_at} loaded {what} and stored to it"
+        if first_at != then_at:
+            both = f"{first_at} loaded {what} and {then_at} stored to it"
         text = (
-            f"{self._at(report.other)} loaded {what} and {self._at(report.pc)} stored to it, while"
-            f" {self._handler(report.seen)}, which stores to it too, could come in between: its store would be lost"
+            f"{both}, while {self._handler(report.seen)}, which stores to it too, could come in between: its store"
+            " would be lost"
         )
         fix = f"mask that interrupt (or all, by PRIMASK) from the load of {what} to the store, or use LDREX and STREX"
         return _Reading("race", text, fix, other=report.other)

@@ -169,8 +169,8 @@ class Watcher:
 
     def _calls(self) -> tuple[int, ...]:
         """Where the calls under way go back to, the last one first; a handler's own only."""
-        c, words = self.emulator.state, self._words
-        depth, last = int(c[C.CALL_DEPTH]), int(words[W.DEPTH]) if words[W.PLACE] else 0
+        c = self.emulator.state
+        depth, last = int(c[C.CALL_DEPTH]), int(c[C.CALL_BASE])
         frames = (C.SHADOW + n * C.SHADOW_ENTRY for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
         return tuple(int(c[frame + C.CALL_RETURN]) for frame in frames)
 
