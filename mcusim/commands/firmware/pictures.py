@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcusim.commands.shared.output import note, write_file
+from mcusim.commands.shared.output import write_bytes
+from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +26,18 @@ KernelsIn = Annotated[
     str | None,
     typer.Option("--kernels-in", metavar="PATTERN", help='There, calls of these functions apart, as "arm_*".'),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Plots: the core, handlers and DMA over time, latencies, stacks."),
+]
+Perfetto = Annotated[
+    Path | None,
+    typer.Option("--perfetto", metavar="FILE", help="The run over time as a Chrome trace, for ui.perfetto.dev."),
+]
+Vcd = Annotated[
+    Path | None,
+    typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
+]
 
 
 @dataclass(frozen=True)
@@ -32,11 +46,14 @@ class Pictures:
 
     program_file: Program = None
     kernels_in: KernelsIn = None
+    html: Html = None
+    perfetto: Perfetto = None
+    vcd: Vcd = None
 
     @property
     def files(self) -> list[Path]:
         """Those that are to be written."""
-        return [path for path in (self.program_file,) if path is not None]
+        return [path for path in (self.program_file, self.html, self.perfetto, self.vcd) if path is not None]
 
     @property
     def record(self) -> bool | str:
@@ -46,10 +63,27 @@ class Pictures:
         return self.kernels_in if self.kernels_in is not None else bool(self.files)
 
     def write(self, result: EmulationResult, force: bool) -> None:
-        """Write what was asked for."""
-        if self.program_file is not None:
-            from mcusim.program import write_program
+        """Make all that was asked for, then write it."""
+        if not self.files:
+            return
+        with spinner(f"writing {', '.join(map(str, self.files))}"):
+            for path, text in [*self._texts(result)]:
+                write_bytes(path, text.encode(), force)
 
-            recorded = result.recorded_program()
-            write_file(self.program_file, lambda file: write_program(recorded, file), force)
-            note(f"{self.program_file}: {len(recorded.tasks):,} tasks")
+    def _texts(self, result: EmulationResult) -> Iterator[tuple[Path, str]]:
+        if self.program_file is not None:
+            from mcusim.program import program_lines
+
+            yield self.program_file, "".join(f"{line}\n" for line in program_lines(result.recorded_program()))
+        if self.html is not None:
+            from mcusim.report.html.firmware_page import firmware_page
+
+            yield self.html, firmware_page(result)
+        if self.perfetto is not None:
+            from mcusim.report.export.firmware import firmware_perfetto
+
+            yield self.perfetto, firmware_perfetto(result)
+        if self.vcd is not None:
+            from mcusim.report.export.firmware import firmware_vcd
+
+            yield self.vcd, firmware_vcd(result)

@@ -13,9 +13,11 @@ from mcusim.report.html.page import plain
 
 __all__ = [
     "CAUSE_COLOURS",
+    "FIRMWARE_COLOURS",
     "KIND_COLOURS",
     "LAYOUT",
     "MERGED",
+    "PART_COLOURS",
     "TRANSFER_COLOURS",
     "axis",
     "legend",
@@ -37,6 +39,14 @@ CAUSE_COLOURS = {
 }
 KIND_COLOURS = {"activation": "#6ea8dc", "scratch": "#e3b04b", "overlay": "#5fc4a4", "runtime": "#a9b1ba"}
 KIND_COLOURS["weights"] = "#c4c9cf"
+FIRMWARE_COLOURS = {
+    "code": "#6ea8dc",
+    "handler": "#e3b04b",
+    "asleep": "#c4c9cf",
+    "waits for DMA": "#e8636f",
+    "transfer": "#5fc4a4",
+}
+PART_COLOURS = ("#6ea8dc", "#d1bd55", "#f0954c", "#5fc4a4", "#e58ac6", "#b58be0", "#b98f6a", "#e8636f", "#a9b1ba")
 MERGED = "#8f98a3"
 TRANSFER_COLOURS = {
     "inputs": "#6ea8dc",

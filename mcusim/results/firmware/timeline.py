@@ -57,10 +57,11 @@ def firmware_lanes(result: EmulationResult) -> list[FirmwareLane]:
     names = {one.number: one.name for one in result.profile.exceptions}
     found = [_lane("core", "core", _core(result, recording, names))]
     for number, name in names.items():
-        runs = (run for run in recording.handlers if run.number == number)
+        text = _entered(result, name, number)
         moments = [
-            Moment(start // TICK, end // TICK, name, "handler", {"latency": (run.first - run.pended) // TICK})
-            for run in runs
+            Moment(start // TICK, end // TICK, text, "handler", {"latency": (run.first - run.pended) // TICK})
+            for run in recording.handlers
+            if run.number == number
             for start, end in run.pieces
         ]
         found.append(_lane(name, "handler", moments))
@@ -72,6 +73,13 @@ def firmware_lanes(result: EmulationResult) -> list[FirmwareLane]:
         text = f"transfer {one.number}: {one.moved:,} B {one.source:#010x} to {one.target:#010x}"
         streams.setdefault(lane, []).append(Moment(one.begin, end, text, "transfer", {"bytes": one.moved}, moved))
     return found + [_lane(name, "dma", moments) for name, moments in sorted(streams.items())]
+
+
+def _entered(result: EmulationResult, name: str, number: int) -> str:
+    """The exception, and the function that handles it."""
+    address = next(one.handler for one in result.profile.exceptions if one.number == number)
+    found = result.image.function_at(address)
+    return f"{name} {found[0]}" if found else name
 
 
 def _lane(name: str, group: Literal["core", "handler", "dma"], moments: Sequence[Moment]) -> FirmwareLane:

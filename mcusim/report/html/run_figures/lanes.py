@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcusim.report.html.page import plain, shortened
-from mcusim.report.html.style import CAUSE_COLOURS, TRANSFER_COLOURS, tooltip, transfer_label
+from mcusim.report.html.style import CAUSE_COLOURS, FIRMWARE_COLOURS, TRANSFER_COLOURS, tooltip, transfer_label
 from mcusim.results.over_time import core_segments, stretches
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["PALETTE", "Entry", "Lane", "LanePiece", "as_json", "lanes", "slots",
 
 SLOTS = 1200  # of a picture that cannot be zoomed: pixels of a wide plot
 _SHADES = {"operator": "#9fc3e6", "next operator": "#c9dcef"}
-PALETTE = {**CAUSE_COLOURS, **TRANSFER_COLOURS, **_SHADES}  # by the name of a part
+PALETTE = {**CAUSE_COLOURS, **TRANSFER_COLOURS, **FIRMWARE_COLOURS, **_SHADES}  # by the name of a part
 
 
 @dataclass(frozen=True, slots=True)
