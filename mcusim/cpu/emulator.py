@@ -20,6 +20,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.code_cache import branches_to_itself
 from mcusim.cpu.console.rtt import EVERY as RTT_SLICE
 from mcusim.cpu.guest_core import FOREVER, GuestCore
+from mcusim.cpu.stops.endless_round import explain_round
 from mcusim.cpu.stops.sleep import end_block, sleep
 from mcusim.cpu.stops.stop_reason import (
     Fault,
@@ -116,7 +117,10 @@ class Emulator(GuestCore):
             return Stop("limit")
         entered = int(self.state[C.ENTERED])
         looping = entered >= 0 and not self._interruptible and branches_to_itself(self.code.block_of(entered))
-        return Stop("loop") if looping or self._round.closed(self, self._interruptible) else None
+        if looping or not self._round.closed(self, self._interruptible):
+            return Stop("loop") if looping else None
+        fault = explain_round(self) if self.faults.open(self.interrupts.state) is None else None
+        return Stop("loop") if fault is None else Stop("fault", fault=fault)
 
     @property
     def _interruptible(self) -> bool:

@@ -1,21 +1,27 @@
-"""Whether the handler of a fault goes round for ever: it comes to a state again, and nothing can have changed.
+"""Whether a program goes round for ever: it comes to a state again, and nothing can have changed.
 
-Not modelled: rounds of more blocks than are watched, and those that read time or a peripheral; these end at the limit
-of instructions.
+The handler of a fault is watched at once, other code once it has stored nothing for a whole slice of the run: it waits
+for memory that nothing changes any more. Not modelled: rounds of more blocks than are watched, and those that read time
+or a peripheral; these end at the limit of instructions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unicorn import arm_const as arm
+from unicorn.unicorn_const import UC_HOOK_MEM_READ
+
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.stops.stop_reason import Fault
 from mcusim.cpu.system.exception_layout import NEVER
 
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
 
-__all__ = ["Round"]
+__all__ = ["Round", "explain_round"]
 
+_FLOATS = (*(arm.UC_ARM_REG_D0 + n for n in range(16)), arm.UC_ARM_REG_FPSCR)
 LONGEST = 500  # blocks
 
 
@@ -24,6 +30,7 @@ class Round:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, ...], tuple[int, int, int]] = {}
+        self._last = (0, -1, -1)
 
     @property
     def watching(self) -> bool:
@@ -31,10 +38,14 @@ class Round:
 
     def closed(self, emulator: Emulator, interruptible: bool) -> bool:
         """Look at the state between two blocks; True when it has been there, and will be again."""
-        if interruptible or emulator.faults.open(emulator.interrupts.state) is None:
+        if interruptible:
             self._seen.clear()
             return False
-        state, counts = tuple(emulator.registers().values()), _counts(emulator)
+        state, counts = _state(emulator), _counts(emulator)
+        if not self._seen and emulator.faults.open(emulator.interrupts.state) is None:
+            idle, self._last = self._last[1:] == counts[1:], counts
+            if not idle:
+                return False
         before = self._seen.get(state)
         if before is not None and (before == counts or (before[1:] == counts[1:] and _still(emulator))):
             return True
@@ -42,6 +53,39 @@ class Round:
         if len(self._seen) > LONGEST:
             self._seen.clear()
         return False
+
+
+def _state(emulator: Emulator) -> tuple[int, ...]:
+    """All registers, those of the FPU too."""
+    floats = (int(emulator.core.uc.reg_read(register)) for register in _FLOATS)
+    return (*emulator.registers().values(), *floats)
+
+
+def explain_round(emulator: Emulator) -> Fault | None:
+    """The first load of the round that is watched, as the place of an endless poll; None: it loads nothing."""
+    loads: list[tuple[int, int, int]] = []
+    core, c = emulator.core, emulator.state
+    core.forget_translations()  # translated code ignores new hooks
+    seen = core.uc.hook_add(
+        UC_HOOK_MEM_READ, lambda _uc, _kind, at, size, _v, _d: loads.append((emulator.peripherals.pc, at, size))
+    )
+    for _ in range(LONGEST):
+        if loads:
+            break
+        c[C.LIMIT], c[C.STOP] = emulator.instructions + 1, C.RUNNING
+        core.run(core["pc"])
+    core.uc.hook_del(seen)
+    if not loads:
+        return None
+    pc, address, size = loads[0]
+    value = int.from_bytes(core.peek(address, size) or b"", "little")
+    symbols = emulator.image.symbols if emulator.image is not None else ()
+    named = (one.name for one in symbols if one.kind == "object" and one.address <= address < one.address + one.size)
+    text = (
+        f"the program reads {next(named, 'memory')} at {address:#010x} again and again, finds {value:#x}, and nothing"
+        " can change that any more: it stores nothing itself, no interrupt can come and no DMA works"
+    )
+    return Fault("endless poll", text, pc, address, emulator.registers() | {"pc": pc})
 
 
 def _counts(emulator: Emulator) -> tuple[int, int, int]:
