@@ -16,7 +16,7 @@ ON_ANY_BOARD = {
 }
 BOARD = tuple(f"firmware/board/{name}.c" for name in ("clock", "tick", "memory"))
 OVERLAY = tuple(f"firmware/overlay/{name}.c" for name in ("main", "overlay", "network", "transfers"))
-KERNELS = tuple(f"cmsis/{name}.c" for name in ("conv", "conv_1x1", "widen"))  # of the kernel sets
+KERNELS = ("cmsis/conv.c", "cmsis/conv_1x1.c", "cmsis/widen.c", "common/words.c")  # of the kernel sets, in their order
 OPTIONS = ("-I.", "-Ifirmware/board", "-Ifirmware/overlay", "-I../../sets/include")
 LINES = ("-g1", "-gno-column-info", "-gno-statement-frontiers")  # the overlay keeps lines and symbols alone
 NOT_LINES = ("--remove-section=.debug_[!l]*", "--remove-section=.ARM.attributes", "-w", "--strip-symbol=$[td]*")
@@ -75,7 +75,7 @@ class _Build:
 
     def kernels(self, *options: str) -> list[str]:
         compile_kernel = self.tools.compile_kernel
-        return [self.one(compile_kernel, source, *options) for source in ("common/words.c", *KERNELS)]
+        return [self.one(compile_kernel, source, *options) for source in KERNELS]
 
     def one(self, run: Callable[[str, Sequence[str], Path], None], source: str, *options: str) -> str:
         target = self.objects / f"{len(list(self.objects.iterdir()))}.o"

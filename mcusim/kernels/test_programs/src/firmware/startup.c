@@ -1,5 +1,5 @@
-/* Vector table of an STM32F4 or F7 and the way from reset to main, in the order of a vendor's start-up file. What a program
-   does not handle ends it: the exception's number is printed, the status is 255. */
+/* Vector table of an STM32F4 or F7, in whole lines of the flash, and the way from reset to main, in the order of a vendor's
+   start-up file. What a program does not handle ends it: the exception's number is printed, the status is 255. */
 #include "mcu.h"
 
 #define SCB_VTOR REGISTER(0xE000ED08)
@@ -24,12 +24,12 @@ void TIM6_DAC_IRQHandler(void) OR_DEFAULT;
 void DMA2_Stream0_IRQHandler(void) OR_DEFAULT;
 void DMA2_Stream1_IRQHandler(void) OR_DEFAULT;
 
-__attribute__((section(".vectors"), used)) const void *const vectors[16 + 98] = {
+__attribute__((section(".vectors"), used)) const void *const vectors[16 + 100] = {
     &_estack, Reset_Handler, NMI_Handler, HardFault_Handler, MemManage_Handler, BusFault_Handler, UsageFault_Handler,
     [11] = SVC_Handler, DebugMon_Handler, 0, PendSV_Handler, SysTick_Handler,
     [16 ... 40] = Default_Handler, TIM1_UP_TIM10_IRQHandler,
     [42 ... 69] = Default_Handler, TIM6_DAC_IRQHandler, Default_Handler, DMA2_Stream0_IRQHandler, DMA2_Stream1_IRQHandler,
-    [74 ... 113] = Default_Handler,
+    [74 ... 115] = Default_Handler,
 };
 
 __attribute__((weak)) void SystemInit(void) {
