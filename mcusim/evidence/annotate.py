@@ -43,10 +43,11 @@ P = ParamSpec("P")
 def annotate(result: Result) -> Result:
     """``result`` with the published figures of that very experiment, and where a measurement of it is expected.
 
-    A result that was put together by hand, without a ``request``, is returned as it is.
+    A result that was put together by hand, without a ``request``, is returned as it is, and so is a firmware's own
+    schedule: what was published is of inferences.
     """
     request = result.request
-    if request is None:
+    if request is None or (result.run is not None and result.run.header.recorded):
         return result
     found = replace(result, measured=_measured(result, request))
     return found if found.run is None else replace(found, interval=_interval_of(found, request))

@@ -40,7 +40,7 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
         reason = wrapped(str(result.verdict or result.negative or result.unusable))
         return "\n".join([*lines, *reason, *flash, *advice_lines(result.advice)])
     lines += _summary(result, result.run)
-    lines += ["", "Peak memory", *_memory(result, result.run)]
+    lines += [] if result.run.header.recorded else ["", "Peak memory", *_memory(result, result.run)]
     lines += ["", "Flash", *flash_lines(result.flash)] if result.flash else []
     lines += ["", "Invocations", *_invocations(result, result.run)] if result.invocations else []
     lines += ["", "Cycles by cause", *_causes(result.run)]

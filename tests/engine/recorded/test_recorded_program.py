@@ -11,6 +11,7 @@ import mcusim
 from mcusim.engine.execute import execute_recorded
 from mcusim.engine.recorded.retiming import Retiming
 from mcusim.errors import InputError, ProgramError, UsageError
+from mcusim.evidence.annotate import replay
 from mcusim.machine import load_machine
 from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK
@@ -29,6 +30,7 @@ from mcusim.program.program import (
     Transfer,
     Work,
 )
+from mcusim.report.text.run import run_table
 
 BOARD = load_machine("stm32f746g-disco")
 NOTHING = MemoryParts(0, 0, 0, 0, 0, 0)
@@ -114,6 +116,14 @@ def test_what_is_wrong_in_a_file_is_named(old: str, new: str, says: str, tmp_pat
     path.write_text(text.replace(old, new))
     with pytest.raises(ProgramError, match=says):
         mcusim.replay(path, kernels="cmsis-gcc12" if "internal" in new else None)
+
+
+def test_no_published_inference_says_how_far_off_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    write_program(program(work(0, 5)), path)
+    result = replay(path)
+    assert result.interval is None and result.measured is None
+    assert "Peak memory" not in run_table(result) and "5  at 216 MHz" in run_table(result)
 
 
 def test_what_has_no_kernels_is_not_asked_for_them(tmp_path: Path) -> None:
