@@ -1,30 +1,45 @@
-"""TIM: counting up or down, update events with their interrupt, one-pulse mode.
+"""TIM: counting up or down, update and compare events with their interrupts, one-pulse mode.
 
 ST RM0090 chapters 17 to 20. The counter is worked out from the cycles since its last update when it is read; an event
-of the emulated core is entered only where an update requests an interrupt or a DMA transfer. A change of PSC, and of
-ARR with CR1.ARPE, counts from the next update on.
+of the emulated core is entered only where one requests an interrupt, or an update a DMA transfer. A change of PSC, and
+of ARR with CR1.ARPE, counts from the next update on. A channel's flag is set when the counter reaches its CCR; TIM1 and
+TIM8 have an interrupt of their own for these.
 
-Not modelled: compare, capture and their flags, counting up and down in turn, slave modes, DMA requests of anything but
+Not modelled: outputs, capture, preloaded CCR, counting up and down in turn, slave modes, DMA requests of anything but
 updates, dead time; a change of the APB divider while the timer counts.
 """
 
 from __future__ import annotations
 
-from mcusim.cpu.peripherals.register_block import RegisterBlock
+from collections.abc import Mapping
+
+from mcusim.cpu.peripherals.register_block import BlockHost, Register, RegisterBlock
 
 __all__ = ["Timer"]
 
 CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
 ASKS = 1 << 8  # UDE in DIER
 UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR
+COMPARE = 0x1E  # CC1IE to CC4IE in DIER, CC1IF to CC4IF in SR, CC1G to CC4G in EGR
+BASIC = ("TIM6", "TIM7")  # no channels
+COMPARE_LINE = {"TIM1": 2, "TIM8": 2}  # how far behind that of updates
 
 
 class Timer(RegisterBlock):
     """``_since`` is the cycle of the last update, less what had been counted when the timer was started."""
 
     _since, _entered = 0, 0
+    _matched = 0  # cycle up to which the flags of the channels are right
+    _compared = False  # the channels request their own interrupt
     _asked = False  # a DMA controller, since the last update
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
+
+    def __init__(
+        self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
+    ) -> None:
+        super().__init__(name, base, size, registers, host, irq)
+        self._channels = () if name in BASIC else (1, 2, 3, 4)
+        self._asked_for: dict[int, int] = {}  # by channel: the cycle of the match that it will be called for
 
     @property
     def _step(self) -> int:
@@ -43,8 +58,30 @@ class Timer(RegisterBlock):
     def _take_over(self) -> None:
         self._prescaler, self._reload = (self["PSC"] & 0xFFFF) + 1, self["ARR"] + 1
 
+    def _match(self, channel: int, after: int) -> int | None:
+        """The first cycle behind ``after`` at which the counter is at CCR of ``channel``; None: it never is."""
+        value, turn = self[f"CCR{channel}"], self._step * self._reload
+        if not self["CR1"] & CEN or value >= self._reload:
+            return None
+        first = self._since + self._step * (self._reload - 1 - value if self["CR1"] & DIR else value)
+        return first + max(0, (after - first) // turn + 1) * turn
+
+    def _compare(self) -> None:
+        """Set the flags of the channels that the counter has reached by now."""
+        now = self.host.cycles
+        for channel in self._channels:
+            due = self._match(channel, self._matched)
+            if due is not None and due <= now:
+                self["SR"] |= 1 << channel
+        self._matched = now
+
     def _catch_up(self) -> None:
-        """Make the updates that are due by now."""
+        """Make the events that are due by now."""
+        self._compare()
+        self._update()
+        self._interrupt()
+
+    def _update(self) -> None:
         if not self["CR1"] & CEN or self.host.cycles < self._since + self._period:
             return
         self._since += self._period
@@ -57,7 +94,6 @@ class Timer(RegisterBlock):
         if not self["CR1"] & UDIS:
             self["SR"] |= UPDATE
             self._ask()
-        self._interrupt()
 
     def _ask(self) -> None:
         self._asked = bool(self["DIER"] & ASKS)
@@ -72,7 +108,16 @@ class Timer(RegisterBlock):
         self._asked = False
 
     def _interrupt(self) -> None:
-        self.request(bool(self["SR"] & self["DIER"] & UPDATE))
+        active, own = self["SR"] & self["DIER"], COMPARE_LINE.get(self.name, 0)
+        self.request(bool(active & (UPDATE if own else UPDATE | COMPARE)))
+        if own and self.irq >= 0 and self._compared != bool(active & COMPARE):
+            self._compared = not self._compared
+            (self.host.raise_line if self._compared else self.host.lower_line)(self.irq + own)
+        for channel in self._channels:
+            next_match = self._match(channel, self.host.cycles) if self["DIER"] >> channel & 1 else None
+            if next_match is not None and next_match != self._asked_for.get(channel):
+                self._asked_for[channel] = next_match
+                self.host.at(next_match, self._catch_up)
         due = self._since + self._period
         if self["CR1"] & CEN and self["DIER"] & (UPDATE | ASKS) and due != self._entered:
             self._entered = due
@@ -105,7 +150,9 @@ class Timer(RegisterBlock):
             self._since = now - written * self._step
         elif register == "ARR" and not (self["CR1"] & ARPE and self["CR1"] & CEN):
             self._reload = written + 1
-        elif register == "EGR" and value & UPDATE:
+        elif register == "EGR":
+            self["SR"] |= value & COMPARE
+        if register == "EGR" and value & UPDATE:
             self._take_over()
             self._since, self["CNT"] = now, 0
             if not self["CR1"] & (URS | UDIS):

@@ -38,10 +38,10 @@ def test_a_timer_counts_and_updates(clock: Clock) -> None:
     clock.cycles = 999
     assert (load(timer, "CNT"), load(timer, "SR")) == (99, 0)
     clock.cycles = 1000
-    assert (load(timer, "CNT"), load(timer, "SR")) == (0, 1)
+    assert (load(timer, "CNT"), load(timer, "SR")) == (0, 0x1F)  # the counter is at every CCR, which are 0
     store(timer, SR=~1)
     clock.cycles = 2000
-    assert load(timer, "SR") == 1
+    assert load(timer, "SR") & 1
     store(timer, CR1=0)
     clock.cycles = 5000
     assert load(timer, "CNT") == 0
@@ -58,11 +58,33 @@ def test_a_timer_s_interrupt_comes_with_each_update(clock: Clock) -> None:
         store(timer, SR=0)
 
 
+@pytest.mark.parametrize(("name", "line"), [("TIM2", 28), ("TIM1", 27)])
+@pytest.mark.parametrize(("down", "first"), [(0, 40), (1 << 4, 59)])
+def test_a_timer_s_channel_asks_when_the_counter_is_there(
+    clock: Clock, name: str, line: int, down: int, first: int
+) -> None:
+    timer = block(name, clock)
+    store(timer, ARR=99, CCR2=40, CCR3=100, DIER=1 << 2 | 1 << 3, CR1=1 | down)
+    for due in (first, first + 100):
+        assert clock.calls[-1][0] == due
+        clock.cycles = due - 1
+        assert not load(timer, "SR") & 4
+        clock.cycles = due
+        assert load(timer, "CNT") == 40 and load(timer, "SR") & 4  # whoever looks first
+        clock.calls[-1][1]()
+        assert clock.lines == {line}
+        store(timer, SR=~4)
+        assert not clock.lines
+    assert not load(timer, "SR") & 8  # a CCR behind ARR is never reached
+    store(timer, EGR=8)
+    assert clock.lines == {line}
+
+
 def test_a_timer_in_one_pulse_mode_stops(clock: Clock) -> None:
     timer = block("TIM2", clock)
     store(timer, ARR=9, CR1=1 | 8)
     clock.cycles = 10
-    assert load(timer, "SR") == 1 and not load(timer, "CR1") & 1
+    assert load(timer, "SR") & 1 and not load(timer, "CR1") & 1
     clock.cycles = 25
     assert load(timer, "CNT") == 0
 
