@@ -19,6 +19,7 @@ from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine f
 if TYPE_CHECKING:
     from mcusim.api.advice.ways_out import ways_out
     from mcusim.api.firmware.emulate import emulate
+    from mcusim.api.firmware.verify import verify_firmware
     from mcusim.api.functions import inspect, plan_memory, plan_program
     from mcusim.api.reorder import reorder
     from mcusim.api.verify import verify
@@ -51,6 +52,7 @@ __all__ = [
     "table",
     "validate",
     "verify",
+    "verify_firmware",
     "ways_out",
 ]
 
@@ -73,6 +75,7 @@ _HOME = {
     "table": "mcusim.show",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
+    "verify_firmware": "mcusim.api.firmware.verify",
     "ways_out": "mcusim.api.advice.ways_out",
 }
 

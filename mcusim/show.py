@@ -28,6 +28,7 @@ _TABLES = {
     "Comparison": "mcusim.api.compare:Comparison.__str__",
     "EmulationResult": "mcusim.report.text.emulation:emulation_table",
     "MemoryPlan": "mcusim.report.text.memory:memory_table",
+    "FirmwareVerification": "mcusim.verification.firmware.table:firmware_verification_table",
     "Verification": "mcusim.verification.table:verification_table",
     "Validation": "mcusim.evidence.validate.table:validation_table",
     "Calibration": "mcusim.evidence.calibrate.result:calibration_table",
@@ -53,6 +54,7 @@ _JSON = {
     "MemoryPlan": "mcusim.report.json.memory:memory_json",
     "ModelInspection": "mcusim.report.text.flash:inspection_json",
     "RunDifference": "mcusim.results.saved.run_difference:RunDifference.to_json",
+    "FirmwareVerification": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
     "Verification": "mcusim.verification.verification:Verification.to_json",
 }
 _TRACES = {"Result": "mcusim.report.export.perfetto:perfetto_json"}

@@ -29,6 +29,7 @@ OTHER_NAMES = {
     "max_instructions": "execution", "invocations": "execution",
 }  # fmt: skip
 INPUT = {"input": "execution"}
+FIRMWARE = {"until", "image", "entry", "peripherals", "max_instructions"}  # of verify; in Python verify_firmware's
 LIMITS = {"max_latency", "max_energy", "max_sram", "max_flash"}  # of a run; in Python ways_out takes them
 # by function: its command, arguments that are named otherwise, and those that the command does not have
 FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
@@ -58,8 +59,16 @@ def options(command: str) -> set[str]:
 def test_keyword_arguments_are_the_options(name: str) -> None:
     command, renamed, own = FUNCTIONS[name]
     renamed = OTHER_NAMES | renamed
-    wanted = {renamed.get(option, option) for option in options(command) - OUTPUT - LIMITS}
+    other = FIRMWARE if command == "verify" else set()
+    wanted = {renamed.get(option, option) for option in options(command) - OUTPUT - LIMITS - other}
     assert set(inspect.signature(getattr(mcusim, name)).parameters) - own == wanted - own
+
+
+def test_options_of_a_firmware_are_arguments_of_verify_firmware() -> None:
+    given = set(inspect.signature(mcusim.verify_firmware).parameters)
+    shared = {"machine", "fuzz", "seed"}
+    assert given == shared | FIRMWARE - {"image"} | {"path", "images", "overrides"}
+    assert (shared | FIRMWARE) <= options("verify")
 
 
 def test_limits_are_arguments_of_ways_out() -> None:

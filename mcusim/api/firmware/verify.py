@@ -29,8 +29,10 @@ __all__ = [
     "fuzz_firmware",
     "is_firmware",
     "verify_firmware",
+    "watch_firmware",
 ]
 
+MOST_SEEDS = 100_000
 _TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so many times those of the undisturbed one
 Strictness = Literal["strict", "lenient"]
 
@@ -166,7 +168,41 @@ def check_firmware_request(asked: VerifyRequest) -> None:
         raise UsageError("--seed has no effect without --fuzz")
 
 
-def verify_firmware(case: FirmwareCase, progress: Callable[[int, float], object] | None = None) -> FirmwareVerification:
+def verify_firmware(
+    path: str | Path,
+    machine: str | Path | Machine,
+    *,
+    images: Iterable[str | Path] = (),
+    entry: str | int | None = None,
+    until: str | int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    peripherals: str = "strict",
+    max_instructions: int | None = None,
+    fuzz: int = 0,
+    seed: int | None = None,
+) -> FirmwareVerification:
+    """Watch the firmware at ``path`` run on ``machine`` from its reset on, for stale bytes, early reads and races.
+
+    ``images``, ``entry``, ``until``, ``overrides``, ``peripherals`` and ``max_instructions`` are those of
+    :func:`mcusim.emulate`. ``fuzz`` runs with disturbed timing follow, from ``seed`` on (1); they use several
+    processes, so a script has to be importable. Findings and differences are the result's. Raises
+    :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
+    """
+    for name, value, most in (("fuzz", fuzz, MOST_SEEDS), ("seed", seed or 0, 2**62)):
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise UsageError(f"{name} = {str(value)[:40]}: must be a whole number from 0 to {most:,}")
+    if seed is not None and not fuzz:
+        raise UsageError("--seed has no effect without --fuzz")
+    case = firmware_case(
+        path, machine, images=images, entry=entry, until=until, overrides=overrides, peripherals=peripherals,
+        max_instructions=max_instructions,
+    )  # fmt: skip
+    result = watch_firmware(case)
+    first = 1 if seed is None else seed
+    return fuzz_firmware(result, case, range(first, first + fuzz)) if fuzz else result
+
+
+def watch_firmware(case: FirmwareCase, progress: Callable[[int, float], object] | None = None) -> FirmwareVerification:
     """Watch ``case`` run; ``progress`` gets instructions and simulated seconds. Raises what running raises."""
     outcome = case.run(progress=progress)
     image = case.image
@@ -183,7 +219,7 @@ def fuzz_firmware(
     processes: int | None = None,
     tick: Callable[[object], object] | None = None,
 ) -> FirmwareVerification:
-    """``result`` of :func:`verify_firmware`, and what the disturbances of each of ``seeds`` change; ``tick`` is called
+    """``result`` of :func:`watch_firmware`, and what the disturbances of each of ``seeds`` change; ``tick`` is called
     after each. Where a time ends the run, how it ends is not compared."""
     from mcusim.verification.firmware.fuzz import with_seeds
 

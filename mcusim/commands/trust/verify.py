@@ -187,7 +187,7 @@ def verify(
 
 def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: Firmware, written: Written) -> int:
     """Watch a firmware and write the outcome; returns the exit status."""
-    from mcusim.api.firmware.verify import check_firmware_request, firmware_case, fuzz_firmware, verify_firmware
+    from mcusim.api.firmware.verify import check_firmware_request, firmware_case, fuzz_firmware, watch_firmware
     from mcusim.verification.firmware.table import firmware_verification_table
 
     check_firmware_request(given)
@@ -198,7 +198,7 @@ def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: Fir
         max_instructions=firmware.max_instructions,
     )  # fmt: skip
     with counting(f"watching {what}", firmware.max_instructions) as counter:
-        result = verify_firmware(case, counter.step)
+        result = watch_firmware(case, counter.step)
     if given.seeds:
         with bar_with_rate(f"fuzzing {what}", len(given.seeds), "seeds") as tick:
             result = fuzz_firmware(result, case, given.seeds, tick=tick)

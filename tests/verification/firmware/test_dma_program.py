@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, verify_firmware
+import mcusim
+from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, watch_firmware
 from mcusim.commands.app import main
+from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
 
 BOARDS = {"stm32f469i-disco": "cortex-m4", "stm32f746g-disco": "cortex-m7"}
@@ -20,7 +22,7 @@ def case(board: str, **options: str) -> FirmwareCase:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_both_are_found_with_their_lines(board: str) -> None:
-    result = verify_firmware(case(board))
+    result = watch_firmware(case(board))
     early, refused = result.findings
     assert early.rule == "read-early"
     assert early.place is not None
@@ -37,14 +39,14 @@ def test_watching_changes_no_cycle() -> None:
     from mcusim import emulate
 
     board = "stm32f746g-disco"
-    watched = verify_firmware(case(board)).run
+    watched = watch_firmware(case(board)).run
     assert watched.cycles == emulate(program_path("dma", BOARDS[board]), board).profile.cycles
 
 
 def test_a_seed_replays_exactly_and_any_number_of_processes_finds_the_same() -> None:
     """The program checks that bytes come with their beats, so that late ones make it end with status 1."""
     one = case("stm32f469i-disco")
-    result = verify_firmware(one)
+    result = watch_firmware(one)
     first, again = (fuzz_firmware(result, one, range(1, 4)) for _ in range(2))
     assert first.to_json() == again.to_json()
     assert [outcome.difference for outcome in first.failed] == ["ended by exit 1 instead of exit 0"] * 3
@@ -84,3 +86,12 @@ def test_json_has_place_transfer_and_fix(tmp_path: Path) -> None:
     assert early["transfer"]["started"]["source"] == "dma.c:33"
     assert early["fix"].startswith("wait for the end")
     assert found["run"]["transfers"] == 4
+
+
+def test_python_has_it_as_verify_firmware() -> None:
+    result = mcusim.verify_firmware(program_path("dma", "cortex-m4"), "stm32f469i-disco", max_instructions=12_000)
+    assert [one.rule for one in result.findings] == ["read-early"]
+    assert "read-early" in mcusim.table(result)
+    assert repr(result).endswith("1 finding>")
+    with pytest.raises(UsageError, match="--seed has no effect"):
+        mcusim.verify_firmware(program_path("dma", "cortex-m4"), "stm32f469i-disco", seed=1)

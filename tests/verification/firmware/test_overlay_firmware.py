@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, verify_firmware
+from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, watch_firmware
 from mcusim.kernels.test_programs import BROKEN, FIRMWARE, FOLDER, program_names, program_path
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
@@ -48,7 +48,7 @@ def line_of(file: str, text: str) -> str:
 @pytest.mark.parametrize(("isa", "name"), BUILT, ids=lambda value: value)
 def test_each_fault_is_found_with_its_line(isa: str, name: str) -> None:
     rule, file, text = FAULTS[name]
-    result = verify_firmware(case(name, isa, broken=True))
+    result = watch_firmware(case(name, isa, broken=True))
     found = [one for one in result.findings if one.rule == rule]
     assert found, result.findings
     assert line_of(file, text) in {line for one in found for line in one.lines}
@@ -64,5 +64,5 @@ def test_every_fault_is_built() -> None:
 def test_nothing_is_found_in_the_correct_one_under_disturbed_timing(isa: str) -> None:
     """A sample of scripts/evidence/firmware/disturbed_overlay, which does so with 1,000 seeds."""
     one = case("overlay", isa, broken=False)
-    result = fuzz_firmware(verify_firmware(one), one, range(1, 3))
+    result = fuzz_firmware(watch_firmware(one), one, range(1, 3))
     assert (result.wrong, result.run.status, result.run.transfers) == ([], 0, 54)
