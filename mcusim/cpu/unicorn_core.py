@@ -263,6 +263,8 @@ class UnicornCore:
 
     def __setitem__(self, register: str, value: int) -> None:
         self.uc.reg_write(_REGISTERS[register], value)
+        if register == "xpsr":
+            self.uc.reg_write(arm.UC_ARM_REG_APSR_G, value)  # its GE bits
 
     def registers(self) -> dict[str, int]:
         """r0 to r12, sp, lr, pc and xpsr."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import types
 from unicorn.arm_const import (
+    UC_ARM_REG_APSR_G,
     UC_ARM_REG_BASEPRI,
     UC_ARM_REG_CONTROL,
     UC_ARM_REG_FAULTMASK,
@@ -200,6 +201,7 @@ def go_on(uc: Any, scratch: Any, c: Any, s: Any, x: Any, control: Any, state: An
     """Run on at ``back``, with CONTROL and XPSR as they were."""
     put(uc, scratch, UC_ARM_REG_CONTROL, control)
     put(uc, scratch, UC_ARM_REG_XPSR, state)
+    put(uc, scratch, UC_ARM_REG_APSR_G, state)  # which Unicorn leaves as they are
     put(uc, scratch, UC_ARM_REG_PC, back | 1 if state & THUMB else back & 0xFFFFFFFE)
     if control & SPSEL:
         c[C.STACK_KNOWN] = 0
