@@ -72,9 +72,6 @@ HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first vio
 REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
 # the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
 WATCH_PC, WATCH_ADDRESS, WATCH_SIZE, WATCH_WRITE = core.fields("WATCH_PC", "WATCH_ADDRESS", "WATCH_SIZE", "WATCH_WRITE")
-FLOATS = core.array("FLOATS", SAVED_FLOATS)
-# bytes that a block has overwritten from its fault on, each address << 8 | byte; more than JOURNAL_SIZE: not all
-JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNAL_SIZE)
 # stores near code since the last look
 WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
 # system registers
@@ -102,6 +99,9 @@ SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.fie
 # of the code that runs: its first call there; how many exceptions deep, what they interrupted, contexts put off
 CALL_BASE, NESTED = core.fields("CALL_BASE", "NESTED")
 NESTS, CONTEXTS = core.array("NESTS", NESTS_DEPTH * NEST), core.array("CONTEXTS", CONTEXTS_KEPT * CONTEXT)
+# s0 to s31 and FPSCR as a fault found them; bytes that a block has overwritten from its fault on, each address << 8 | byte
+FLOATS = core.array("FLOATS", SAVED_FLOATS)
+JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNAL_SIZE)
 CORE = core.freeze()
 
 # why the core stopped

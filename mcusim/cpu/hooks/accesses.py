@@ -17,7 +17,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, shadow
 from mcusim.memory.ports import core_data
 from mcusim.native import host_memory as host
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 PRIVATE = 0xE0000000  # the private peripheral bus and the vendor space above it
 PRIVATE_END = 0xE0100000
@@ -37,7 +37,7 @@ def fault(c: State, code: int, address: int, size: int, write: int, pc: int) -> 
         c[C.STOP] = C.FAULTED
 
 
-@native
+@shared
 def remember(c: State, s: State, ppb: State, address: int, size: int) -> None:
     """Note the bytes that a store from a fault on is about to overwrite."""
     for i in range(size):
@@ -218,11 +218,13 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
 @native
 def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> int:
     """Fault what the ranges do not allow, 0 then; a store may end in the next one. Note a first watched access."""
-    allowed = s[q + L.FLAGS]
+    allowed, needed = s[q + L.FLAGS], L.WRITE if write else L.READ
+    if allowed & (L.WATCHED | needed) == needed and (write == 0 or address + size <= s[q + L.HIGH]):
+        return 1
     if allowed & L.WATCHED and c[C.WATCH_PC] == 0:
         c[C.WATCH_PC], c[C.WATCH_ADDRESS], c[C.WATCH_SIZE], c[C.WATCH_WRITE] = pc, address, size, write
         c[C.STOP] = C.FLUSH
-    if allowed & (L.WRITE if write else L.READ) == 0:
+    if allowed & needed == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write and address + size > s[q + L.HIGH]:
         beyond = core_data.find(s, address + size - 1)
@@ -261,6 +263,8 @@ def ordinary(
     unaligned = address & (size - 1)
     if unaligned:
         extra += misaligned(c, s, b, q, address, size, write, flags, pc)
+        if c[C.FAULT] != C.NO_FAULT:
+            return
     c[C.LAST_UNALIGNED] = unaligned
     if flags & C.EVEN and address & 4:
         extra += L.TICK
