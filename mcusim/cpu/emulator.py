@@ -21,7 +21,8 @@ from mcusim.cpu.code_cache import branches_to_itself
 from mcusim.cpu.console.rtt import EVERY as RTT_SLICE
 from mcusim.cpu.guest_core import FOREVER, GuestCore
 from mcusim.cpu.stops.endless_round import explain_round
-from mcusim.cpu.stops.sleep import end_block, sleep
+from mcusim.cpu.stops.reset import restart
+from mcusim.cpu.stops.sleep import end_block, sleep, wait_for_event
 from mcusim.cpu.stops.stop_reason import (
     Fault,
     Stop,
@@ -131,8 +132,9 @@ class Emulator(GuestCore):
     def _exception(self, error: int) -> Stop | None:
         """A semihosting call is answered, a hint does nothing; any other exception ends the run."""
         pc = self.core["pc"]
-        if stopped_at_hint(self, pc):
-            return self._flush()
+        hint = stopped_at_hint(self, pc)
+        if hint:
+            return self._flush() or (wait_for_event(self) if hint == "wfe" else None)
         if self.core.peek(pc, 2) != b"\xab\xbe":
             return take(self, explain_error(self, error))
         if self.confined:
@@ -163,7 +165,7 @@ class Emulator(GuestCore):
         c = self.state
         self.interrupts.collect(LOG_SIZE // 2)
         if c[C.RESET_ASKED]:
-            return Stop("reset")
+            return restart(self)
         if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
             what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
             return self._stray("write outside its buffers", what)

@@ -50,6 +50,11 @@ CALL_EDGES = 1 << 14
 class GuestCore:
     """What :class:`mcusim.cpu.emulator.Emulator` runs; its constructor says what the parameters are."""
 
+    for_event = False  # asleep in a WFE
+    started: Start | None = None  # at its reset vector
+    # system resets: those performed, how many may be (0: the first one ends the run), what memories held at the last
+    resets, most_resets, contents_at_reset = 0, 100, 0
+
     def __init__(
         self,
         machine: Machine,
@@ -200,6 +205,7 @@ class GuestCore:
             raise UsageError("no image is loaded: call load() first")
         found = found or start_of(self.image, self.machine)
         self._begin_again()
+        self.started = found if found.kind == "reset" else None
         self.core["pc"] = found.pc | 1
         self.peripherals.from_reset = found.kind == "reset"
         self.set_stack(found.sp, stack_limit(self.image, found.sp) or 0, stack_is_reserved(self.image, found.sp))

@@ -99,7 +99,7 @@ SHADOW, CALL_DEPTH = core.array("SHADOW", SHADOW_DEPTH * SHADOW_ENTRY), core.fie
 # of the code that runs: its first call there; how many exceptions deep, what they interrupted, contexts put off
 CALL_BASE, NESTED = core.fields("CALL_BASE", "NESTED")
 NESTS, CONTEXTS = core.array("NESTS", NESTS_DEPTH * NEST), core.array("CONTEXTS", CONTEXTS_KEPT * CONTEXT)
-# s0 to s31 and FPSCR as a fault found them; bytes that a block has overwritten from its fault on, each address << 8 | byte
+# s0 to s31 and FPSCR as a fault found them; bytes that a block has overwritten from it on, each address << 8 | byte
 FLOATS = core.array("FLOATS", SAVED_FLOATS)
 JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNAL_SIZE)
 CORE = core.freeze()

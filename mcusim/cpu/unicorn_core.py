@@ -235,9 +235,15 @@ class UnicornCore:
             raise UcError(error)
         return handle.value
 
-    def level(self) -> int:
-        """The priority of what runs, masks included; 256 where nothing is masked."""
-        return self._call(hooks.level, 0, 0)
+    def level(self, primask: bool = True) -> int:
+        """The priority of what runs, masks included (without ``primask`` that one as if clear); 256 for no mask."""
+        masked = 0 if primask else self.uc.reg_read(arm.UC_ARM_REG_PRIMASK)  # 0 for unprivileged code
+        if masked:
+            self.uc.reg_write(arm.UC_ARM_REG_PRIMASK, 0)
+        level = self._call(hooks.level, 0, 0)
+        if masked:
+            self.uc.reg_write(arm.UC_ARM_REG_PRIMASK, masked)
+        return level
 
     def taken_as(self, place: int) -> int:
         """As which exception a fault is taken now; 0: the core locks up."""

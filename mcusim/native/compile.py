@@ -31,7 +31,10 @@ from mcusim.native.notice import compiling
 from mcusim.native.stale_code import forget_outdated
 from mcusim.native.words import INT64_WORDS
 
-__all__ = ["COMPILED", "Callback", "Native", "Shared", "State", "callback", "inlined", "native", "native_as", "shared"]
+__all__ = [
+    "COMPILED", "Callback", "Native", "Shared", "State", "callback", "inlined", "native", "native_as", "shared",
+    "shared_as",
+]  # fmt: skip
 
 _SOURCES = forget_outdated()
 
@@ -252,6 +255,15 @@ def shared(function: F) -> F:
 def native_as(described: Any) -> Callable[[F], F]:
     """:func:`native` for numba's signature ``described``, where annotations have no word for its types."""
     return lambda function: _native(function, _options, described)
+
+
+def shared_as(described: Any) -> Callable[[F], F]:
+    """:func:`shared` for numba's signature ``described``."""
+
+    def made(function: Any) -> Any:
+        return function if _config.DISABLE_JIT else _kept(Shared(function, _options, described))
+
+    return made
 
 
 def callback(described: Any) -> Callable[[Callable[..., Any]], Callback]:

@@ -98,6 +98,7 @@ class EmulationResult(Displayed):
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
     recording: Recording | None = field(default=None, repr=False, compare=False)
     faults: tuple[TakenFault, ...] = ()
+    resets: int = 0  # that the program asked for, and ran on from
 
     @property
     def name(self) -> str:

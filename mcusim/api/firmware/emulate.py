@@ -282,6 +282,7 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         result=registers["r0"] if returned else None,
         findings=emulator.peripherals.findings(),
         faults=emulator.faults.taken,
+        resets=emulator.resets,
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
         dma=tuple(_streams(emulator)),
         set_up=FirmwareSetUp(firmware_set_up(emulator, emulator.machine)),

@@ -31,7 +31,7 @@ from mcusim.cpu.system import nvic, ppb
 from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, EVENT, IDLE, PRIORITY, SVCALL, VECTORS
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
-from mcusim.native.compile import callback, native_as
+from mcusim.native.compile import callback, native_as, shared_as
 from mcusim.native.words import INT64_WORDS
 
 __all__ = [
@@ -152,7 +152,7 @@ def _snapshot(uc: Any, user: Any, c: Any) -> None:
     c[C.REGISTERS + 15] = c[C.FAULT_PC]
 
 
-@native_as(types.void(types.voidptr, USER, INT64_WORDS, INT64_WORDS))
+@shared_as(types.void(types.voidptr, USER, INT64_WORDS, INT64_WORDS))
 def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
     """A fault; or who watches asks whether a handler could come now."""
     if c[C.FAULT] != C.WATCHED:

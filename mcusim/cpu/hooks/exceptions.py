@@ -42,7 +42,7 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
 from mcusim.cpu.system.ppb_words import word
 from mcusim.memory import state_layout as L
-from mcusim.native.compile import State, native, native_as
+from mcusim.native.compile import State, native, native_as, shared_as
 from mcusim.native.words import INT64_WORDS
 
 __all__ = ["RETURNS_FROM", "TAIL", "attend", "chain", "leave_handler", "supervise", "taken_as"]
@@ -115,7 +115,7 @@ def expire(c: State, s: State, x: State, ppb: State) -> int:
     return 1 if s[L.NOW] >= c[C.EVENT_DUE] else 0
 
 
-@native_as(_ACT)
+@shared_as(_ACT)
 def attend(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, address: Any) -> Any:
     """Between two blocks, ``address`` the next one's: 1 when the core goes elsewhere; ``c[STOP]`` says if it stops."""
     while True:

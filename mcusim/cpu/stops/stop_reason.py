@@ -177,13 +177,13 @@ def explain_error(emulator: Emulator, error: int, refused: str = "") -> Fault:
     return Fault(kind, text, pc, address, registers, _branches(emulator.state))
 
 
-def stopped_at_hint(emulator: Emulator, pc: int) -> bool:
-    """Whether a YIELD or WFE has just run: Unicorn stops after both, which the architecture lets do nothing."""
+def stopped_at_hint(emulator: Emulator, pc: int) -> str:
+    """The YIELD or WFE that has just run, else nothing: Unicorn stops after both."""
     record = int(emulator.state[C.PREVIOUS])
     if record < 0:
-        return False
+        return ""
     last = emulator.code.block_of(record).instructions[-1]
-    return last.end == pc and last.mnemonic in ("yield", "wfe")
+    return last.mnemonic if last.end == pc and last.mnemonic in ("yield", "wfe") else ""
 
 
 def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | None]:

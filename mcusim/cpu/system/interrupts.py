@@ -80,12 +80,20 @@ class Interrupts:
         self.state: Any = np.zeros(X.EXCEPTIONS, np.int64)
         self._core, self._events = core, events
         self.log = ExceptionLog()
-        self.state[X.PRIORITY + X.NMI], self.state[X.PRIORITY + X.HARD_FAULT] = -2, -1
-        self.state[X.ENABLED] = sum(1 << number for number in _ALWAYS)
-        self.state[X.GROUP_SHIFT] = 1
+        self.reset()
         core[C.SYSTICK_DUE] = X.NEVER
         self.late: Callable[[int], int] | None = None  # cycles that a line's signal takes to the core
         self._coming: dict[int, Event] = {}
+
+    def reset(self) -> None:
+        """As after a system reset; counts, and whether there is a vector table, stay."""
+        x = self.state
+        for low, high in ((X.PENDING, X.COUNT), (X.CURRENT, X.HANDLER)):
+            x[low:high] = 0
+        x[X.CFSR] = x[X.HFSR] = x[X.EVENT] = x[X.SEV_ON_PEND] = 0
+        x[X.PRIORITY + X.NMI], x[X.PRIORITY + X.HARD_FAULT] = -2, -1
+        x[X.ENABLED] = sum(1 << number for number in _ALWAYS)
+        x[X.GROUP_SHIFT] = 1
 
     def pend(self, irq: int) -> None:
         """A pulse on a line: its exception becomes pending."""
@@ -130,13 +138,6 @@ class Interrupts:
         self.state[X.VECTORS] = 1
 
     @property
-    def wakes(self) -> bool:
-        """Whether what is pending ends a WFI: it would preempt if PRIMASK were clear."""
-        place = nvic.highest(self.state)
-        level = nvic.group(self.state, int(self.state[X.PRIORITY + place]))
-        return place != 0 and level < nvic.active_level(self.state) and bool(self.state[X.VECTORS])
-
-    @property
     def may_come(self) -> bool:
         """Whether an exception is pending and enabled, or SysTick or an event of the host is to come."""
         due = min(self._core[C.SYSTICK_DUE], self._core[C.EVENT_DUE]) < X.NEVER
@@ -145,7 +146,8 @@ class Interrupts:
     def preempts(self, level: int) -> bool:
         """Whether what is pending and enabled comes before ``level``."""
         place = nvic.highest(self.state)
-        return place != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + place])) < level
+        first = place != 0 and nvic.group(self.state, int(self.state[X.PRIORITY + place])) < level
+        return first and bool(self.state[X.VECTORS])
 
     def counts(self) -> list[ExceptionCount]:
         """What was entered so far, by exception number."""

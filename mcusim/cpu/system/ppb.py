@@ -30,7 +30,7 @@ from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
-from mcusim.native.compile import State, native
+from mcusim.native.compile import State, native, shared
 
 __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 
@@ -54,7 +54,7 @@ def counting(ppb: State) -> int:
     return (word(ppb, DEMCR) >> 24) & word(ppb, DWT_CTRL) & 1
 
 
-@native
+@shared
 def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
     """Before a load from the private peripheral bus: update the register."""
     at = offset & ~3
@@ -149,7 +149,7 @@ def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
         c[C.CYCLE_BASE] = now - count
 
 
-@native
+@shared
 def write(c: State, s: State, x: State, ppb: State, console: State, offset: int, size: int, value: int) -> None:
     """Before a store to the private peripheral bus: its effects."""
     at = offset & ~3

@@ -32,8 +32,8 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     max}, jitter, histogram[{from, to, count}], handler}]``: entries, own cycles of the handler, cycles from pending to
     its first instruction (histogram: each, or 16 equal steps). ``nesting[{depth, count}]``: handlers active when one
     began. ``task_stacks[{name, low, top, limit, used}]``: where PSP was, name and limit may be null. ``faults[]``:
-    those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``. ``regions{name: {reads,
-    writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash accelerator
+    those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``; ``resets``. ``regions{name:
+    {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash accelerator
     and SDRAM rows; ``counters{}`` of memories; ``branches{branches, taken, mispredicted}``. ``stack{top, limit,
     used}``, limit null when unknown; ``result`` is r0 of a call that returned, else null; ``dumps[{address, name,
     hex}]``; ``dma[{controller, stream, transfers, bytes}]``; ``findings[{rule, text, fix, pc, function, file, line,
@@ -66,6 +66,7 @@ def _events(result: EmulationResult) -> dict[str, Any]:
         "exceptions": [_exception(result, one) for one in result.profile.exceptions],
         "nesting": [{"depth": depth, "count": count} for depth, count in result.profile.depths.items()],
         "task_stacks": [asdict(one) | {"used": one.used} for one in result.task_stacks],
+        "resets": result.resets,
         "faults": [_taken(result, one) for one in result.faults],
         "dma": [asdict(use) for use in result.dma],
         "findings": [_finding(result, one) for one in result.findings],

@@ -213,7 +213,7 @@ def _ended(result: EmulationResult) -> str:
         "returned": f"{place(result.image, result.pc)} returned",
         "idle": "the program waits for an interrupt (WFI), and none can come",
         "loop": f"the program stays in an endless loop, {place(result.image, result.pc)}",
-        "reset": "the program requested a reset, which is not performed",
+        "reset": f"the program asks for a system reset without end; {result.resets:,} were performed",
         "limit": "runaway program: the limit of instructions (--max-instructions) was reached",
         "interrupted": "interrupted",
     }.get(stop.kind, stop.kind)
@@ -235,6 +235,8 @@ def _summary(result: EmulationResult) -> list[str]:
     room = result.stack.top - result.stack.limit if result.stack.limit else 0
     share = f"of {size(room)} ({100 * result.stack.used / room:.0f} %)" if room else "its limit is unknown"
     rows.append(["stack", f"{result.stack.used:,} B", share])
+    if result.resets:
+        rows.append(["resets", f"{result.resets:,}", "asked for by the program (AIRCR)"])
     if result.result is not None:
         rows.append(["r0", f"{result.result:#x}", _decimal(result.result)])
     shown = columns([row[:2] for row in rows])

@@ -45,9 +45,6 @@ CODE = {
         "86f31188cbf80070bff36f8fdaf8000048f8040b002080f31188bff36f8fdaf8000048f8040b7047"
     ),
     "svc #3; bx lr": "03df7047",
-    "mrs r6, ipsr; mrs r7, control; svc #3; bx lr": "eff30586eff3148703df7047",
-    "bx r6": "3047",
-    "1: b 1b": "fee7",
     "movs r0, #0; movs r1, #0; movs r2, #0; movs r3, #0; mov r12, r0; adds r5, #1; bx lr": (
         "0020002100220023844601357047"
     ),

@@ -32,4 +32,11 @@ CODE = {
     "mov r4, lr; str r5, [r3]; isb; svc #0; bx r4": "74461d60bff36f8f00df2047",
     "mov r6, lr; bfi r6, r5, #0, #4; bx r6": "764665f303063047",
     "ldr r0, [sp, #28]; orr r0, r0, #15; str r0, [sp, #28]; bx lr": "079840f00f0007907047",
+    "str r5, [r3]; dsb; isb; wfi; nop; bx lr": "1d60bff34f8fbff36f8f30bf00bf7047",
+    "wfe; adds r4, #1; wfe; adds r4, #1; bx lr": "20bf013420bf01347047",
+    "sev; wfe; adds r4, #1; bx lr": "40bf20bf01347047",
+    "str r5, [r3]; wfe; adds r4, #1; bx lr": "1d6020bf01347047",
+    "cpsid i; wfi; ldr r0, [r10]; str r0, [r8], #4; cpsie i; ldr r0, [r10]; str r0, [r8], #4; bx lr": "72b630bfdaf8000048f8040b62b6daf8000048f8040b7047",
+    "cpsid f; str r7, [r11]; isb; adds r5, #1; cpsie f; isb; bx lr": "71b6cbf80070bff36f8f013561b6bff36f8f7047",
+    "msr basepri, r6; msr basepri_max, r4; mrs r5, basepri; bx lr": "86f3118884f31288eff311857047",
 }
