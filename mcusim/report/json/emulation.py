@@ -33,11 +33,11 @@ def emulation_json(result: EmulationResult) -> dict[str, Any]:
     its first instruction (histogram: each, or 16 equal steps). ``nesting[{depth, count}]``: handlers active when one
     began. ``task_stacks[{name, low, top, limit, used}]``: where PSP was, name and limit may be null. ``faults[]``:
     those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``; ``resets``. ``regions{name:
-    {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash accelerator
-    and SDRAM rows; ``counters{}`` of memories; ``branches{branches, taken, mispredicted}``. ``stack{top, limit,
-    used}``, limit null when unknown; ``result`` is r0 of a call that returned, else null; ``dumps[{address, name,
-    hex}]``; ``dma[{controller, stream, transfers, bytes}]``; ``findings[{rule, text, fix, pc, function, file, line,
-    address, count}]`` of what a board would not have answered, pc to address null where no single access did it.
+    {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash
+    accelerator and SDRAM rows; ``counters{}`` of memories; ``branches{branches, taken, mispredicted}``. ``stack{top,
+    limit, used}``, limit null when unknown; ``result`` is r0 of a call that returned, else null; ``dumps[{address,
+    name, hex}]``; ``dma[{controller, stream, transfers, bytes}]``; ``findings[{rule, text, fix, pc, function, file,
+    line, address, count}]`` of what a board would not have answered, pc to address null where no single access did it.
     ``set_up{figures[], refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose
     accesses came in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
     """
