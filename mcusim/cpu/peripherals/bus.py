@@ -66,7 +66,6 @@ class Peripherals:
         self._strict = strictness == "strict"
         self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
         self._found: list[Finding] = []
-        self.at_zero: int | None = None  # the memory that the program has asked for at address 0, until it is there
         self._core, self._state, self._memory = proxy(core), state, memory.state
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
@@ -130,7 +129,8 @@ class Peripherals:
 
     def remapped(self, at_zero: int, swapped: bool) -> None:
         self.sdram.swap(swapped)
-        self.at_zero = at_zero
+        if at_zero and self._family in ("f4", "l4"):
+            self.found(f"SYSCFG_MEMRMP asks for memory {at_zero} at address 0, where the flash stays here")
 
     def reset_blocks(self, register: str, bits: int) -> None:
         names = set(held_in_reset(self._family or "", register, bits))

@@ -1,7 +1,7 @@
 """SYSCFG of the STM32F4 and F7: which memory is at 0, and at which addresses the FMC has its SDRAM.
 
-ST RM0090 9.2.1, RM0385 7.2.1: MEMRMP. Not modelled: MEM_MODE of the F7 (its boot address is in the option bytes), banks
-of the flash in exchanged order (FB_MODE), system memory and external memory at 0.
+ST RM0090 9.2.1, RM0385 7.2.1: MEMRMP. Not modelled: another memory than the flash at 0 (MEM_MODE of an F4 that asks
+for one is a finding; an F7's boot address is in its option bytes), banks of the flash in exchanged order (FB_MODE).
 """
 
 from __future__ import annotations
