@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mcusim.api.simulate import changed, simulate_row
+from mcusim.api.simulate import changed, replay, simulate_row
 from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
@@ -22,7 +22,7 @@ from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
 from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
-__all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "product_cases"]
+__all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "compare_programs", "product_cases"]
 
 BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
@@ -124,6 +124,14 @@ def compare_cases(
         if progress is not None:
             progress(rows[-1])
     return Comparison(tuple(rows))
+
+
+def compare_programs(
+    programs: Sequence[str | Path], machines: Sequence[str] | None, overrides: Mapping[str, str] | None = None
+) -> Comparison:
+    """Program files replayed on each of ``machines``; None: each on the one that it was written for."""
+    targets: Sequence[str | None] = machines or [None]
+    return Comparison(tuple(replay(one, target, overrides=overrides) for one in programs for target in targets))
 
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:

@@ -12,7 +12,7 @@ from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Planning, Written
 from mcusim.commands.shared.limits import Repeated
-from mcusim.commands.shared.output import check_outputs, fail, write_bytes
+from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
 from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 from mcusim.text import quantity
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from mcusim.results import Result
 
 
-Models = Annotated[list[str] | None, typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="MODEL", help="Paths or zoo names; default: the paper's."),
+]
 Machines = Annotated[str | None, typer.Option("--machine", "-m", metavar="LIST", help="Machines, separated by commas.")]
 Policies = Annotated[
     str | None, typer.Option("--policy", "-p", metavar="LIST", help="Policies, separated by commas, or all (default).")
@@ -51,7 +54,7 @@ def compare(
     html: Html = None,
     written: Written,
 ) -> int:
-    """Models x machines x policies in one table, simulated next to measured.
+    """Models x machines x policies in one table, simulated next to measured. Program files (.jsonl) work too.
 
     Without MODEL: the rows of the TinyOps paper's Table 3 (or --table 2), with the SRAM budgets of its Table 1.
 
@@ -64,9 +67,27 @@ def compare(
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
+    if models and all(one.endswith(".jsonl") for one in models):
+        if policy or table is not None or kernels or fidelity != "replay":
+            raise UsageError("a program is replayed as it is: --policy, --table, --kernels, --fidelity are for models")
+        return _programs(models, machine, planning, html, output, written)
     cases = _cases(models, machine, policy, table, repeated.of(_base(planning, kernels, fidelity)))
     _require_effect(cases, planning)
     comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
+    _write(html, comparison.rows, written.force)
+    output.emit(lambda: str(comparison), comparison.to_json)
+    return _status(comparison.rows)
+
+
+def _programs(
+    models: list[str], machine: str | None, planning: Planning, html: Path | None, output: Output, written: Written
+) -> int:
+    """Program files on each machine, by default each on its own."""
+    from mcusim.api.compare import compare_programs
+    from mcusim.evidence.annotate import annotate_rows
+
+    machines = options.comma_list(machine, "--machine")
+    comparison = annotate_rows(compare_programs(models, machines, planning.overrides))
     _write(html, comparison.rows, written.force)
     output.emit(lambda: str(comparison), comparison.to_json)
     return _status(comparison.rows)

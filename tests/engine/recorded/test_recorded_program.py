@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
+from mcusim.commands.app import main
 from mcusim.engine.execute import execute_recorded
 from mcusim.engine.recorded.retiming import Retiming
 from mcusim.errors import InputError, ProgramError, UsageError
@@ -124,6 +125,14 @@ def test_no_published_inference_says_how_far_off_it_is(tmp_path: Path) -> None:
     result = replay(path)
     assert result.interval is None and result.measured is None
     assert "Peak memory" not in run_table(result) and "5  at 216 MHz" in run_table(result)
+
+
+def test_compare_replays_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    write_program(program(work(0, 2_160_000)), path)
+    assert main(["compare", str(path)]) == 0
+    assert "fw.elf on stm32f746g-disco firmware 10 " in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", str(path), "--policy", "internal"]) == 2
 
 
 def test_what_has_no_kernels_is_not_asked_for_them(tmp_path: Path) -> None:
