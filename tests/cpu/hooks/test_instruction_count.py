@@ -28,6 +28,7 @@ class Reference:
     skipped: int = 0  # inside a block, from the gaps
     outside_it: list[int] = field(default_factory=list)  # instructions skipped that no IT instruction covers: none
     _left: list[int] = field(default_factory=list)  # of the block that runs
+    _whole: int = 0  # instructions of that block
 
     def __post_init__(self) -> None:
         uc = self.emulator.core.uc
@@ -35,12 +36,18 @@ class Reference:
         uc.hook_add(UC_HOOK_CODE, lambda _, address, __, ___: self.instruction(address))
 
     def block(self, address: int, size: int) -> None:
-        self.close(self._left)
+        if not self._put_off():
+            self.close(self._left)
         end = address + size
         self._left = []
         while address < end:
             self._left.append(address)
             address += 4 if self.halfword(address) >= 0xE800 else 2
+        self._whole = len(self._left)
+
+    def _put_off(self) -> bool:
+        """Whether no instruction of the block has executed: an exception was taken before it."""
+        return 0 < len(self._left) == self._whole and not self.in_it_block(self._left[0])
 
     def halfword(self, address: int) -> int:
         return int.from_bytes(self.emulator.core.uc.mem_read(address, 2), "little")
