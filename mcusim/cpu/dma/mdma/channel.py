@@ -82,6 +82,8 @@ class MdmaChannel(Lane):
             self.clear(value & 0x1F)
             return
         words, on = self._words, self._words[CR] & R.ENABLE
+        if register not in words:  # reserved
+            return
         free = WRITABLE.get(register, 0)
         if on:
             free = 0x3F if register == CR else 0
