@@ -57,6 +57,7 @@ def objects(result: Result) -> dict[str, Any]:
         "plan_program": result.request.program,
         "reorder": mcusim.reorder("figure-1"),
         "verify": mcusim.verify("ds-cnn", static=True),
+        "verify_firmware": mcusim.verify_firmware(program_path("dma", "cortex-m7"), F746),
         "load_machine": result.machine,
         "load_model": graph,
         "Execution": mcusim.Execution(inputs=["x.npy"] * 50),
