@@ -1,4 +1,4 @@
-"""Reading and writing whole a file that a user names: regular files alone, read up to a size."""
+"""Reading and writing whole a file that a user names: regular files, where asked pipes too, read up to a size."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ def read_guarded(
     irregular: str = _IRREGULAR,
     directory: str | None = None,
     missing: str | None = None,
+    pipes: bool = False,
 ) -> bytes:
     """The bytes of the file at ``path``, at most ``most``.
 
-    What is no regular file is not even opened, since a pipe would block. Raises what ``problem`` makes of
+    What is no regular file is not even opened, since a pipe would block; ``pipes``: pipes and character devices
+    (``/dev/null``) are read to their end. Raises what ``problem`` makes of
     ``FILE: reason``, FILE being ``shown`` (default: the path); the reason is ``irregular``, ``directory`` (default: the
     same), ``missing`` (default: as the system says it) or ``larger than <most> B`` and ``too_large``.
     """
     name = str(path) if shown is None else shown
     try:
         mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
+        if not (stat.S_ISREG(mode) or (pipes and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)))):
             raise problem(f"{name}: {directory if directory and stat.S_ISDIR(mode) else irregular}")
         with path.open("rb") as file:
             data = file.read(most + 1)

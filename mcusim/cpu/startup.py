@@ -13,6 +13,7 @@ from mcusim.machine.document import show_address
 
 __all__ = ["Start", "stack_is_reserved", "stack_limit", "stack_top", "start", "start_at"]
 
+TABLE = 128  # VTOR has bits 31 to 7 of a table's address (DDI0403 B3.2.5)
 _TABLES = ("g_pfnVectors", "__isr_vector", "__Vectors", "_vectors", "__vectors", "vector_table", "__vector_table")
 _STACK_TOPS = (
     "_estack",
@@ -44,9 +45,9 @@ def start(image: Image, machine: Machine) -> Start:
     """Where the core begins: at the reset vector when the image has a plausible one, else at the ELF entry point.
 
     A vector table is accepted where a core looks for it (the start of a flash and its aliases), at the start of a
-    segment and at the usual symbols, in this order: its first word, whose two lowest bits a core ignores, is in or at
-    the end of writable memory, its second is odd and in an executable segment. Raises ImageError when the entry point
-    is in none.
+    segment and at the usual symbols, in this order, where VTOR can name it: its first word, whose two lowest bits a
+    core ignores, is in or at the end of writable memory, its second is odd and in an executable segment. Raises
+    ImageError when the entry point is in none.
     """
     for address in _table_addresses(image, machine):
         if table := _table_at(image, machine, address):
@@ -75,7 +76,7 @@ def start_at(image: Image, machine: Machine, address: int) -> Start:
 def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] | None:
     """Stack pointer and address of the reset code that a plausible vector table at ``address`` has."""
     sp, reset = image.word_at(address), image.word_at(address + 4)
-    if sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
+    if address % TABLE or sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
         return None
     return (sp, reset & ~1) if any(_runs(image, place) for place in _seen_at(machine, reset & ~1)) else None
 
@@ -90,10 +91,12 @@ def _seen_at(machine: Machine, address: int) -> Iterator[int]:
 
 def _no_start(image: Image, machine: Machine) -> str:
     """Why neither vector table nor entry point will do."""
-    first = next(_table_addresses(image, machine), 0)
+    first = next((place for place in _table_addresses(image, machine) if image.word_at(place) is not None), 0)
     sp, reset = image.word_at(first), image.word_at(first + 4)
     table = ""
-    if sp is not None and reset is not None:
+    if first % TABLE:
+        table = f" ({show_address(first)} is no multiple of {TABLE}, as a vector table's address is)"
+    elif sp is not None and reset is not None:
         table = f" (the words at {show_address(first)}, {show_address(sp)} and {show_address(reset)}, are none)"
     if image.entry is None:
         return (

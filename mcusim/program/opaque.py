@@ -148,7 +148,7 @@ def refuse_recorded(header: Header, what: str) -> None:
     if header.recorded:
         raise UsageError(
             f"{header.model[:200]} was recorded from a firmware's run: {what} has no meaning for it; `mcusim emulate`"
-            " runs the firmware itself"
+            " and `mcusim verify` run the firmware itself"
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.cpu.image.image import load_image
+from mcusim.cpu.image.programs import load_programs
 from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit, stack_top, start
 from mcusim.errors import ImageError
 from mcusim.machine import Machine, load_machine
@@ -41,10 +42,17 @@ def test_a_reset_vector_may_name_the_alias_of_what_is_loaded(tmp_path: Path, f74
 
 
 def test_a_vector_table_behind_other_data_is_found_by_its_symbol(tmp_path: Path, f746: Machine) -> None:
-    code = bytes(64) + vectors(STACK, FLASH + 0x1081) + CODE
-    symbols = {"g_pfnVectors": ElfSymbol(FLASH + 0x1040, 64, OBJECT)}
+    code = bytes(128) + vectors(STACK, FLASH + 0x10C1) + CODE
+    symbols = {"g_pfnVectors": ElfSymbol(FLASH + 0x1080, 64, OBJECT)}
     image = load_image(write_elf(tmp_path / "a.elf", code, FLASH + 0x1000, symbols))
-    assert start(image, f746) == Start("reset", FLASH + 0x1080, STACK, FLASH + 0x1040)
+    assert start(image, f746) == Start("reset", FLASH + 0x10C0, STACK, FLASH + 0x1080)
+
+
+def test_a_vector_table_is_where_vtor_can_name_it(tmp_path: Path, f746: Machine) -> None:
+    program = tmp_path / "a.bin"
+    program.write_bytes(vectors(STACK, FLASH + 0x20C1) + CODE)
+    with pytest.raises(ImageError, match=r"0x0800_2040 is no multiple of 128"):
+        start(load_programs([f"{program}@0x08002040"]), f746)
 
 
 @pytest.mark.parametrize(

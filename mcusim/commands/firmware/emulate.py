@@ -212,7 +212,7 @@ def _input(path: Path | None) -> bytes:
     if path is None:
         return b""
     if str(path) != "-":
-        return read_guarded(path, LARGEST_INPUT, UsageError, too_large=", the most a program's input may have")
+        return _bytes(path)
     data = sys.stdin.buffer.read(LARGEST_INPUT + 1)
     if len(data) > LARGEST_INPUT:
         raise UsageError(f"--stdin -: more than {LARGEST_INPUT:,} B")
@@ -224,7 +224,12 @@ def _received(text: str) -> tuple[str, bytes]:
     name, _, file = text.partition("=")
     if not name or not file:
         raise UsageError(f"--uart {text[:80]!r}: needs NAME=FILE, as in USART1=input.txt")
-    return name, read_guarded(Path(file), LARGEST_INPUT, UsageError, too_large=", the most a program's input may have")
+    return name, _bytes(Path(file))
+
+
+def _bytes(path: Path) -> bytes:
+    too_large = ", the most a program's input may have"
+    return read_guarded(path, LARGEST_INPUT, UsageError, too_large=too_large, pipes=True)
 
 
 def _caches(text: str | None) -> bool | None:

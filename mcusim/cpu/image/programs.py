@@ -78,6 +78,8 @@ def _parts(text: str | Path) -> tuple[str, int | None]:
     """The file's name, and the address where it ends in one."""
     name, at, where = str(text).rpartition("@")
     if not at or not name or not _ADDRESS.fullmatch(where):
+        if at and Path(name).is_file() and not Path(text).exists():
+            raise ImageError(f"{str(text)[:300]}: the address behind @ is a number, as in {name[:300]}@0x08000000")
         return str(text), None
     digits = where.replace("_", "")
     address = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)

@@ -26,6 +26,7 @@ from mcusim.cpu.system import fault_status, nvic, systick
 from mcusim.cpu.system.exception_layout import FPU_WAITS, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
+from mcusim.cpu.system.register_names import device_id
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
@@ -192,6 +193,7 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
 
 
 BASE = 0xE000_0000
+DBGMCU_IDCODE = 0x4_2000  # ST's; on the H7 it is elsewhere
 _RESET = {
     ITM_TER: 1,
     ITM_TCR: 1,
@@ -216,6 +218,7 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
+    registers[DBGMCU_IDCODE // 4] = device_id(machine)
     if machine.core.revision is not None:
         registers[CPUID // 4] = _cpuid(own[CPUID], machine.core.revision)
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)

@@ -1,4 +1,4 @@
-"""Names for addresses outside memory, and for interrupt lines: ST's families, the core's own registers.
+"""Names for addresses outside memory, interrupt lines and parts: ST's families, the core's own registers.
 
 The names serve error texts and findings; what a block does is in :mod:`mcusim.cpu.peripherals`.
 """
@@ -17,7 +17,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.parts import FAMILIES, family_of_part
 from mcusim.units import parse_size
 
-__all__ = ["block_at", "blocks_in", "family_of", "line_name", "name_of", "register_at"]
+__all__ = ["block_at", "blocks_in", "device_id", "family_of", "line_name", "name_of", "register_at"]
 
 _FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
 
@@ -45,6 +45,14 @@ def blocks_in(family: str) -> list[tuple[int, int, str]]:
         base, size = (place, "1 KiB") if isinstance(place, int) else place
         found.append((base, base + parse_size(size), name))
     return sorted(found)
+
+
+def device_id(machine: Machine) -> int:
+    """DBGMCU_IDCODE (device and revision) of the machine's part, by its ``part``, name or title; 0 where unknown."""
+    known = _map("device_ids")
+    names = (machine.part,) if machine.part else (machine.name, machine.title)
+    found = (value for name in names for part, value in known.items() if part.lower() in name.lower())
+    return int(next(found, 0))
 
 
 def line_name(family: str, irq: int) -> str | None:

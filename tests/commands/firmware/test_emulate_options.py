@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -91,6 +92,18 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "not a regular file" in one_error(capsys)
     assert main(["emulate", str(pipe)]) == 2
     assert "not a regular file" in one_error(capsys)
+
+
+def test_input_of_a_program_may_come_from_devices_and_pipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(b"text",))
+    writer.start()
+    call = ["emulate", elf("conv"), "--call", "crc32", "--args", "0x20000000,4", "-q"]
+    assert main([*call, "--stdin", "/dev/null", "--uart", f"USART1={pipe}"]) == 0
+    writer.join()
+    assert main([*call, "--stdin", "/dev/zero"]) == 2
+    assert "/dev/zero: larger than 16,777,216 B" in one_error(capsys)
 
 
 @pytest.mark.parametrize("option", ["--callgrind", "--json", "--dump"])

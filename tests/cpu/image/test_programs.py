@@ -142,3 +142,9 @@ def test_hostile_files_give_an_error_or_an_image_soon(
         assert time.process_time() - begin < SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * MIB
     assert errors or damage is vectors, "damage that never hurts tests nothing"
+
+
+def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app.bin").write_bytes(bytes(16))
+    with pytest.raises(ImageError, match="the address behind @ is a number"):
+        load_programs([f"{tmp_path}/app.bin@flash"])

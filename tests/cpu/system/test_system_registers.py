@@ -21,6 +21,12 @@ ICIALLU, DCIMVAC, DCISW, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
 
 
 @both
+def test_the_debug_unit_names_the_part(isa: str) -> None:
+    device = {"cortex-m4": 0x434, "cortex-m7": 0x449}[isa]
+    assert Board(isa).peek(0xE004_2000) & 0xFFF == device
+
+
+@both
 def test_cyccnt_reads_the_modelled_cycles(isa: str) -> None:
     board = Board(isa)
     board.poke(DEMCR, 1 << 24)

@@ -1,7 +1,7 @@
 """I2C: a master whose transfers nothing answers.
 
-ST RM0090 chapter 27 (SR1, SR2) and RM0385 chapter 30 (ISR): a start condition takes a bit, an address eight and one for
-the acknowledge, which stays away: AF, or NACKF and the stop condition that the newer ones send by themselves. A bit
+Assumed, from memory of ST RM0090 (SR1, SR2) and RM0385 (ISR): a start condition takes a bit, an address eight and one
+for the acknowledge, which stays away: AF, or NACKF and the stop condition that the newer ones send by themselves. A bit
 takes what CCR or TIMINGR asks of the bus's clock. The line of errors is the one behind that of events.
 
 Not modelled: devices on the bus, transfers as a slave, DMA, time-outs, other clocks than the bus's.

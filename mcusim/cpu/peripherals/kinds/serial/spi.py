@@ -1,6 +1,6 @@
 """SPI of the F4, F7 and L4: a master with nothing connected, which receives ones.
 
-ST RM0090 chapter 28 and RM0385 chapter 32. A frame takes its bits (8 or 16; CR2.DS where it has that) at the bus's
+Assumed, from memory of ST RM0090 and RM0385. A frame takes its bits (8 or 16; CR2.DS where it has that) at the bus's
 clock over 2 to 256 (CR1.BR). What has arrived is counted: one frame, or four bytes of FIFO where CR2 has DS.
 
 Not modelled: a connected device, overruns, transfers as a slave, CRC, I2S, DMA requests, half duplex.
