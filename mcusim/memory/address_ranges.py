@@ -64,7 +64,7 @@ class Bytes:
     def words(self) -> tuple[int, ...]:
         """As a range record has them, for address 0."""
         writers = (at and at - 2 * self.base for at in (self.seen, self.stored, self.meant))
-        notes = zip((self.stores, self.handled, self.lines), (self.base, self.base, self.base >> 5), strict=True)
+        notes = zip((self.stores, self.handled, self.lines), (self.base, self.base, self.base >> 5 << 3), strict=True)
         watched = (at and at - first for at, first in notes)
         return (self.view - self.base, self.memory - self.base, *writers, *watched)
 

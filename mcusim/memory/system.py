@@ -94,6 +94,8 @@ class MemorySystem:
         # called with source, target and bytes of each transfer; its number for who watches, cycles that it begins
         # later, ticks that each of its reads takes longer
         self.on_transfer: Callable[[int, int, int], tuple[int, int, int]] | None = None
+        # a unit was read for a peripheral, or written: address, bytes, whether written
+        self.on_unit: Callable[[int, int, bool], object] | None = None
 
     def sync(self, cycle: int) -> None:
         """Set the clock before a task that starts at ``cycle``."""

@@ -181,6 +181,8 @@ class PacedTransfer:
     def _get(self, address: int, size: int) -> bytes | None:
         """What memory or a peripheral has there; None where neither is."""
         if self._reach(address, size, False) == size:
+            if self._memory.on_unit is not None:
+                self._memory.on_unit(address, size, False)
             return read_unit(self._memory.state, address, size)
         if not self._host.answers(address):
             return None
@@ -189,6 +191,8 @@ class PacedTransfer:
     def _put(self, address: int, unit: bytes) -> bool:
         """Write to memory or a peripheral; False where neither is."""
         if self._reach(address, len(unit), True) == len(unit):
+            if self._memory.on_unit is not None:
+                self._memory.on_unit(address, len(unit), True)
             write_unit(self._memory.state, address, unit)
         elif self._host.answers(address):
             self._host.store(address, len(unit), int.from_bytes(unit, "little"))

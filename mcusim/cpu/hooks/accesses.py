@@ -195,10 +195,10 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 
 @native
-def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
+def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int, value: int) -> None:
     """The sanitizer, or who watches a firmware, checks the access; to stop the core it does so as for a fault."""
     if s[L.WATCH]:
-        watching.accessed(c, s, q, address, size, write, pc)
+        watching.accessed(c, s, q, address, size, write, pc, value)
         return
     first, left = address, size
     while left > 0 and q >= 0:
@@ -282,4 +282,4 @@ def ordinary(
     if write:
         data.put(s, q, address, size, value)
     if s[L.VIOLATIONS]:
-        watch(c, s, q, address, size, write, pc)
+        watch(c, s, q, address, size, write, pc, value)

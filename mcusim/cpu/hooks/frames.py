@@ -66,7 +66,7 @@ def store(c: State, s: State, address: int, value: int, pc: int, code: int) -> N
     host.put32(s[q + L.VIEW] + address, value)
     data.put(s, q, address, 4, value)
     if s[L.WATCH]:
-        watching.pushed(s, q, address)
+        watching.pushed(c, s, q, address)
 
 
 @native

@@ -6,6 +6,8 @@ or PendSV.
 
 A word is raced for where the main program loads and stores it within ``WINDOW`` instructions while a handler that
 stores to it may come: its exception is enabled and not masked, and if it is a DMA stream's a transfer is under way.
+Words below the frame on a task's stack are registers that a switch saves. What is no loss is in
+:mod:`mcusim.memory.watch.handled`.
 
 Not modelled: handlers that race with each other, words on the main stack, exclusive loads and stores (told by the
 instruction when a report is made).
@@ -18,7 +20,8 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
 from mcusim.memory.watch import layout as W
-from mcusim.memory.watch.lines import held
+from mcusim.memory.watch.handled import handler_begins, handler_loads, handler_stores, harmless, value_at
+from mcusim.memory.watch.lines import fresh, held, line_at
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
 
@@ -26,6 +29,7 @@ __all__ = ["accessed", "asked", "pushed", "raced"]
 
 WINDOW = 24  # instructions
 EDGE = 16  # bytes before the end of what was transferred
+SAVED = 256  # bytes below a frame that a switch of tasks stores registers to
 
 
 @native
@@ -39,6 +43,7 @@ def turn(c: State, s: State) -> None:
     W.put(s, W.SINCE, since)
     W.put(s, W.PLACE, place)
     W.next_turn(s, place)
+    handler_begins(s)
     slept = c[C.SLEEP_TICKS] != W.word(s, W.SLEPT)
     if place == 0 and (slept or before in (X.SVCALL, X.PENDSV)):
         W.put(s, W.SLEPT, c[C.SLEEP_TICKS])
@@ -149,10 +154,7 @@ def on_stack(c: State, address: int) -> int:
 @native
 def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
     """The core loads bytes of range record ``q``."""
-    fresh = 0
-    if s[q + L.LINES] and s[L.DCACHE] and s[q + L.ATTRIBUTE]:
-        lines = s[q + L.LINES]
-        fresh = (host.get8(lines + (address >> 5)) | host.get8(lines + ((address + size - 1) >> 5))) & W.FRESH
+    cached = s[q + L.LINES] and s[L.DCACHE] and s[q + L.ATTRIBUTE]
     thread = W.word(s, W.PLACE) == 0
     for at in range(address, address + size):
         wanted, seen = host.get16(s[q + L.MEANT] + 2 * at), host.get16(s[q + L.SEEN] + 2 * at)
@@ -160,7 +162,7 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
         if seen != wanted:
             stored = host.get16(s[q + L.STORED] + 2 * at)
             note(c, s, W.STALE, pc, code, at, at + 1, wanted, seen, stored, held(s, at), 0)
-        elif fresh and code and host.get8(s[q + L.LINES] + (at >> W.CACHE_LINE)) & W.FRESH:
+        elif cached and code and fresh(s, q, at):
             note(c, s, W.MAYBE_STALE, pc, code, at, at + 1, wanted, seen, wanted, held(s, at), 0)
         if thread and wanted & W.BY_CORE and wanted & W.BY_HANDLER:
             learn(s, wanted)
@@ -174,6 +176,9 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
         W.put(s, b + W.B_SIZE, size)
         W.put(s, b + W.B_PC, pc)
         W.put(s, b + W.B_COUNT, c[C.INSTRUCTIONS])
+        W.put(s, b + W.B_VALUE, value_at(s, q, address, size))
+    elif not on_stack(c, address):
+        handler_loads(s, q, address, size)
 
 
 @native
@@ -197,11 +202,12 @@ def races(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
         place = max(place, host.get8(s[q + L.HANDLED] + at))
     if place == 0 or c[C.FAULT] != C.NO_FAULT or on_stack(c, address) or may_come(s, place) == 0:
         return
-    for k in range(W.LOOK_BACK):
-        b = W.LOADS + k * W.LOAD
+    for k in range(1, W.LOOK_BACK + 1):  # the last one first
+        b = W.LOADS + (W.word(s, W.LOADS_AT) - k) % W.LOOK_BACK * W.LOAD
         at = W.word(s, b + W.B_ADDRESS)
-        same = at < address + size and address < at + W.word(s, b + W.B_SIZE)
-        if same and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= WINDOW:
+        if at < address + size and address < at + W.word(s, b + W.B_SIZE):
+            if c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) > WINDOW or harmless(s, b, address):
+                return
             W.put(s, W.ASKED, place)
             W.put(s, W.ASKED_LOAD, W.word(s, b + W.B_PC))
             W.put(s, W.ASKED_ADDRESS, address)
@@ -223,14 +229,23 @@ def stored(s: State, q: int, address: int, size: int, pc: int, by_handler: int) 
         if by_handler:
             host.put8(s[q + L.HANDLED] + at, by_handler)
         if back and s[q + L.LINES]:
-            line = s[q + L.LINES] + (at >> W.CACHE_LINE)
-            host.put8(line, host.get8(line) | W.UNCLEAN)
+            line = line_at(s, q, at)
+            host.put64(line, host.get64(line) | W.UNCLEAN)
         host.put32(s[q + L.STORES] + (at & ~3), pc & ~1 | W.word(s, W.STARTED))
 
 
+@native
+def racing(c: State, s: State, place: int, address: int) -> int:
+    """The place of the handler that runs, if a store of its may come between two instructions; 0: none may."""
+    comes = place == X.NMI or place == X.PENDSV or place == X.SYSTICK or place >= X.FIRST_LINE
+    if not comes or on_stack(c, address) or W.word(s, W.FRAME) - SAVED <= address < W.word(s, W.FRAME):
+        return 0
+    return min(place, 255)
+
+
 @shared
-def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
-    """The core loads or stores ``size`` bytes at ``address`` of range record ``q``."""
+def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc: int, value: int) -> None:
+    """The core loads or stores ``size`` bytes (of ``value``) at ``address`` of range record ``q``."""
     turn(c, s)
     if W.word(s, W.RUNNING):
         opens(c, s, address, size, write, pc)
@@ -241,7 +256,10 @@ def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc
             place = W.word(s, W.PLACE)
             if place == 0:
                 races(c, s, q, address, part, pc)
-            stored(s, q, address, part, pc, 0 if on_stack(c, address) else min(place, 255))
+            by_handler = racing(c, s, place, address)
+            if by_handler:
+                handler_stores(s, address, part, value)
+            stored(s, q, address, part, pc, by_handler)
         elif s[q + L.SEEN]:
             loaded(c, s, q, address, part, pc)
         address, left = address + part, left - part
@@ -250,8 +268,12 @@ def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc
 
 
 @native
-def pushed(s: State, q: int, address: int) -> None:
+def pushed(c: State, s: State, q: int, address: int) -> None:
     """A word of an exception's frame was stored."""
+    if not on_stack(c, address):
+        if address != W.word(s, W.FRAME_END):
+            W.put(s, W.FRAME, address)
+        W.put(s, W.FRAME_END, address + 4)
     if s[q + L.SEEN]:
         stored(s, q, address, 4, 0, 0)
 

@@ -16,12 +16,14 @@ MOST_REPORTS = 400
 MOST_CODES = 0x4000
 BY_CORE, BY_HANDLER, TURN = 0x8000, 0x4000, 0x3FFF
 MOST_OPEN, MOST_TARGETS, LOOK_BACK = 24, 24, 8
+MOST_WORDS, MOST_GUARDS, MOST_LOADED = 4096, 6, 64
 CALLERS = 6
 PLACES = 288  # of exceptions
-CACHE_LINE = 5  # log2 of the bytes that a byte of LINES is for
+CACHE_LINE = 5  # log2 of the bytes that a word of LINES is for
 
-# of each line: the DMA has written to it since it was last invalidated; the core since it was last cleaned
-FRESH, UNCLEAN = 1, 2
+# of each line: which bytes the DMA has written since it was last invalidated, a bit each; the core has written to it
+# since it was last cleaned
+FRESH, UNCLEAN = 0xFFFF_FFFF, 1 << 32
 
 # what is reported: kind, instruction and transfer, first byte and end, who should have written what was read, who has
 # as the core sees it and in memory, state of the line (0 not held, 1 clean, 2 dirty), tick, an instruction or place
@@ -54,8 +56,17 @@ T_LOW, T_END, T_LIMIT, T_CODE = target.fields("T_LOW", "T_END", "T_LIMIT", "T_CO
 TARGET = target.freeze()
 
 load = Record("load")  # of the main program
-B_ADDRESS, B_SIZE, B_PC, B_COUNT = load.fields("B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT")
+B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE = load.fields("B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT", "B_VALUE")
 LOAD = load.freeze()
+
+# a word that handlers store to: its address (0: no record); what they store, where, and whether it is always that and
+# they do not load the word before; which words of the main program's they had loaded then, each with the same value
+handled = Record("word of handlers")
+H_WORD, H_ADDRESS, H_SIZE, H_VALUE, H_BLIND, H_GUARDS = handled.fields(
+    "H_WORD", "H_ADDRESS", "H_SIZE", "H_VALUE", "H_BLIND", "H_GUARDS"
+)
+H_GUARD = handled.array("H_GUARD", 2 * MOST_GUARDS)
+HANDLED = handled.freeze()
 
 watch = Record("watch")
 COUNT, LOST = watch.fields("COUNT", "LOST")
@@ -68,6 +79,10 @@ STARTED, RUNNING, TARGETS_USED = watch.fields("STARTED", "RUNNING", "TARGETS_USE
 ASKED, ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED", "ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")
 LOADS_AT = watch.field("LOADS_AT")
 LOADS = watch.array("LOADS", LOOK_BACK * LOAD)
+# words that the handler which runs has loaded (address, value, whether the main program's), the first of them
+LOADED, LOADS_OF_HANDLER = watch.field("LOADED"), watch.array("LOADS_OF_HANDLER", 3 * MOST_LOADED)
+WORDS = watch.array("WORDS", MOST_WORDS * HANDLED)
+FRAME, FRAME_END = watch.fields("FRAME", "FRAME_END")  # the last one on a stack other than the main one
 OPENS = watch.array("OPENS", MOST_OPEN * OPEN)
 TARGETS = watch.array("TARGETS", MOST_TARGETS * TARGET)
 OF_DMA = watch.array("OF_DMA", PLACES)  # whether the exception is a DMA stream's

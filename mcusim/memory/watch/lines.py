@@ -13,7 +13,7 @@ from mcusim.memory.watch import layout as W
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["everything", "held", "maintained"]
+__all__ = ["everything", "fresh", "held", "line_at", "maintained"]
 
 
 @native
@@ -27,11 +27,21 @@ def held(s: State, address: int) -> int:
 
 
 @native
+def line_at(s: State, q: int, address: int) -> int:
+    """Where the flags of the line of ``address`` are, of range record ``q`` that has some."""
+    return s[q + L.LINES] + 8 * (address >> W.CACHE_LINE)
+
+
+@native
+def fresh(s: State, q: int, address: int) -> int:
+    """Whether the DMA has written the byte since its line was last invalidated."""
+    return host.get64(line_at(s, q, address)) >> (address & (1 << W.CACHE_LINE) - 1) & 1
+
+
+@native
 def left(flags: int, clean: int, invalidate: int) -> int:
     """Flags of a line after an operation."""
-    if clean or invalidate:
-        flags &= ~W.UNCLEAN
-    return flags & ~W.FRESH if invalidate else flags
+    return 0 if invalidate else flags & ~W.UNCLEAN if clean else flags
 
 
 @native
@@ -40,8 +50,8 @@ def maintained(s: State, address: int, clean: int, invalidate: int) -> None:
     q = find(s, address)
     if q < 0 or s[q + L.LINES] == 0:
         return
-    at = s[q + L.LINES] + (address >> W.CACHE_LINE)
-    host.put8(at, left(host.get8(at), clean, invalidate))
+    at = line_at(s, q, address)
+    host.put64(at, left(host.get64(at), clean, invalidate))
     W.next_turn(s, W.word(s, W.PLACE))
 
 
@@ -52,8 +62,8 @@ def everything(s: State, clean: int, invalidate: int) -> None:
         q = s[L.RANGE_BASE] + i * L.RANGE
         if s[q + L.LINES]:
             for line in range(s[q + L.LOW] >> W.CACHE_LINE, s[q + L.HIGH] >> W.CACHE_LINE):
-                at = s[q + L.LINES] + line
-                flags = host.get8(at)
+                at = s[q + L.LINES] + 8 * line
+                flags = host.get64(at)
                 if flags:
-                    host.put8(at, left(flags, clean, invalidate))
+                    host.put64(at, left(flags, clean, invalidate))
     W.next_turn(s, W.word(s, W.PLACE))

@@ -74,6 +74,8 @@ class FirmwareDiagnosis:
         yield from map(self._failure, self._watcher.failures.values())
         yield from (self._apart(*one) for one in self._watcher.apart.values())
         for transfer in self._watcher.targets.values():
+            if transfer.outcome == "error":  # a finding by itself, and perhaps nothing moved
+                continue
             for past in beyond(transfer, self._variables):
                 yield self._layout("beyond-variable", transfer, *past)
         for edge in shared(self._emulator, self._shadow, self._watcher.targets.values(), self._variables):
@@ -173,8 +175,7 @@ class FirmwareDiagnosis:
         transfer = self._watcher.by_code.get(report.code)
         what, name = self._what(report.low), self._named(report)
         by = f" by a store of {self._at(report.other)}" if report.other else ""
-        low, high = (0, 0) if transfer is None else transfer.writes[0]
-        if low <= report.low < high:
+        if transfer is not None and any(low <= report.low < high for low, high in transfer.writes):
             state = "dirty" if report.kind == W.DIRTY else "not cleaned since it was made dirty"
             text = f"{name} wrote to {what} while its cache line was {state}{by}"
             return _Reading("dirty-target", text, self._before(what), False, report.other)

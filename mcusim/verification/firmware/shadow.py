@@ -75,7 +75,7 @@ class Shadow:
             "meant": np.zeros(size, np.uint16),
             "stores": np.zeros(-(-size // 4), np.uint32),
             "handled": np.zeros(size, np.uint8),
-            "lines": np.zeros((size >> W.CACHE_LINE) + 1, np.uint8) if lines else None,
+            "lines": np.zeros((size >> W.CACHE_LINE) + 1, np.uint64) if lines else None,
         }
 
     def _with_arrays(self, one: Bytes) -> Bytes:

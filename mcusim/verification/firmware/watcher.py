@@ -17,6 +17,7 @@ from mcusim.cpu.hooks import watching
 from mcusim.cpu.system.exception_layout import FIRST_LINE
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
+from mcusim.memory.watch.beats import unit_read, unit_written
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import Variables
@@ -72,12 +73,14 @@ class Watcher:
         self._begun: tuple[int, int] | None = None  # number and target of what the memory system has just been given
         self._last: dict[tuple[str, int], Transfer] = {}
         self._open: dict[int, Transfer] = {}  # by slot
+        self._codes: dict[int, int] = {}  # of those that run, by their place in the log
         self._unseen: list[Failure] = []
         self._touched: set[tuple[int, int]] = set()
         self.count = 0  # transfers that were started
         own = proxy(self)
         self.emulator.dma.log.watch(partial(Watcher.happened, own))
         self.emulator.memory.on_transfer = partial(Watcher.given, own)
+        self.emulator.memory.on_unit = partial(Watcher.unit, own)
         self.emulator.peripherals.on_load = partial(Watcher.loaded, own)
 
     def given(self, source: int, target: int, size: int) -> tuple[int, int, int]:
@@ -117,6 +120,21 @@ class Watcher:
         self._begun = code, target
         return code
 
+    def unit(self, address: int, size: int, write: bool) -> None:
+        """A unit of a transfer with a peripheral has moved."""
+        for one in reversed(self.emulator.dma.log.running):
+            place = next(((a, b) for a, b in (one.writes if write else one.reads) if a <= address < b), None)
+            code = self._codes.get(one.number)
+            if place is not None and code is not None and self.by_code.get(code) is one:
+                words, state = self._words, self.emulator.memory.state
+                if write:  # of two buffers the one that is filled
+                    words[W.TARGET_LOWS + code], words[W.TARGET_ENDS + code] = place
+                else:
+                    words[W.SOURCES + code], words[W.SOURCE_ENDS + code] = place
+                self._turn()
+                (unit_written if write else unit_read)(state, code, address, size)
+                return
+
     def happened(self, event: Event, transfer: Transfer) -> None:
         """An event of the log."""
         self._turn()
@@ -132,6 +150,8 @@ class Watcher:
                 self._failed(transfer)
             else:
                 self._stopped(transfer)
+        if transfer.outcome != "running":
+            self._codes.pop(transfer.number, None)
 
     def _stopped(self, transfer: Transfer) -> None:
         """The program has cleared its EN."""
@@ -155,6 +175,7 @@ class Watcher:
         else:
             code = begun[0]
         self.by_code[code] = transfer
+        self._codes[transfer.number] = code
         self._words[W.SITES + code] = transfer.pc
         self.count += 1
         self._touched |= {_reads(transfer), _writes(transfer)}

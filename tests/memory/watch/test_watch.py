@@ -33,7 +33,7 @@ class Board:
     def access(self, address: int, write: int) -> None:
         q = find(self.s, address)
         core_data.access(self.s, q, address, 4, write)
-        watching.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100)
+        watching.accessed(self.emulator.state, self.s, q, address, 4, write, 0x0800_0100, 0)
 
     def load(self, address: int) -> None:
         self.access(address, 0)

@@ -63,6 +63,15 @@ def run(
     folder: Path, machine: Machine, steps: list[Step], handlers: dict[int, int] | None = None, **options: Any
 ) -> tuple[EmulationResult, list[int]]:
     """The result, and the words that ``load`` and ``load_byte`` have found; ``handlers`` by exception number."""
+    count = sum(step[0] in (2, 5) for step in steps)
+    dumps = [f"{RAM}:{4 * count}"] if count else []
+    result = emulate(image(folder, steps, handlers), machine, dumps=dumps, **options)
+    found = result.dumps[0].data if count else b""
+    return result, [int.from_bytes(found[at : at + 4], "little") for at in range(0, len(found), 4)]
+
+
+def image(folder: Path, steps: list[Step], handlers: dict[int, int] | None = None) -> str:
+    """The program as a file in ``folder``, with its address."""
     vectors = [TOP, code_at(0) | 1, *(code_at(CODE.index(b"\xfe\xe7")) | 1 for _ in range(TABLE - 2))]
     for number, address in (handlers or {}).items():
         vectors[number] = address
@@ -71,8 +80,4 @@ def run(
     data += b"".join(word.to_bytes(4, "little") for word in words) + bytes(16)
     path = folder / "script.bin"
     path.write_bytes(data)
-    count = sum(step[0] in (2, 5) for step in steps)
-    dumps = [f"{RAM}:{4 * count}"] if count else []
-    result = emulate(f"{path}@{FLASH:#x}", machine, dumps=dumps, **options)
-    found = result.dumps[0].data if count else b""
-    return result, [int.from_bytes(found[at : at + 4], "little") for at in range(0, len(found), 4)]
+    return f"{path}@{FLASH:#x}"
