@@ -171,7 +171,7 @@ class Bench:
 
     def _forget(self) -> None:
         """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""
-        branch.reset(self.emulator._branches)
+        branch.reset(self.emulator.branches)
         s, r = self.emulator.memory.state, self.emulator.memory.blocks["flash", False]
         if s[r + L.I_LINES] <= 0:
             return

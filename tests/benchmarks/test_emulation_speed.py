@@ -102,7 +102,7 @@ class PythonHooks:
         c, s = self.emulator.state, self.emulator.memory.state
         arrays = self.emulator.code.arrays
         t, h = arrays["blocks"], arrays["table"]
-        self.a, self.marks, self.b = arrays["accesses"], arrays["marks"], self.emulator._branches
+        self.a, self.marks, self.b = arrays["accesses"], arrays["marks"], self.emulator.branches
         blocks.leave(c, s, t, self.b, self.emulator.calls, address)
         if address == c[C.RETURN]:
             return self.stop(C.RETURNED, address, size)

@@ -108,8 +108,8 @@ def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
     ("most", "shown"), [(["--max-instructions", "9000000"], " 100 %"), ([], "4,000,000 instructions")]
 )
 def test_a_long_run_shows_how_far_it_is(most: list[str], shown: str, tmp_path: Path) -> None:
-    """On a terminal, and gone at the end; the program here runs until it is interrupted or its limit is reached."""
-    path = write_elf(tmp_path / "long.elf", bytes.fromhex("00bffde7"), 0x0800_0100)  # nop; b back
+    """On a terminal, and gone at the end; the program here counts until it is interrupted or its limit is reached."""
+    path = write_elf(tmp_path / "long.elf", bytes.fromhex("0130fde7"), 0x0800_0100)  # adds r0, #1; b back
     code = (
         "import sys; from mcusim.commands.shared import progress; from mcusim.commands.app import main\n"
         "progress.QUICK = 0\n"
@@ -147,8 +147,8 @@ def _read(terminal: int) -> bytes:
 
 def test_on_a_terminal_an_open_line_is_left_alone(tmp_path: Path) -> None:
     """A bar drawn on the line that the program has begun would wipe it out."""
-    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: nop; b 1b; nop; byte
-    path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 02a1 abbe 00bf fde7 00bf 2e000000"), 0x0800_0100)
+    # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: adds r0, #1; b 1b; nop; byte
+    path = write_elf(tmp_path / "open.elf", bytes.fromhex("0320 02a1 abbe 0130 fde7 00bf 2e000000"), 0x0800_0100)
     code = (
         "import sys; from mcusim.commands.shared import progress; from mcusim.commands.app import main\n"
         "progress.QUICK = 0\n"

@@ -64,7 +64,7 @@ def described(emulator: Emulator, stop: Stop) -> dict[str, object]:
     found = profile(emulator)
     return {
         "kind": stop.kind,
-        "fault": fault.kind if fault else None,
+        "faults": sorted({one.fault.kind for one in emulator.faults.taken} | ({fault.kind} if fault else set())),
         "text": fault.text if fault else "",
         "instructions": emulator.instructions,
         "cycles": emulator.cycles,

@@ -49,17 +49,21 @@ def _list(title: str, texts: list[str]) -> list[str]:
 
 
 def _table(rows: list[SetUpRow], result: EmulationResult) -> list[str]:
-    """Where a run was made for each figure, a column with the cycles that it is worth."""
+    """A column of cycles where a run was made for each figure; one of whose the run has where that differs."""
     found = result.set_up
-    head = ["figure", "firmware", "machine", *(["cycles"] if found.costs else []), "run has", "register", "place"]
-    cells = [head]
-    for row in rows:
-        cost = found.costs.get(row.key)
-        costs = ["-" if cost is None else f"{int(cost):+,}"] if found.costs else []
-        cells.append(
-            [row.key, row.value, row.machine or "-", *costs, used(row, found), row.register, _where(row, result)]
-        )
-    return columns(cells)
+    whose: list[str] = [used(row, found) for row in rows]
+    costs = [found.costs.get(row.key) for row in rows]
+    wanted: dict[str, list[str]] = {
+        "figure": [row.key for row in rows],
+        "firmware": [row.value for row in rows],
+        "machine": [row.machine or "-" for row in rows],
+        "cycles": ["-" if cost is None else f"{int(cost):+,}" for cost in costs] if found.costs else [],
+        "run has": whose if len(set(whose)) > 1 else [],
+        "register": [row.register for row in rows],
+        "place": [_where(row, result) for row in rows],
+    }
+    shown = [[name, *texts] for name, texts in wanted.items() if texts]
+    return columns([[column[i] for column in shown] for i in range(1 + len(rows))])
 
 
 def _where(row: SetUpRow, result: EmulationResult) -> str:
@@ -78,3 +82,5 @@ def _remarks(result: EmulationResult, differing: list[SetUpRow]) -> Iterator[str
         yield f"--set goes before the firmware's: {', '.join(mine)}"
     if not found.taken and any(row.settable and row.key not in mine for row in differing) and not found.refused:
         yield "The run has the machine's figures; --machine-from-firmware takes the firmware's"
+    if differing and all(used(row, found) == "firmware" for row in differing):
+        yield "The run has the firmware's figures"
