@@ -209,7 +209,10 @@ def watch_firmware(case: FirmwareCase, progress: Callable[[int, float], object] 
     missed = str(case.until) if case.until is not None and outcome.ended not in ("reached", "horizon") else None
     missed = None if outcome.ended == "interrupted" else missed
     notes = _notes(image, outcome)
-    return FirmwareVerification(case.paths[0], case.machine, outcome, outcome.findings, notes, missed)
+    interrupted = outcome.ended == "interrupted"
+    return FirmwareVerification(
+        case.paths[0], case.machine, outcome, outcome.findings, notes, missed, interrupted=interrupted
+    )
 
 
 def fuzz_firmware(

@@ -199,12 +199,14 @@ def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: Fir
     )  # fmt: skip
     with counting(f"watching {what}", firmware.max_instructions) as counter:
         result = watch_firmware(case, counter.step)
-    if given.seeds:
+    if given.seeds and not result.interrupted:
         with bar_with_rate(f"fuzzing {what}", len(given.seeds), "seeds") as tick:
             result = fuzz_firmware(result, case, given.seeds, tick=tick)
     out.emit(lambda: firmware_verification_table(result), result.to_json)
     if result.wrong:
         fail(f"{what}: {', '.join(result.wrong)}")
+    if result.interrupted:
+        return 130
     return 1 if result.wrong else 0
 
 

@@ -39,25 +39,30 @@ def with_seeds(
 ) -> FirmwareVerification:
     """``result`` of the undisturbed run with the outcomes of ``seeds``, each with ``limit`` instructions at most.
 
-    A finding that several runs show is listed once, with the first seed. ``compared``: whether end, output and memory
-    have to be the same. In ``processes`` processes, by default as many as there are cores and some seeds for each.
+    A finding that several runs show is listed once, with the first seed. Ctrl-C leaves the seeds that are done.
+    ``compared``: whether end, output and memory have to be the same. In ``processes`` processes, by default as many as
+    there are cores and some seeds for each.
     """
     reference = result.run if compared else None
     count = min(processes or min(cores(), len(seeds) // SEEDS_EACH), len(seeds), MOST_PROCESSES)
     findings = list(result.findings)
     known = {(one.rule, one.source, one.variable) for one in findings}
-    failed = []
-    for outcome in _outcomes(case, seeds, reference, limit, count):
-        for one in outcome.findings:
-            key = one.rule, one.source, one.variable
-            if key not in known:
-                known.add(key)
-                findings.append(replace(one, seed=outcome.seed))
-        if outcome.failed:
-            failed.append(outcome)
-        if tick is not None:
-            tick(outcome)
-    return replace(result, findings=findings, seeds=seeds, failed=failed)
+    failed, done, interrupted = [], 0, False
+    try:
+        for outcome in _outcomes(case, seeds, reference, limit, count):
+            done += 1
+            for one in outcome.findings:
+                key = one.rule, one.source, one.variable
+                if key not in known:
+                    known.add(key)
+                    findings.append(replace(one, seed=outcome.seed))
+            if outcome.failed:
+                failed.append(outcome)
+            if tick is not None:
+                tick(outcome)
+    except KeyboardInterrupt:
+        interrupted = True
+    return replace(result, findings=findings, seeds=seeds[:done], failed=failed, interrupted=interrupted)
 
 
 def _outcomes(
@@ -90,5 +95,7 @@ def _prepared(seed: int) -> FirmwareSeed:
 
 def _outcome(case: Runnable, reference: FirmwareOutcome | None, limit: int, seed: int) -> FirmwareSeed:
     outcome = case.run(seed, limit=limit)
+    if outcome.ended == "interrupted":
+        raise KeyboardInterrupt
     difference = None if reference is None or outcome.fault else outcome.difference(reference)
     return FirmwareSeed(seed, difference, outcome.fault, outcome.findings)

@@ -88,7 +88,7 @@ class FirmwareVerification(Displayed, SavedAsJson):
     """``findings`` of the undisturbed run, then those that only a seed showed; ``notes``: what was not seen, and why.
 
     ``missed``: the place of ``until`` that the run did not come to. ``seeds`` are those that were run, ``failed`` the
-    outcomes with a difference or a fault.
+    outcomes with a difference or a fault. ``interrupted``: Ctrl-C ended the run, or left seeds out.
     """
 
     image: str
@@ -99,6 +99,7 @@ class FirmwareVerification(Displayed, SavedAsJson):
     missed: str | None = None
     seeds: Sequence[int] = ()
     failed: Sequence[FirmwareSeed] = ()
+    interrupted: bool = False
 
     @property
     def wrong(self) -> list[str]:
@@ -126,6 +127,7 @@ class FirmwareVerification(Displayed, SavedAsJson):
             "machine": self.machine.name,
             "findings": [one.to_json() for one in self.findings],
             "notes": list(self.notes),
+            "interrupted": self.interrupted,
             "run": {**ended, **counts},
             "fuzz": fuzz,
         }

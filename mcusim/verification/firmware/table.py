@@ -51,9 +51,10 @@ def firmware_verification_table(result: FirmwareVerification) -> str:
 
 def _fuzzed(result: FirmwareVerification) -> list[str]:
     if not result.seeds:
-        return []
+        return _row("fuzz", "interrupted") if result.interrupted and result.run.ended != "interrupted" else []
     first, last = result.seeds[0], result.seeds[-1]
     seeds = f"seeds {first} to {last}" if last != first else f"seed {first}"
+    seeds += ", interrupted" if result.interrupted else ""
     new = sum(one.seed is not None for one in result.findings)
     more = f"; {new} more finding{'s' if new > 1 else ''}" if new else ""
     if not result.failed:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mcusim
 from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, watch_firmware
 from mcusim.commands.app import main
+from mcusim.cpu.emulator import Emulator
+from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
 
@@ -95,3 +98,27 @@ def test_python_has_it_as_verify_firmware() -> None:
     assert repr(result).endswith("1 finding>")
     with pytest.raises(UsageError, match="--seed has no effect"):
         mcusim.verify_firmware(program_path("dma", "cortex-m4"), "stm32f469i-disco", seed=1)
+
+
+def test_ctrl_c_reports_what_was_seen_so_far(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the run itself, and in the second of three seeds."""
+    words = ["verify", str(program_path("dma", "cortex-m4")), "-m", "stm32f469i-disco", "--fuzz", "3"]
+    run, runs, last = Emulator.run, list[int](), 0
+
+    def interrupted(self: Emulator, *arguments: Any) -> Stop:
+        runs.append(len(runs))
+        stop = run(self, *arguments)
+        if len(runs) == last:
+            raise KeyboardInterrupt
+        return stop
+
+    monkeypatch.setattr(Emulator, "run", interrupted)
+    for number, shown in ((1, "interrupted\n"), (3, "seed 1, interrupted: 1 failed")):
+        runs.clear()
+        last = number
+        assert main(words) == 130
+        out = capsys.readouterr().out
+        assert shown in out
+        assert "1. read-early" in out
