@@ -31,7 +31,8 @@ def firmware_verification_table(result: FirmwareVerification) -> str:
     run = result.run
     ended = ENDS.get(run.ended, run.ended).format(run.status)
     counts = f"{run.cycles:,} cycles, {run.instructions:,} instructions, {run.transfers:,} DMA transfers"
-    lines = [f"{result.image[-80:]} on {result.machine.name}", *_row("run", f"{counts}; {ended}")]
+    image = result.image if len(result.image) <= 80 else f"…{result.image[-79:]}"
+    lines = [f"{image} on {result.machine.name}", *_row("run", f"{counts}; {ended}")]
     if run.fault is not None:
         lines += _row("", run.fault)
     if result.missed is not None:
