@@ -28,7 +28,7 @@ from mcusim.cpu.stops.stop_reason import (
 )
 from mcusim.cpu.stops.taken_faults import FaultLog
 from mcusim.cpu.system import ppb as system_registers
-from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
@@ -254,7 +254,7 @@ class GuestCore:
         self._over = self.reached = None
         self.asleep = False
 
-    def at(self, cycle: int, callback: Callable[[], object]) -> Event:
+    def at(self, cycle: int, callback: Callable[[], object]) -> QueuedEvent:
         """Call ``callback`` before the first block that begins at or after core cycle ``cycle``.
 
         It may pend interrupts, enter further events and read or write memory; a sleeping core's clock jumps to it. The

@@ -14,7 +14,7 @@ from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
-    from mcusim.cpu.peripherals.findings import Finding
+    from mcusim.cpu.peripherals.findings import PeripheralFinding
     from mcusim.cpu.profile import CycleProfile
     from mcusim.cpu.recording.recording import Recording
     from mcusim.cpu.set_up.row import SetUpRow
@@ -94,7 +94,7 @@ class EmulationResult(Displayed):
     dumps: tuple[Dump, ...] = field(default=(), repr=False)
     assumptions: tuple[str, ...] = ()
     dma: tuple[StreamUse, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PeripheralFinding, ...] = ()
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
     recording: Recording | None = field(default=None, repr=False, compare=False)
     faults: tuple[TakenFault, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcusim.processes import processes
 from mcusim.sweeps.parquet import check_derived
-from mcusim.sweeps.point import Row, Work, forget, perform, shares
+from mcusim.sweeps.point import Row, SharedWork, forget, perform, shares
 from mcusim.sweeps.points import Point, points, total
 from mcusim.sweeps.study import BASE, Study
 from mcusim.sweeps.sweep import prepared
@@ -65,7 +65,7 @@ def _examples(found: Sequence[Point]) -> list[Point]:
     return [found[-1], found[0], found[len(found) // 2]]
 
 
-def _timed(work: Work, point: Point) -> tuple[float, Row]:
+def _timed(work: SharedWork, point: Point) -> tuple[float, Row]:
     """Seconds of a point that is not the first of its process, and its row."""
     perform(work, (("", point),))
     forget()

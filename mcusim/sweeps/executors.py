@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from mcusim.errors import UsageError
 from mcusim.processes import deaf, pool
-from mcusim.sweeps.point import Batch, Done, Work, failed, perform
+from mcusim.sweeps.point import Batch, Done, SharedWork, failed, perform
 
 __all__ = ["AHEAD", "DIED", "Runner", "cluster", "local"]
 
@@ -33,25 +33,25 @@ DIED = "the process that ran it died, twice: perhaps out of memory"
 class Runner(Protocol):
     """Computes batches; yields the rows of each as it ends."""
 
-    def __call__(self, work: Work, batches: Sequence[Batch]) -> Generator[list[Done]]: ...
+    def __call__(self, work: SharedWork, batches: Sequence[Batch]) -> Generator[list[Done]]: ...
 
 
 def local(jobs: int) -> Runner:
     """``jobs`` processes of this computer; one is this process."""
 
-    def run(work: Work, batches: Sequence[Batch]) -> Generator[list[Done]]:
+    def run(work: SharedWork, batches: Sequence[Batch]) -> Generator[list[Done]]:
         return _shared(work, batches, jobs) if jobs > 1 and len(batches) > 1 else _alone(work, batches)
 
     return run
 
 
-def _alone(work: Work, batches: Sequence[Batch]) -> Generator[list[Done]]:
+def _alone(work: SharedWork, batches: Sequence[Batch]) -> Generator[list[Done]]:
     for batch in batches:
         for point in batch:
             yield perform(work, (point,))
 
 
-def _shared(work: Work, batches: Sequence[Batch], count: int) -> Generator[list[Done]]:
+def _shared(work: SharedWork, batches: Sequence[Batch], count: int) -> Generator[list[Done]]:
     rest = iter(batches)
     while True:
         lost: list[Batch] = []
@@ -61,7 +61,7 @@ def _shared(work: Work, batches: Sequence[Batch], count: int) -> Generator[list[
         yield from _one_by_one(work, lost)
 
 
-def _until_one_dies(work: Work, rest: Iterator[Batch], count: int, lost: list[Batch]) -> Generator[list[Done]]:
+def _until_one_dies(work: SharedWork, rest: Iterator[Batch], count: int, lost: list[Batch]) -> Generator[list[Done]]:
     """Share out ``rest``; when a process dies ``lost`` has the batches that were under way."""
     waiting: dict[Future[list[Done]], Batch] = {}
     with pool(count, "the sweep") as processes:
@@ -86,7 +86,7 @@ def _until_one_dies(work: Work, rest: Iterator[Batch], count: int, lost: list[Ba
         lost.extend(waiting.values())
 
 
-def _one_by_one(work: Work, lost: Sequence[Batch]) -> Generator[list[Done]]:
+def _one_by_one(work: SharedWork, lost: Sequence[Batch]) -> Generator[list[Done]]:
     """The points of ``lost`` in a process of their own each time that one dies. Raises UsageError when it cannot start:
     then no point is to blame."""
     points = [point for batch in lost for point in batch]
@@ -120,7 +120,7 @@ def cluster(address: str) -> Runner:
     The runner raises UsageError when there is no cluster, or it goes away.
     """
 
-    def run(work: Work, batches: Sequence[Batch]) -> Generator[list[Done]]:
+    def run(work: SharedWork, batches: Sequence[Batch]) -> Generator[list[Done]]:
         with _client(address) as client:
             yield from _performed(client, address, work, list(batches))
 
@@ -161,7 +161,7 @@ def _quiet() -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
+def _performed(client: Any, address: str, work: SharedWork, rest: list[Batch]) -> Generator[list[Done]]:
     from distributed import CancelledError
 
     try:
@@ -171,7 +171,7 @@ def _performed(client: Any, address: str, work: Work, rest: list[Batch]) -> Gene
         raise UsageError(f"the Dask cluster at {address} went away: {error}") from None
 
 
-def _as_they_end(client: Any, work: Work, rest: list[Batch]) -> Generator[list[Done]]:
+def _as_they_end(client: Any, work: SharedWork, rest: list[Batch]) -> Generator[list[Done]]:
     from distributed import KilledWorker
 
     rest.reverse()

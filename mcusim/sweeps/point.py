@@ -34,7 +34,7 @@ from mcusim.sweeps.points import Point
 from mcusim.sweeps.run_cache import PlanView, Played, RunCache, all_keys, keys_run_read
 from mcusim.sweeps.study import BASE, CAUSES, INTERVAL, PERIOD
 
-__all__ = ["Batch", "Content", "Done", "Row", "Work", "failed", "forget", "perform", "shares"]
+__all__ = ["Batch", "Content", "Done", "Row", "SharedWork", "failed", "forget", "perform", "shares"]
 
 Row = dict[str, Any]
 Batch = tuple[tuple[str, Point], ...]  # points, each with its key
@@ -47,7 +47,7 @@ _one_at_a_time = Lock()  # a Dask worker may have several threads
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SharedWork:
     """What all points of a sweep share: the columns of inputs; of models, machines and kernels by name the path and a
     hash of what is there; the hash of mcusim itself. Another computer may have others. ``allow_unknown`` and ``costs``
     are about operators that mcusim does not know."""
@@ -61,7 +61,7 @@ class Work:
     costs: Costs = ()
 
 
-def perform(work: Work, batch: Batch) -> list[Done]:
+def perform(work: SharedWork, batch: Batch) -> list[Done]:
     """The rows of ``batch``: outputs alone, each with its ``status`` and ``error``. Never raises for a point.
 
     Raises UsageError when this process has another mcusim than the one that asks, or has not the same files.
@@ -83,7 +83,7 @@ def forget() -> None:
     _planned.cache_clear()
 
 
-def shares(work: Work, point: Point) -> tuple[Any, ...]:
+def shares(work: SharedWork, point: Point) -> tuple[Any, ...]:
     """Points for which this is equal have one run, which the process that has one of them keeps."""
     inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
@@ -92,7 +92,7 @@ def shares(work: Work, point: Point) -> tuple[Any, ...]:
     return (*(inputs[name] for name in BASE), *options, *keys)
 
 
-def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
+def _row(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
     _require_files(work, inputs)
     try:
         return _outputs(work, inputs)
@@ -103,7 +103,7 @@ def _row(work: Work, inputs: Mapping[str, Any]) -> Row:
         return failed(f"mcusim failed: {type(error).__name__}: {error}")
 
 
-def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
+def _require_files(work: SharedWork, inputs: Mapping[str, Any]) -> None:
     """They were read where the sweep was started: that they cannot be here is not the point's fault."""
     try:
         graph_of(*work.models[inputs["model"]], work.allow_unknown)
@@ -113,7 +113,7 @@ def _require_files(work: Work, inputs: Mapping[str, Any]) -> None:
         raise UsageError(f"a process of the sweep does not have its files: {error}") from None
 
 
-def _outputs(work: Work, inputs: Mapping[str, Any]) -> Row:
+def _outputs(work: SharedWork, inputs: Mapping[str, Any]) -> Row:
     machine, chosen = _machine(work, inputs), _settings(work, inputs)
     model, kernels = (*work.models[inputs["model"]], work.allow_unknown), work.kernels[inputs["kernels"]]
     kind = (model, kernels, chosen, PlanView(machine))
@@ -178,7 +178,7 @@ def _planned(model: Read, kernels: Content, chosen: Settings, layout: PlanView) 
     return plan(graph_of(*model), layout.machine, chosen.policy, kernels=found, options=chosen.options)
 
 
-def _machine(work: Work, inputs: Mapping[str, Any]) -> Machine:
+def _machine(work: SharedWork, inputs: Mapping[str, Any]) -> Machine:
     """The machine with all its keys set, also those that it has so: what the file leaves to a default follows others.
 
     When nothing else comes of it, it is the one that was measured.
@@ -200,7 +200,7 @@ def _has_effect(option: str, policy: str) -> bool:
     return policy in takers(option)
 
 
-def _settings(work: Work, inputs: Mapping[str, Any]) -> Settings:
+def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
     overlay = given.get("overlay")
     return settings(

@@ -19,7 +19,7 @@ from mcusim.sweeps.executors import Runner, local
 from mcusim.sweeps.input_hashes import kernels_sha256, machine_sha256, mcusim_sha256, model_graph
 from mcusim.sweeps.journal import Journal, journal_path
 from mcusim.sweeps.parquet import check_derived, table, write_table
-from mcusim.sweeps.point import Batch, Content, Row, Work, shares
+from mcusim.sweeps.point import Batch, Content, Row, SharedWork, shares
 from mcusim.sweeps.points import Point, points
 from mcusim.sweeps.saved import read_table
 from mcusim.sweeps.study import Study
@@ -140,7 +140,7 @@ def _output(output: str | Path | None, force: bool) -> Path | None:
     return path
 
 
-def prepared(study: Study) -> Work:
+def prepared(study: Study) -> SharedWork:
     """What the processes are given. Raises InputError for a model, machine or kernels that cannot be read."""
 
     def contents(names: Sequence[str], path: Callable[[str], str], sha256: Callable[[str], str]) -> Contents:
@@ -153,10 +153,10 @@ def prepared(study: Study) -> Work:
     require_known(opaque_types(op.type for graph in graphs.values() for op in graph.operators), study.costs)
     machines = contents(study.machines, study.machine_path, machine_sha256)
     kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
-    return Work(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
+    return SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
 
 
-def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
+def _keys(study: Study, work: SharedWork, chosen: Sequence[Point]) -> list[str]:
     """Of each point a hash of all that its row depends on: inputs, model, machine, kernels, mcusim and its packages."""
     shared = hashlib.sha256(json.dumps([work.code, package_versions(), *work.costs]).encode())
     files = (("model", work.models), ("machine", work.machines), ("kernels", work.kernels))
@@ -169,7 +169,7 @@ def _keys(study: Study, work: Work, chosen: Sequence[Point]) -> list[str]:
 
 
 def _rows(
-    runner: Runner, work: Work, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
+    runner: Runner, work: SharedWork, asked: Mapping[str, Point], journal: Journal | None, progress: Progress | None
 ) -> dict[str, Row]:
     """The row of every key; those of the journal are not computed again."""
     rows: dict[str, Row] = {} if journal is None else journal.rows
@@ -188,7 +188,7 @@ def _rows(
     return rows
 
 
-def batches(work: Work, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
+def batches(work: SharedWork, missing: Sequence[tuple[str, Point]]) -> list[Batch]:
     """What a process gets at once: points that share a run stay together, else in their order."""
     groups: dict[object, list[tuple[str, Point]]] = {}
     for one in missing:

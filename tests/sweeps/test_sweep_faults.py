@@ -18,7 +18,7 @@ from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.sweeps import Study, read_study, sweep, sweep_table
 from mcusim.sweeps.journal import HEAD, Journal
-from mcusim.sweeps.point import Work
+from mcusim.sweeps.point import SharedWork
 from tests.support.boards.other_processes import gone, kill, workers
 from tests.support.boards.sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_rows, write
 
@@ -228,7 +228,7 @@ def test_a_sweep_that_ended_since_is_not_repeated(tmp_path: Path, monkeypatch: p
     study, output = read_study(write(tmp_path, SMALL)), tmp_path / "out.parquet"
     read = run.prepared
 
-    def slow(one: Study) -> Work:
+    def slow(one: Study) -> SharedWork:
         monkeypatch.setattr(run, "prepared", read)
         sweep_table(one, output, jobs=1)
         output.write_bytes(output.read_bytes() + b"as it was")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from mcusim.api.firmware.options import FirmwareOptions
-from mcusim.cpu.peripherals.findings import Finding
+from mcusim.cpu.peripherals.findings import PeripheralFinding
 from mcusim.cpu.set_up.row import SetUpRow
 from mcusim.errors import MachineError, UsageError
 from mcusim.machine.clock_tree import movable
@@ -104,14 +104,14 @@ def _on(machine: Machine, wanted: Mapping[str, Leaf]) -> tuple[Machine, dict[str
     return changed, refused
 
 
-def _otherwise(rows: Collection[SetUpRow], keys: Collection[str]) -> Iterator[Finding]:
+def _otherwise(rows: Collection[SetUpRow], keys: Collection[str]) -> Iterator[PeripheralFinding]:
     for row in rows:
         if row.key in keys and row.differs:
             text = (
                 f"on the machine with its own set-up the firmware sets {row.key} to {row.value}, at first it was"
                 f" {row.machine}: the run has {row.machine}"
             )
-            yield Finding("other-set-up", text, "see what the firmware decides by how fast it runs")
+            yield PeripheralFinding("other-set-up", text, "see what the firmware decides by how fast it runs")
 
 
 def _with_costs(

@@ -122,7 +122,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Firmware:
+class WatchedFirmware:
     """How a firmware is run."""
 
     until: Until = None
@@ -157,7 +157,7 @@ def verify(
     machine: SomeMachine = None,
     plan: ModelPlanning,
     asked: Running,
-    firmware: Firmware,
+    firmware: WatchedFirmware,
     written: Written,
 ) -> int:
     """Prove a program correct for every timing, run it under a sanitizer, compare its outputs; or say what is wrong.
@@ -185,7 +185,7 @@ def verify(
     return _verified(what, machine, plan, asked, written.to(what, machine, asked.model, *(asked.input or ())))
 
 
-def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: Firmware, written: Written) -> int:
+def _watched(what: str, machine: str | None, given: VerifyRequest, firmware: WatchedFirmware, written: Written) -> int:
     """Watch a firmware and write the outcome; returns the exit status."""
     from mcusim.api.firmware.verify import check_firmware_request, firmware_case, fuzz_firmware, watch_firmware
     from mcusim.verification.firmware.table import firmware_verification_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcusim.cpu.dma.host import DmaHost
-from mcusim.cpu.dma.lane import Lane
+from mcusim.cpu.dma.lane import DmaLane
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 
 __all__ = ["DmaBlock"]
@@ -17,7 +17,7 @@ class DmaBlock(RegisterBlock):
 
     masters = True
 
-    def __init__(self, name: str, base: int, size: int, host: DmaHost, streams: Sequence[Lane]) -> None:
+    def __init__(self, name: str, base: int, size: int, host: DmaHost, streams: Sequence[DmaLane]) -> None:
         super().__init__(name, base, size, {}, host)
         self._dma_host, self.streams = host, streams
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from mcusim.cpu.dma.log import Outcome, Transfer
+from mcusim.cpu.dma.log import LoggedTransfer, Outcome
 from mcusim.cpu.dma.wiring import Wiring
 
-__all__ = ["Lane"]
+__all__ = ["DmaLane"]
 
 
-class Lane:
+class DmaLane:
     """One stream or channel. ``names``: its flags by name; ``enabled``: those that may interrupt the core."""
 
     names: ClassVar[Mapping[str, int]] = {}
@@ -19,7 +19,7 @@ class Lane:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._memory, self._host, self._log = wiring.memory, wiring.host, wiring.log
-        self._record: Transfer | None = None  # of what is under way
+        self._record: LoggedTransfer | None = None  # of what is under way
         self._line = False
         self.flags = 0
         self.transfers, self.bytes = 0, 0  # ended, and moved by them
@@ -69,7 +69,7 @@ class Lane:
             change: Callable[[int], None] = self._host.raise_line if active else self._host.lower_line
             change(self._wiring.irq)
 
-    def _open(self, record: Transfer) -> None:
+    def _open(self, record: LoggedTransfer) -> None:
         self._record = record
         self._log.begin(record)
 

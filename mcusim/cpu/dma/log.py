@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Direction", "DmaLog", "Event", "Outcome", "Transfer"]
+__all__ = ["Direction", "DmaLog", "Event", "LoggedTransfer", "Outcome"]
 
 Direction = Literal["memory to memory", "peripheral to memory", "memory to peripheral"]
 Outcome = Literal["running", "complete", "error", "stopped"]
@@ -18,7 +18,7 @@ MOST = 1 << 18  # records that are kept
 
 
 @dataclass(slots=True)
-class Transfer:
+class LoggedTransfer:
     """What one store that enabled a stream or channel made it do.
 
     ``source`` and ``target`` are first addresses, ``reads`` and ``writes`` the ranges (first address, end) that it may
@@ -67,21 +67,21 @@ class DmaLog:
     those that are not kept. Watchers are called for all of them."""
 
     def __init__(self) -> None:
-        self.transfers: list[Transfer] = []
+        self.transfers: list[LoggedTransfer] = []
         self.left_out = 0
-        self._running: dict[int, Transfer] = {}
-        self._watchers: list[Callable[[Event, Transfer], object]] = []
+        self._running: dict[int, LoggedTransfer] = {}
+        self._watchers: list[Callable[[Event, LoggedTransfer], object]] = []
 
     @property
-    def running(self) -> list[Transfer]:
+    def running(self) -> list[LoggedTransfer]:
         """Those that are under way."""
         return list(self._running.values())
 
-    def watch(self, callback: Callable[[Event, Transfer], object]) -> None:
+    def watch(self, callback: Callable[[Event, LoggedTransfer], object]) -> None:
         """Call ``callback`` with an event's name and the record at each start, half, end of a round, error and stop."""
         self._watchers.append(callback)
 
-    def begin(self, transfer: Transfer) -> None:
+    def begin(self, transfer: LoggedTransfer) -> None:
         """A stream was enabled."""
         transfer.number = len(self.transfers) + self.left_out
         if len(self.transfers) < MOST:
@@ -91,12 +91,12 @@ class DmaLog:
         self._running[transfer.number] = transfer
         self.report("start", transfer)
 
-    def report(self, event: Event, transfer: Transfer) -> None:
+    def report(self, event: Event, transfer: LoggedTransfer) -> None:
         """``event`` has come to pass."""
         for callback in self._watchers:
             callback(event, transfer)
 
-    def end(self, transfer: Transfer, cycle: int, outcome: Outcome, moved: int, flags: tuple[str, ...]) -> None:
+    def end(self, transfer: LoggedTransfer, cycle: int, outcome: Outcome, moved: int, flags: tuple[str, ...]) -> None:
         """It has ended at ``cycle``."""
         transfer.end, transfer.outcome, transfer.moved, transfer.flags = cycle, outcome, moved, flags
         transfer.live = None

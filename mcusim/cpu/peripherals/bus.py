@@ -20,7 +20,7 @@ from mcusim.cpu.cores import core_named
 from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
-from mcusim.cpu.peripherals.findings import Ending, Finding, Plain, silent_lines, storage
+from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, silent_lines, storage
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.serial.usart import Usart
@@ -30,7 +30,7 @@ from mcusim.cpu.peripherals.sdram_watch import SdramWatch
 from mcusim.cpu.set_up.clock_tree import core_clock_now
 from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
 from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite, RegisterWrites
-from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
 from mcusim.cpu.unicorn_core import PAGE, UnicornCore
@@ -65,7 +65,7 @@ class Peripherals:
         self._serial = next((region for region in machine.memory.values() if region.kind == "qspi"), None)
         self._strict = strictness == "strict"
         self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
-        self._found: list[Finding] = []
+        self._found: list[PeripheralFinding] = []
         self._core, self._state, self._memory = proxy(core), state, memory.state
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
@@ -181,7 +181,7 @@ class Peripherals:
             self._note(self.sdram.used(address, size, write, int(c[C.WATCH_PC])))
             c[C.WATCH_PC] = 0
 
-    def _note(self, found: list[Finding]) -> None:
+    def _note(self, found: list[PeripheralFinding]) -> None:
         """Findings of a rule that ends a strict run."""
         self._found += found
         if found and self._strict:
@@ -192,15 +192,15 @@ class Peripherals:
         """The program did something that a board does not answer as the program may expect."""
         known = {one.text for one in self._found}
         if text not in known and len(known) < MOST_FINDINGS:
-            self._found.append(Finding("no-answer", text, "", self.pc))
+            self._found.append(PeripheralFinding("no-answer", text, "", self.pc))
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[PeripheralFinding, ...]:
         """What the program did that a board does not answer, or not as it is answered here."""
         requested = {line for block in self._all for line in block.lines}
         silent = (irq for irq in self._interrupts.waited_for() if irq not in requested)
         return (*self._found, *storage(self._plain), *silent_lines(self._family or "", silent))
 
-    def at(self, cycle: int, callback: Callable[[], None]) -> Event:
+    def at(self, cycle: int, callback: Callable[[], None]) -> QueuedEvent:
         return self._events.at(cycle, callback)
 
     @property

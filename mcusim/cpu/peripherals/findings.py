@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcusim.cpu.peripherals.register_block import BlockHost, RegisterBlock
 from mcusim.cpu.system.register_names import line_name
 
-__all__ = ["RULES", "Ending", "Finding", "Plain", "silent_lines", "storage"]
+__all__ = ["RULES", "Ending", "PeripheralFinding", "Plain", "silent_lines", "storage"]
 
 RULES: Mapping[str, str] = {
     "sdram-not-ready": "SDRAM is used before the FMC has started it, or at an address that is not mapped to it",
@@ -21,7 +21,7 @@ RULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PeripheralFinding:
     """``pc``: the first instruction that did it, None where no single one did; ``count``: how often."""
 
     rule: str
@@ -65,24 +65,24 @@ class Plain(RegisterBlock):
         super().write(offset, size, value)
 
 
-def storage(blocks: Iterable[Plain]) -> Iterator[Finding]:
+def storage(blocks: Iterable[Plain]) -> Iterator[PeripheralFinding]:
     """Those that were used."""
     for one in blocks:
         if one.accesses:
             text = f"{one.name} has no description here and only kept what was stored"
             fix = "describe it as [peripherals.<name>] in the machine file where the program waits for it"
-            yield Finding("undescribed-block", text, fix, one.first, one.base, one.accesses)
+            yield PeripheralFinding("undescribed-block", text, fix, one.first, one.base, one.accesses)
 
 
-def silent_lines(family: str, lines: Iterable[int]) -> Iterator[Finding]:
+def silent_lines(family: str, lines: Iterable[int]) -> Iterator[PeripheralFinding]:
     """Interrupt lines that the program has enabled and that no block here requests."""
     for irq in lines:
         name = line_name(family, irq)
         if name:
             text = f"interrupt {irq} ({name}) is enabled, and nothing here requests it"
-            yield Finding(
+            yield PeripheralFinding(
                 "silent-interrupt", text, "what waits for it waits for ever: see what the block is to do here"
             )
         elif name is not None:
             text = f"interrupt {irq} is enabled, a line that no STM32{family.upper()} has"
-            yield Finding("no-such-interrupt", text, "compare it with the part's vector table")
+            yield PeripheralFinding("no-such-interrupt", text, "compare it with the part's vector table")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcusim.cpu.peripherals.findings import Finding
+from mcusim.cpu.peripherals.findings import PeripheralFinding
 from mcusim.machine.description import Machine
 
 __all__ = ["SdramWatch"]
@@ -43,7 +43,7 @@ class SdramWatch:
         self._swapped = False
         self._missing = {1: "clock enable", 2: "clock enable (FMC_SDCMR mode 1)"}
         self._active: set[int] = set()
-        self._kept: list[tuple[int, Finding]] = []
+        self._kept: list[tuple[int, PeripheralFinding]] = []
         self._own = self._commanded = False
         self._loaded: set[int] = set()
         self.changed = False  # ``watched`` is not what it was
@@ -65,23 +65,23 @@ class SdramWatch:
             return _SWAP
         return lacking
 
-    def used(self, address: int, size: int, write: bool, pc: int) -> list[Finding]:
+    def used(self, address: int, size: int, write: bool, pc: int) -> list[PeripheralFinding]:
         """The first access to a watched window; what it shows now."""
         base = next(b for b, end in self._windows.items() if b <= address < end)
         what = f"a {'store' if write else 'load'} of {size} B at {address:#010x}"
         text = f"{what}: the SDRAM does not answer there yet, missing is {self._lacks(base)}"
         fix = f"set {_SWAP}, or use the other address" if self._lacks(base) == _SWAP else _FIX
-        self._kept.append((base, Finding("sdram-not-ready", text, fix, pc, address)))
+        self._kept.append((base, PeripheralFinding("sdram-not-ready", text, fix, pc, address)))
         self._active.discard(base)
         self.changed = True
         return self._shown()
 
-    def sets_up(self) -> list[Finding]:
+    def sets_up(self) -> list[PeripheralFinding]:
         """The program has stored to RCC or to the FMC."""
         self._own = True
         return self._shown() if self._kept else []
 
-    def commanded(self, missing: dict[int, str]) -> list[Finding]:
+    def commanded(self, missing: dict[int, str]) -> list[PeripheralFinding]:
         """The FMC got a command or its refresh rate; ``missing``: by bank the first step that it still lacks."""
         self._commanded, self._missing, self.changed = True, missing, True
         return self._shown()
@@ -90,7 +90,7 @@ class SdramWatch:
         """SWP_FMC has changed."""
         self._swapped, self.changed = swapped, True
 
-    def _shown(self) -> list[Finding]:
+    def _shown(self) -> list[PeripheralFinding]:
         found = [one for base, one in self._kept if self._commanded or (self._own and base not in self._loaded)]
         self._kept = [(base, one) for base, one in self._kept if one not in found]
         return found

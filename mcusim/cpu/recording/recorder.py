@@ -23,7 +23,7 @@ from mcusim.cpu.system.exception_layout import CURRENT
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
-    from mcusim.cpu.dma.log import Event, Transfer
+    from mcusim.cpu.dma.log import Event, LoggedTransfer
     from mcusim.cpu.guest_core import GuestCore
 
 __all__ = ["Recorder", "Stretch"]
@@ -85,7 +85,7 @@ class Recorder:
 
     # what is seen
 
-    def _transfer(self, event: Event, transfer: Transfer) -> None:
+    def _transfer(self, event: Event, transfer: LoggedTransfer) -> None:
         if event == "start":
             self._cut("start", transfer.number)
             return

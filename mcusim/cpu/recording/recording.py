@@ -13,7 +13,7 @@ from mcusim.cpu.recording.recorder import Recorder, Stretch
 from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
-    from mcusim.cpu.dma.log import Transfer
+    from mcusim.cpu.dma.log import LoggedTransfer
     from mcusim.cpu.guest_core import GuestCore
 
 __all__ = ["Recording"]
@@ -27,7 +27,7 @@ class Recording:
 
     ticks: int
     stretches: Sequence[Stretch] = field(repr=False)
-    transfers: Sequence[Transfer] = field(repr=False)
+    transfers: Sequence[LoggedTransfer] = field(repr=False)
     handlers: Sequence[HandlerRun] = field(repr=False)
     functions: Sequence[int] = field(repr=False)
     events: Mapping[int, int] = field(repr=False)

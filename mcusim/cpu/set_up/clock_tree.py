@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mcusim.cpu.set_up.figure import Bits, Figure
+from mcusim.cpu.set_up.figure import Bits, SetUpFigure
 from mcusim.cpu.set_up.register_writes import Registers
 from mcusim.machine.description import Machine
 from mcusim.units import hertz
@@ -137,7 +137,7 @@ def core_clock(r: Registers, machine: Machine, family: str) -> tuple[int, int]:
     return int(tree[0].hz), int(tree[1].hz)
 
 
-def clock_figures(r: Registers, machine: Machine, family: str) -> Iterator[Figure]:
+def clock_figures(r: Registers, machine: Machine, family: str) -> Iterator[SetUpFigure]:
     """Core, bus where it has a clock of its own, and the dividers of the two peripheral buses."""
     tree = _tree(r, family, machine.core.external_clock) if _written(r, family) else None
     if tree is None:
@@ -145,22 +145,22 @@ def clock_figures(r: Registers, machine: Machine, family: str) -> Iterator[Figur
     core, bus = tree
     bits = _SYSTEM[family][1]
     note = core.text if core.hz is not None else f"{core.text}: the machine file has no core.external_clock"
-    yield Figure("core.clock", None if core.hz is None else int(core.hz), bits, "MHz", note)
+    yield SetUpFigure("core.clock", None if core.hz is None else int(core.hz), bits, "MHz", note)
     if family == "h7" and bus.hz is not None:
-        yield Figure("bus.clock", int(bus.hz), (*bits, Bits("RCC_D1CFGR", 0xF)), "MHz", bus.text)
+        yield SetUpFigure("bus.clock", int(bus.hz), (*bits, Bits("RCC_D1CFGR", 0xF)), "MHz", bus.text)
     for name, (register, low) in zip(("apb1", "apb2"), _APB[family], strict=True):
         divider = APB[r.field(register, low, 3)]
         note = "" if bus.hz is None else hertz(int(bus.hz / divider))
         if r.written(register):
-            yield Figure(f"{name} divider", divider, (Bits(register, 7 << low),), "", note, "followed")
+            yield SetUpFigure(f"{name} divider", divider, (Bits(register, 7 << low),), "", note, "followed")
 
 
-def regulator_figures(r: Registers, machine: Machine, family: str) -> Iterator[Figure]:
+def regulator_figures(r: Registers, machine: Machine, family: str) -> Iterator[SetUpFigure]:
     """``core.regulator`` by the names that the machine file has for its settings."""
     names = [setting.name for setting in machine.regulator]
     found = _REGULATOR[family](r, names) if family in _REGULATOR else None
     if found is not None and found[0] in names:
-        yield Figure("core.regulator", found[0], found[1])
+        yield SetUpFigure("core.regulator", found[0], found[1])
 
 
 def _scale_f(r: Registers, names: list[str]) -> tuple[str, tuple[Bits, ...]] | None:

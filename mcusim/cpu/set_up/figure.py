@@ -9,7 +9,7 @@ from typing import Literal
 from mcusim.machine.description import Duration
 from mcusim.units import hertz
 
-__all__ = ["Bits", "Figure", "Value", "clocks", "text_of"]
+__all__ = ["Bits", "SetUpFigure", "Value", "clocks", "text_of"]
 
 Value = int | bool | str | Duration | None
 Effect = Literal["figure", "followed", "none"]
@@ -24,7 +24,7 @@ class Bits:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class SetUpFigure:
     """``key`` of the machine file, or a name where that has none; ``value``, None for one that cannot be told.
 
     ``effect``: a ``figure`` of the machine file that the run uses; ``followed`` by the emulated core from the store on;

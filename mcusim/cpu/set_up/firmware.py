@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.cpu.set_up.clock_tree import clock_figures, core_clock, regulator_figures
 from mcusim.cpu.set_up.core_registers import core_rows
-from mcusim.cpu.set_up.figure import Bits, Figure, Value, text_of
+from mcusim.cpu.set_up.figure import Bits, SetUpFigure, Value, text_of
 from mcusim.cpu.set_up.memories import flash_figures, qspi_figures, sdram_figures
 from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite
 from mcusim.cpu.set_up.row import SetUpRow
@@ -32,7 +32,7 @@ def firmware_set_up(core: GuestCore, machine: Machine) -> tuple[SetUpRow, ...]:
     return (*rows, *core_rows(core))
 
 
-def _figures(registers: Registers, machine: Machine, family: str) -> Iterator[Figure]:
+def _figures(registers: Registers, machine: Machine, family: str) -> Iterator[SetUpFigure]:
     _, bus = core_clock(registers, machine, family)
     yield from clock_figures(registers, machine, family)
     yield from regulator_figures(registers, machine, family)
@@ -41,7 +41,7 @@ def _figures(registers: Registers, machine: Machine, family: str) -> Iterator[Fi
     yield from qspi_figures(registers, machine, bus)
 
 
-def _row(figure: Figure, registers: Registers, machine: Machine) -> SetUpRow:
+def _row(figure: SetUpFigure, registers: Registers, machine: Machine) -> SetUpRow:
     register, write = _place(figure.bits, registers)
     known = figure.effect == "figure" and (figure.key in machine.figures or figure.key == "core.regulator")
     own = _of_machine(machine, figure.key) if known else None

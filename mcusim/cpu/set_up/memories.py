@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcusim.cpu.set_up.figure import Bits, Figure, Value, clocks
+from mcusim.cpu.set_up.figure import Bits, SetUpFigure, Value, clocks
 from mcusim.cpu.set_up.register_writes import Registers
 from mcusim.machine.description import DeviceKind, Flash, Machine, Region
 
@@ -22,21 +22,21 @@ def _region(machine: Machine, kind: DeviceKind) -> Region | None:
     return next((region for region in machine.memory.values() if region.kind == kind), None)
 
 
-def flash_figures(r: Registers, machine: Machine, family: str) -> Iterator[Figure]:
+def flash_figures(r: Registers, machine: Machine, family: str) -> Iterator[SetUpFigure]:
     """Wait states, prefetch and the lines of the accelerator that are on."""
     region = _region(machine, "flash")
     if region is None or not isinstance(region.device, Flash) or not r.written("FLASH_ACR"):
         return
     word, table = r["FLASH_ACR"], f"memory.{region.name}"
-    yield Figure(f"{table}.wait_states", word & 15, (Bits("FLASH_ACR", 15),), note="LATENCY")
+    yield SetUpFigure(f"{table}.wait_states", word & 15, (Bits("FLASH_ACR", 15),), note="LATENCY")
     accelerator = region.device.accelerator
     if accelerator is None or family == "h7":
         return
-    yield Figure(f"{table}.accelerator.prefetch", bool(word >> 8 & 1), (Bits("FLASH_ACR", 1 << 8),), note="PRFTEN")
+    yield SetUpFigure(f"{table}.accelerator.prefetch", bool(word >> 8 & 1), (Bits("FLASH_ACR", 1 << 8),), note="PRFTEN")
     names = (("instruction_lines", 9, "ARTEN" if family == "f7" else "ICEN"), ("data_lines", 10, "DCEN"))
     for name, bit, called in names[: 1 if family == "f7" else 2]:
         lines = getattr(accelerator, name) if word >> bit & 1 else 0
-        yield Figure(f"{table}.accelerator.{name}", lines, (Bits("FLASH_ACR", 1 << bit),), note=called)
+        yield SetUpFigure(f"{table}.accelerator.{name}", lines, (Bits("FLASH_ACR", 1 << bit),), note=called)
 
 
 # in FMC_SDTR: lowest bit, name, key of the machine file
@@ -63,7 +63,7 @@ def _bank(r: Registers) -> int:
     return 2 if r.written("FMC_SDTR2") and not r.written("FMC_SDTR1") else 1
 
 
-def sdram_figures(r: Registers, machine: Machine, bus: int) -> Iterator[Figure]:
+def sdram_figures(r: Registers, machine: Machine, bus: int) -> Iterator[SetUpFigure]:
     """Geometry, clock and timing of the bank in use; ``bus`` is the FMC's clock in Hz."""
     if "FMC_SDCR1" not in r or not r.written("FMC_SDCR1", "FMC_SDCR2", "FMC_SDTR1", "FMC_SDTR2", "FMC_SDRTR"):
         return
@@ -74,17 +74,17 @@ def sdram_figures(r: Registers, machine: Machine, bus: int) -> Iterator[Figure]:
         register = "FMC_SDTR1" if name in _OF_BANK_1 else f"FMC_SDTR{bank}"
         count, bits = clocks(r.field(register, low, 4) + 1), (Bits(register, 15 << low),)
         if key:
-            yield Figure(f"{table}.timing.{key}", count, bits, "sdclk", name)
+            yield SetUpFigure(f"{table}.timing.{key}", count, bits, "sdclk", name)
         else:
-            yield Figure(f"{name} of the SDRAM", count, bits, "sdclk", effect="none")
+            yield SetUpFigure(f"{name} of the SDRAM", count, bits, "sdclk", effect="none")
     if r.written("FMC_SDRTR"):
         interval = clocks(r.field("FMC_SDRTR", 1, 13) + 1)
-        yield Figure(f"{table}.timing.refresh", interval, (Bits("FMC_SDRTR", 0x3FFE),), "sdclk", "COUNT + 1")
+        yield SetUpFigure(f"{table}.timing.refresh", interval, (Bits("FMC_SDRTR", 0x3FFE),), "sdclk", "COUNT + 1")
 
 
-def _control(r: Registers, table: str, register: str, bus: int) -> Iterator[Figure]:
-    def figure(key: str, value: Value, where: str, low: int, bits: int, unit: str, note: str) -> Figure:
-        return Figure(f"{table}.{key}", value, (Bits(where, ((1 << bits) - 1) << low),), unit, note)
+def _control(r: Registers, table: str, register: str, bus: int) -> Iterator[SetUpFigure]:
+    def figure(key: str, value: Value, where: str, low: int, bits: int, unit: str, note: str) -> SetUpFigure:
+        return SetUpFigure(f"{table}.{key}", value, (Bits(where, ((1 << bits) - 1) << low),), unit, note)
 
     yield figure("columns", 1 << 8 + r.field(register, 0, 2), register, 0, 2, "", "NC")
     yield figure("rows", 1 << 11 + r.field(register, 2, 2), register, 2, 2, "", "NR")
@@ -103,23 +103,23 @@ MAPPED = 3  # CCR.FMODE
 LINES = (0, 1, 2, 4)
 
 
-def qspi_figures(r: Registers, machine: Machine, bus: int) -> Iterator[Figure]:
+def qspi_figures(r: Registers, machine: Machine, bus: int) -> Iterator[SetUpFigure]:
     """Clock, and the command of the memory-mapped mode; ``bus`` is QUADSPI's clock in Hz."""
     region = _region(machine, "qspi")
     if region is None or "QUADSPI_CR" not in r or not r.written("QUADSPI_CR"):
         return
     table, divider = f"memory.{region.name}", r.field("QUADSPI_CR", 24, 8) + 1
     note = f"PRESCALER: bus clock / {divider}"
-    yield Figure(f"{table}.clock", bus // divider, (Bits("QUADSPI_CR", 0xFF << 24),), "MHz", note)
+    yield SetUpFigure(f"{table}.clock", bus // divider, (Bits("QUADSPI_CR", 0xFF << 24),), "MHz", note)
     if r.written("QUADSPI_DCR"):
         high = r.field("QUADSPI_DCR", 8, 3) + 1
-        yield Figure(f"{table}.cs_high", high, (Bits("QUADSPI_DCR", 7 << 8),), note="CSHT")
+        yield SetUpFigure(f"{table}.cs_high", high, (Bits("QUADSPI_DCR", 7 << 8),), note="CSHT")
     command = next((word for word in r.stored("QUADSPI_CCR") if word >> 26 & 3 == MAPPED), None)
     if command is not None:
         yield from _command(table, command)
 
 
-def _command(table: str, word: int) -> Iterator[Figure]:
+def _command(table: str, word: int) -> Iterator[SetUpFigure]:
     alternate = LINES[word >> 14 & 3]
     dummy = (word >> 18 & 31) + (8 * ((word >> 16 & 3) + 1) // alternate if alternate else 0)
     for key, value, mask, note in (
@@ -129,4 +129,4 @@ def _command(table: str, word: int) -> Iterator[Figure]:
         ("address_bits", 8 * ((word >> 12 & 3) + 1), 3 << 12, "ADSIZE"),
         ("dummy", dummy, 31 << 18 | 15 << 14, "DCYC and alternate bytes"),
     ):
-        yield Figure(f"{table}.{key}", value, (Bits("QUADSPI_CCR", mask),), note=note)
+        yield SetUpFigure(f"{table}.{key}", value, (Bits("QUADSPI_CCR", mask),), note=note)

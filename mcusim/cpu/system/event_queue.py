@@ -15,10 +15,10 @@ from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
 
-__all__ = ["Event", "EventQueue"]
+__all__ = ["EventQueue", "QueuedEvent"]
 
 
-class Event:
+class QueuedEvent:
     """One callback to come; :meth:`cancel` takes it back."""
 
     def __init__(self, cycle: int, callback: Callable[[], object]) -> None:
@@ -36,7 +36,7 @@ class EventQueue:
 
     def __init__(self, core: Any, memory: Any) -> None:
         self._core, self._memory = core, memory
-        self._heap: list[tuple[int, int, Event]] = []
+        self._heap: list[tuple[int, int, QueuedEvent]] = []
         self._order = count()
         self._due: int | None = None  # the cycle whose event runs
         core[C.EVENT_DUE] = NEVER
@@ -46,14 +46,14 @@ class EventQueue:
         """Ticks: of the event that runs when it was due, else the core's clock."""
         return int(self._memory[L.NOW]) if self._due is None else self._due * L.TICK
 
-    def at(self, cycle: int, callback: Callable[[], object]) -> Event:
+    def at(self, cycle: int, callback: Callable[[], object]) -> QueuedEvent:
         """Call ``callback`` before the first block that begins at or after ``cycle``; a past one is due at once.
 
         Raises UsageError for a cycle below 0.
         """
         if cycle < 0:
             raise UsageError(f"an event at cycle {cycle}: cycles count from 0")
-        event = Event(cycle, callback)
+        event = QueuedEvent(cycle, callback)
         heappush(self._heap, (cycle, next(self._order), event))
         self._schedule()
         return event

@@ -15,7 +15,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic
-from mcusim.cpu.system.event_queue import Event, EventQueue
+from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.exception_log import ExceptionLog
 from mcusim.errors import UsageError
 from mcusim.memory import state_layout as L
@@ -83,7 +83,7 @@ class Interrupts:
         self.reset()
         core[C.SYSTICK_DUE] = X.NEVER
         self.late: Callable[[int], int] | None = None  # cycles that a line's signal takes to the core
-        self._coming: dict[int, Event] = {}
+        self._coming: dict[int, QueuedEvent] = {}
 
     def reset(self) -> None:
         """As after a system reset; counts, and whether there is a vector table, stay."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcusim.cpu.dma.log import Transfer as Logged
+from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.recording.recorder import Stretch
 from mcusim.cpu.recording.recording import Recording
 from mcusim.engine.recorded.retiming import Retiming
@@ -192,7 +192,7 @@ class _Build:
     def _has(self, number: int | None) -> bool:
         return number is not None and number < len(self.recording.transfers)
 
-    def _copies(self, logged: Logged) -> bool:
+    def _copies(self, logged: LoggedTransfer) -> bool:
         return (
             logged.direction == "memory to memory"
             and logged.end is not None
@@ -208,7 +208,7 @@ class _Build:
                     return Span(region.name, address - base + region.base, size)
         return None
 
-    def _transfer(self, number: int, logged: Logged, after: tuple[int, ...]) -> Transfer:
+    def _transfer(self, number: int, logged: LoggedTransfer, after: tuple[int, ...]) -> Transfer:
         source, target = self._span(logged.source, logged.moved), self._span(logged.target, logged.moved)
         assert source is not None and target is not None
         external = self.machine.memory[source.region].kind not in ("tcm", "sram")
@@ -233,7 +233,7 @@ class _Build:
             return self.tasks[self._last].operator
         return self.operators.setdefault("firmware", len(self.operators))
 
-    def _lane(self, logged: Logged) -> str:
+    def _lane(self, logged: LoggedTransfer) -> str:
         """The machine's stream for the firmware's: its own number, or in turn where the machine has fewer."""
         name = logged.controller.lower()
         streams, key = self.machine.dma[name].streams, (name, logged.stream)
@@ -250,7 +250,7 @@ class _Build:
         return found
 
 
-def _setting(logged: Logged, handler: int) -> StreamSetting:
+def _setting(logged: LoggedTransfer, handler: int) -> StreamSetting:
     """As the stream's registers had it; of a channel without a FIFO single beats."""
     cr, fcr = logged.registers.get("CR", 0), logged.registers.get("FCR")
     bursts = (1, 1) if fcr is None else (BURSTS[cr >> 21 & 3], BURSTS[cr >> 23 & 3])

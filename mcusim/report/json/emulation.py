@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from mcusim.cpu.peripherals.findings import Finding
+from mcusim.cpu.peripherals.findings import PeripheralFinding
 from mcusim.cpu.stops.stop_reason import Fault
 from mcusim.cpu.stops.taken_faults import TakenFault
 from mcusim.cpu.system.interrupts import ExceptionCount
@@ -74,7 +74,7 @@ def _events(result: EmulationResult) -> dict[str, Any]:
     }
 
 
-def _finding(result: EmulationResult, one: Finding) -> dict[str, Any]:
+def _finding(result: EmulationResult, one: PeripheralFinding) -> dict[str, Any]:
     line = result.image.line_at(one.pc) if one.pc is not None else None
     return {
         "rule": one.rule,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image
 from mcusim.cpu.system import exception_layout as X
@@ -17,7 +17,7 @@ from mcusim.memory.watch import layout as W
 from mcusim.verification.firmware.finding import FirmwareFinding, Place, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, shared
 from mcusim.verification.firmware.shadow import Report, Shadow
-from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
 
 __all__ = ["FirmwareDiagnosis"]
@@ -38,7 +38,7 @@ class FirmwareDiagnosis:
     """Explains what ``shadow`` and ``watcher`` have of a run of ``image`` on ``emulator``."""
 
     def __init__(
-        self, emulator: Emulator, image: Image, shadow: Shadow, watcher: Watcher, variables: Variables
+        self, emulator: Emulator, image: Image, shadow: Shadow, watcher: Watcher, variables: ProgramVariables
     ) -> None:
         self._emulator, self._image, self._shadow = emulator, image, shadow
         self._watcher, self._variables = watcher, variables
@@ -108,7 +108,7 @@ class FirmwareDiagnosis:
     def _at(self, pc: int) -> str:
         return self._place(pc).text()
 
-    def _use(self, transfer: Transfer) -> TransferUse:
+    def _use(self, transfer: LoggedTransfer) -> TransferUse:
         own = transfer.controller, transfer.stream, transfer.source, transfer.target, transfer.size
         started = self._place(transfer.pc, self._watcher.callers.get(transfer.number, ()))
         return TransferUse(*own, transfer.registers, started, transfer.begin)
@@ -250,7 +250,7 @@ class FirmwareDiagnosis:
             clash.later.begin, self._use(clash.later), self._use(clash.earlier).started,
         )  # fmt: skip
 
-    def _apart(self, transfer: Transfer, apart: int, times: int) -> FirmwareFinding:
+    def _apart(self, transfer: LoggedTransfer, apart: int, times: int) -> FirmwareFinding:
         where = f"{abs(apart)} B {'behind' if apart > 0 else 'before'} where that ended in its source"
         text = (
             f"{_name(transfer)} goes on in {self._what(transfer.target)} behind its last transfer, and begins {where}"
@@ -278,7 +278,7 @@ class FirmwareDiagnosis:
             self._variables.name(transfer.source), failure.times, transfer.begin, self._use(transfer),
         )  # fmt: skip
 
-    def _unreached(self, transfer: Transfer) -> str:
+    def _unreached(self, transfer: LoggedTransfer) -> str:
         """The region of source or target that the DMA does not reach."""
         from mcusim.cpu.dma.reach import reached
 
@@ -291,13 +291,13 @@ class FirmwareDiagnosis:
                 return f"{address:#010x}"
         return ""
 
-    def _layout(self, rule: str, transfer: Transfer, text: str, low: int, high: int) -> FirmwareFinding:
+    def _layout(self, rule: str, transfer: LoggedTransfer, text: str, low: int, high: int) -> FirmwareFinding:
         fix = "let the number of units (NDTR) be that of the variable's bytes, or make it larger"
         name = self._variables.name(low)
         shown = f"{_name(transfer)} {text}"
         return FirmwareFinding(rule, shown, fix, None, low, high, name, 1, transfer.begin, self._use(transfer))
 
-    def _shared(self, transfer: Transfer, low: int, high: int, store: int) -> FirmwareFinding:
+    def _shared(self, transfer: LoggedTransfer, low: int, high: int, store: int) -> FirmwareFinding:
         what, edge = self._what(low), self._what(transfer.target)
         text = (
             f"{self._at(store)} stores to {what}, in a cache line that {_name(transfer)} writes a part of ({edge}):"
@@ -312,5 +312,5 @@ class FirmwareDiagnosis:
 _APART = "begin and end the DMA's buffer on lines of 32 B, so that no line contains bytes of both"
 
 
-def _name(transfer: Transfer) -> str:
+def _name(transfer: LoggedTransfer) -> str:
     return f"{transfer.controller} stream {transfer.stream}"

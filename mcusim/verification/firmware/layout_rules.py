@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
 from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.variables import ProgramVariables
 
 __all__ = ["beyond", "shared"]
 
 
-def beyond(transfer: Transfer, variables: Variables) -> Iterator[tuple[str, int, int]]:
+def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:
     """Of a transfer's source and target those that go past their variable: what to say, and the bytes past it."""
     sides = {"memory to peripheral": ("source",), "peripheral to memory": ("target",)}
     for side in sides.get(transfer.direction, ("source", "target")):
@@ -29,8 +29,8 @@ def beyond(transfer: Transfer, variables: Variables) -> Iterator[tuple[str, int,
 
 
 def shared(
-    emulator: Emulator, shadow: Shadow, transfers: Iterable[Transfer], variables: Variables
-) -> Iterator[tuple[Transfer, int, int, int]]:
+    emulator: Emulator, shadow: Shadow, transfers: Iterable[LoggedTransfer], variables: ProgramVariables
+) -> Iterator[tuple[LoggedTransfer, int, int, int]]:
     """Lines that a transfer writes a part of and the core other variables in: transfer, bytes, the core's store."""
     s = emulator.memory.state
     cache = emulator.machine.data_cache

@@ -12,7 +12,7 @@ from mcusim.verification.firmware.diagnosis import FirmwareDiagnosis
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
 from mcusim.verification.firmware.result import FirmwareOutcome
 from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Watcher
 
 __all__ = ["observed"]
@@ -25,7 +25,7 @@ def observed(
 
     With a ``seed`` its timing is disturbed. Not modelled: what the parts do not model.
     """
-    variables = Variables(image)
+    variables = ProgramVariables(image)
     shadow = Shadow(emulator)
     disturbance = None if seed is None else FirmwareDisturbance(seed, emulator)
     watcher = Watcher(emulator, shadow, variables, disturbance)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mcusim.cpu.image.image import Image
 
-__all__ = ["Variable", "Variables"]
+__all__ = ["ProgramVariables", "Variable"]
 
 ENCLOSING = 8  # symbols looked back at for one that encloses an address
 
@@ -28,7 +28,7 @@ class Variable:
         return self.name[:60] + (f" + {address - self.address}" if address > self.address else "")
 
 
-class Variables:
+class ProgramVariables:
     """Those of ``image`` that its symbols give a size."""
 
     def __init__(self, image: Image) -> None:

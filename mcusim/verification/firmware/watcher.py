@@ -11,7 +11,7 @@ from functools import partial
 from weakref import proxy
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.dma.log import Event, Transfer
+from mcusim.cpu.dma.log import Event, LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import watching
 from mcusim.cpu.system.exception_layout import FIRST_LINE
@@ -20,7 +20,7 @@ from mcusim.memory.watch import layout as W
 from mcusim.memory.watch.beats import unit_read, unit_written
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
 from mcusim.verification.firmware.shadow import Shadow
-from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.variables import ProgramVariables
 
 __all__ = ["Clash", "Failure", "Watcher"]
 
@@ -32,8 +32,8 @@ class Clash:
     """``later`` was started while the program did not know of the end of ``earlier``: bytes ``low`` to below ``high``
     are both the one's ``use`` and the other's ``before``."""
 
-    earlier: Transfer
-    later: Transfer
+    earlier: LoggedTransfer
+    later: LoggedTransfer
     use: str
     before: str
     low: int
@@ -45,7 +45,7 @@ class Clash:
 class Failure:
     """A transfer that ended by an error; ``looked``: the program read the flags after that."""
 
-    transfer: Transfer
+    transfer: LoggedTransfer
     looked: bool = False
     times: int = 1
 
@@ -56,23 +56,25 @@ class Watcher:
 
     emulator: Emulator
     shadow: Shadow
-    variables: Variables
+    variables: ProgramVariables
     disturbance: FirmwareDisturbance | None = None
     clashes: dict[tuple[int, int, str, str], Clash] = field(default_factory=dict)
     failures: dict[tuple[int, tuple[str, ...]], Failure] = field(default_factory=dict)
-    by_code: dict[int, Transfer] = field(default_factory=dict)
+    by_code: dict[int, LoggedTransfer] = field(default_factory=dict)
     by_handler: set[int] = field(default_factory=set)  # numbers of those that a handler started
     callers: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of who started it, by a transfer's place
     stopped: dict[int, int] = field(default_factory=dict)  # the instruction that cleared EN, or one behind it
-    apart: dict[int, tuple[Transfer, int, int]] = field(default_factory=dict)  # by instruction: bytes apart, times
-    targets: dict[tuple[int, int, int], Transfer] = field(default_factory=dict)
+    apart: dict[int, tuple[LoggedTransfer, int, int]] = field(
+        default_factory=dict
+    )  # by instruction: bytes apart, times
+    targets: dict[tuple[int, int, int], LoggedTransfer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._words = self.shadow.words
         self._next = 1
         self._begun: tuple[int, int] | None = None  # number and target of what the memory system has just been given
-        self._last: dict[tuple[str, int], Transfer] = {}
-        self._open: dict[int, Transfer] = {}  # by slot
+        self._last: dict[tuple[str, int], LoggedTransfer] = {}
+        self._open: dict[int, LoggedTransfer] = {}  # by slot
         self._codes: dict[int, int] = {}  # of those that run, by their place in the log
         self._unseen: list[Failure] = []
         self._touched: set[tuple[int, int]] = set()
@@ -135,7 +137,7 @@ class Watcher:
                 (unit_written if write else unit_read)(state, code, address, size)
                 return
 
-    def happened(self, event: Event, transfer: Transfer) -> None:
+    def happened(self, event: Event, transfer: LoggedTransfer) -> None:
         """An event of the log."""
         self._turn()
         if event == "start":
@@ -153,7 +155,7 @@ class Watcher:
         if transfer.outcome != "running":
             self._codes.pop(transfer.number, None)
 
-    def _stopped(self, transfer: Transfer) -> None:
+    def _stopped(self, transfer: LoggedTransfer) -> None:
         """The program has cleared its EN."""
         self.stopped[transfer.number] = self.emulator.peripherals.pc
         self._told(lambda one: one is transfer, transfer.size)
@@ -166,7 +168,7 @@ class Watcher:
     def _turn(self) -> None:
         watching.turn(self.emulator.state, self.emulator.memory.state)
 
-    def _started(self, transfer: Transfer) -> None:
+    def _started(self, transfer: LoggedTransfer) -> None:
         begun, self._begun = self._begun, None
         if begun is None or begun[1] != transfer.target:
             source, target = transfer.reads[0], transfer.writes[0]
@@ -195,7 +197,7 @@ class Watcher:
         frames = (C.SHADOW + n * C.SHADOW_ENTRY for n in range(depth - 1, max(last, depth - W.CALLERS) - 1, -1))
         return tuple(int(c[frame + C.CALL_RETURN]) for frame in frames)
 
-    def _goes_on(self, transfer: Transfer) -> None:
+    def _goes_on(self, transfer: LoggedTransfer) -> None:
         """A stream goes on where its last transfer ended, in its target but not quite in its source."""
         key = transfer.controller, transfer.stream
         last, self._last[key] = self._last.get(key), transfer
@@ -206,7 +208,7 @@ class Watcher:
             old = self.apart.get(transfer.pc)
             self.apart[transfer.pc] = (transfer, apart, 1) if old is None else (*old[:2], old[2] + 1)
 
-    def _enter(self, transfer: Transfer, code: int) -> None:
+    def _enter(self, transfer: LoggedTransfer, code: int) -> None:
         """The program has to learn of its end."""
         slot = next((i for i in range(W.MOST_OPEN) if i not in self._open), None)
         if slot is None:
@@ -224,7 +226,7 @@ class Watcher:
         words[o + W.O_CODE] = code
         words[W.RUNNING] = max(self._open) + 1
 
-    def _remember_target(self, transfer: Transfer, code: int) -> None:
+    def _remember_target(self, transfer: LoggedTransfer, code: int) -> None:
         if transfer.direction == "memory to peripheral":
             return
         words, (low, end) = self._words, transfer.writes[0]
@@ -239,7 +241,7 @@ class Watcher:
         limit = 0 if found is None else found.end
         words[t + W.T_LOW], words[t + W.T_END], words[t + W.T_LIMIT], words[t + W.T_CODE] = low, end, limit, code
 
-    def _there(self, transfer: Transfer, size: int) -> None:
+    def _there(self, transfer: LoggedTransfer, size: int) -> None:
         for slot, one in self._open.items():
             if one is transfer:
                 at = W.OPENS + slot * W.OPEN + W.O_THERE
@@ -275,7 +277,7 @@ class Watcher:
                 there = int(self._words[W.OPENS + slot * W.OPEN + W.O_THERE])
                 self._tell(slot, one, there if size is None else size)
 
-    def _tell(self, slot: int, transfer: Transfer, size: int) -> None:
+    def _tell(self, slot: int, transfer: LoggedTransfer, size: int) -> None:
         """The code that runs learns that so many bytes are there."""
         o, words = W.OPENS + slot * W.OPEN, self._words
         if size < words[o + W.O_TOLD] or size == 0:
@@ -305,7 +307,7 @@ class Watcher:
             if words[o + W.O_TOLD] >= transfer.size and words[o + W.O_TURN] <= words[W.KNOWN]:
                 self._close(slot)
 
-    def _clash(self, later: Transfer) -> None:
+    def _clash(self, later: LoggedTransfer) -> None:
         """The transfers whose bytes the new one uses too."""
         for slot, earlier in self._open.items():
             if self._knows(slot) >= earlier.size:
@@ -320,7 +322,7 @@ class Watcher:
                         else:
                             self.clashes[key] = Clash(earlier, later, use, before, low, high)
 
-    def _failed(self, transfer: Transfer) -> None:
+    def _failed(self, transfer: LoggedTransfer) -> None:
         key = transfer.pc, transfer.flags
         if key in self.failures:
             self.failures[key].times += 1
@@ -329,9 +331,9 @@ class Watcher:
             self._unseen.append(self.failures[key])
 
 
-def _reads(transfer: Transfer) -> tuple[int, int]:
+def _reads(transfer: LoggedTransfer) -> tuple[int, int]:
     return (0, 0) if transfer.direction == "peripheral to memory" else transfer.reads[0]
 
 
-def _writes(transfer: Transfer) -> tuple[int, int]:
+def _writes(transfer: LoggedTransfer) -> tuple[int, int]:
     return (0, 0) if transfer.direction == "memory to peripheral" else transfer.writes[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcusim.cpu.dma.log import DmaLog, Transfer
+from mcusim.cpu.dma.log import DmaLog, LoggedTransfer
 from tests.cpu.dma.test_guest_copies import F746 as BOARD
 from tests.cpu.dma.test_guest_copies import FULL, SRAM1, WORDS, Guest
 from tests.support.boards.dma_bench import CR, EN, FCR, HTIE, M0AR, M1AR, MINC, NDTR, PAR, TCIE, Bench, sizes
@@ -75,7 +75,7 @@ def test_rounds_of_two_buffers_are_counted_and_a_write_range_is_given_for_each()
 
 def test_the_record_of_a_programs_transfer_names_the_line_that_enabled_it() -> None:
     guest = Guest(BOARD)
-    seen: list[tuple[str, Transfer]] = []
+    seen: list[tuple[str, LoggedTransfer]] = []
     guest.emulator.dma.log.watch(lambda event, transfer: seen.append((event, transfer)))
     guest.call("copy_polled", SRAM1[BOARD], SRAM1[BOARD] + 0x1000, 64, WORDS, FULL)
     (transfer,) = guest.emulator.dma.log.transfers

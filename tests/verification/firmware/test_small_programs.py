@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mcusim.api.firmware.verify import firmware_case, watch_firmware
-from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.image.image import Image
 from mcusim.cpu.image.symbols import Symbol
 from mcusim.verification.firmware.finding import FirmwareFinding
 from mcusim.verification.firmware.layout_rules import beyond
-from mcusim.verification.firmware.variables import Variables
+from mcusim.verification.firmware.variables import ProgramVariables
 from tests.support.boards.dma_bench import CR, EN, F469, F746, FCR, M0AR, M2M, M2P, MINC, NDTR, PAR, PINC, sizes, stream
 from tests.support.programs.register_script import RAM, Step, image, load, poll, store
 
@@ -116,13 +116,13 @@ def test_a_transfer_goes_past_its_variable() -> None:
         def symbols(self) -> tuple[Symbol, ...]:  # type: ignore[override]
             return (Symbol("buffer", RAM, 64, "object", 1, 1), Symbol("other", RAM + 64, 64, "object", 1, 1))
 
-    def of(units: int) -> Transfer:
+    def of(units: int) -> LoggedTransfer:
         side = ((RAM, RAM + 4 * units),)
         flash = ((0x0800_0000, 0x0800_0000 + 4 * units),)
-        return Transfer(
+        return LoggedTransfer(
             0, "DMA2", 0, "memory to memory", 0x0800_0000, RAM, flash, side, 4, 4, units, 0, False, {}, 0, 0
         )
 
-    variables = Variables(Named())
+    variables = ProgramVariables(Named())
     assert list(beyond(of(16), variables)) == []
     assert list(beyond(of(17), variables)) == [("writes 4 B past the end of buffer", RAM + 64, RAM + 68)]

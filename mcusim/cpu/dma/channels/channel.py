@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from mcusim.cpu.dma.channels import channel_registers as R
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.lane import Lane
-from mcusim.cpu.dma.log import Direction, Outcome, Transfer
+from mcusim.cpu.dma.lane import DmaLane
+from mcusim.cpu.dma.log import Direction, LoggedTransfer, Outcome
 from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.wiring import Wiring
 from mcusim.memory import state_layout as L
@@ -29,7 +29,7 @@ FREE = R.ENABLE | R.COMPLETE | R.HALF | R.ERROR  # of CCR while EN is set
 CHANNELS = 8  # of a controller at most; of equal priorities the lower number goes first
 
 
-class Channel(Lane):
+class Channel(DmaLane):
     """``wiring`` says which one it is; ``two_buffers``: it has CM1AR, and double-buffer mode."""
 
     names = R.FLAG_NAMES
@@ -115,7 +115,7 @@ class Channel(Lane):
         if self.flags & R.ERROR:
             self._words[CCR] &= ~R.ENABLE
             return
-        setting, self._stopped = R.Setting.read(self._words[CCR]), False
+        setting, self._stopped = R.ChannelSetting.read(self._words[CCR]), False
         if not self._words[CNDTR] or self.under_way:  # or what is being stopped has not come to its end
             return
         if setting.copies and setting.peripheral_size == setting.memory_size and not self._at_register():
@@ -136,10 +136,10 @@ class Channel(Lane):
         """Whether a copy has a peripheral's register as a side."""
         return any(self._host.answers(self._words[register]) for register in (CPAR, CMAR))
 
-    def _sides(self, setting: R.Setting) -> tuple[int, int]:
+    def _sides(self, setting: R.ChannelSetting) -> tuple[int, int]:
         return self._words[CPAR] & -setting.peripheral_size, self._words[CMAR] & -setting.memory_size
 
-    def _order(self, setting: R.Setting) -> CopyOrder:
+    def _order(self, setting: R.ChannelSetting) -> CopyOrder:
         near, far = self._sides(setting)
         moves = setting.peripheral_moves, setting.memory_moves
         source_moves, target_moves = reversed(moves) if setting.out else moves
@@ -153,7 +153,7 @@ class Channel(Lane):
             priority=CHANNELS * setting.priority + CHANNELS - 1 - self.number % CHANNELS,
         )
 
-    def _paced_order(self, setting: R.Setting) -> PacedOrder:
+    def _paced_order(self, setting: R.ChannelSetting) -> PacedOrder:
         ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
         read, write = ports.before_read + ports.clock, ports.before_write + ports.clock
         near, far = setting.peripheral_size, setting.memory_size
@@ -170,7 +170,7 @@ class Channel(Lane):
             packs=False,
         )
 
-    def _record_of(self, setting: R.Setting) -> Transfer:
+    def _record_of(self, setting: R.ChannelSetting) -> LoggedTransfer:
         """The record of what begins now, entered into the log."""
         words, wiring, units = self._words, self._wiring, self._words[CNDTR]
         near, far = self._sides(setting)
@@ -180,7 +180,7 @@ class Channel(Lane):
         outside = ((near, near + size * (units if setting.peripheral_moves else 1)),)
         out = setting.out
         kinds: tuple[Direction, Direction] = ("peripheral to memory", "memory to peripheral")
-        record = Transfer(
+        record = LoggedTransfer(
             number=0, controller=wiring.controller, stream=wiring.number,
             direction="memory to memory" if setting.copies else kinds[out],
             source=far if out else near, target=near if out else far,

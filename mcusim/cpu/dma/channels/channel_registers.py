@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COMPLETE", "CURRENT_TARGET", "ENABLE", "ERROR", "FLAG_NAMES", "HALF", "Setting", "enabled_events"]
+__all__ = ["COMPLETE", "CURRENT_TARGET", "ENABLE", "ERROR", "FLAG_NAMES", "HALF", "ChannelSetting", "enabled_events"]
 
 ENABLE, CURRENT_TARGET = 1, 1 << 16
 COMPLETE, HALF, ERROR = 2, 4, 8  # a channel's flags in ISR; bit 0 shows that one of them is set
@@ -15,7 +15,7 @@ FLAG_NAMES = {"TCIF": COMPLETE, "HTIF": HALF, "TEIF": ERROR}
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ChannelSetting:
     """What CCR of a channel asks for. Sizes in bytes; ``out``: from the address in CMAR to the one in CPAR."""
 
     out: bool
@@ -29,7 +29,7 @@ class Setting:
     priority: int
 
     @classmethod
-    def read(cls, ccr: int) -> Setting:
+    def read(cls, ccr: int) -> ChannelSetting:
         """The fields of CCR. A transfer between memories is never circular (the two together are not allowed)."""
         copies = bool(ccr >> 14 & 1)
         double = bool(ccr >> 15 & 1) and not copies

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.lane import Lane
-from mcusim.cpu.dma.log import Transfer
+from mcusim.cpu.dma.lane import DmaLane
+from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.dma.mdma import mdma_registers as R
 from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.reach import reached
@@ -40,7 +40,7 @@ SIZE, BLOCKS_AT = 0x1_FFFF, 20  # in BNDTR
 CHANNELS = 16
 
 
-class MdmaChannel(Lane):
+class MdmaChannel(DmaLane):
     """``together``: called when flags change; the channels have one interrupt line."""
 
     names = R.FLAG_NAMES
@@ -111,7 +111,7 @@ class MdmaChannel(Lane):
 
     def _request(self) -> None:
         """What the program asks for by SWRQ."""
-        words, setting = self._words, R.Setting.read(self._words[TCR])
+        words, setting = self._words, R.MdmaSetting.read(self._words[TCR])
         if not setting.software:
             return
         self._serving, self._stopped, self._done = True, False, 0
@@ -123,7 +123,7 @@ class MdmaChannel(Lane):
         else:
             self._begin(setting)
 
-    def _record_of(self, setting: R.Setting) -> Transfer:
+    def _record_of(self, setting: R.MdmaSetting) -> LoggedTransfer:
         words, wiring = self._words, self._wiring
         left, more = words[BNDTR] & SIZE, words[BNDTR] >> BLOCKS_AT if setting.trigger >= 2 else 0
         size = min(setting.buffer, left) if setting.trigger == 0 else left
@@ -132,7 +132,7 @@ class MdmaChannel(Lane):
             starts.append((source, target))
             source, target = self._next(source, target, size if n == 0 else self._block, setting)
         sizes = [size, *([self._block] * more)]
-        record = Transfer(
+        record = LoggedTransfer(
             number=0, controller=wiring.controller, stream=wiring.number, direction="memory to memory",
             source=words[SAR], target=words[DAR],
             reads=_extents([s for s, _ in starts], sizes, setting.source_size, setting.source_step),
@@ -145,7 +145,7 @@ class MdmaChannel(Lane):
         self._open(record)
         return record
 
-    def _begin(self, setting: R.Setting) -> None:
+    def _begin(self, setting: R.MdmaSetting) -> None:
         """The next piece of the request: a buffer or what is left of a block."""
         left = self._words[BNDTR] & SIZE
         self._piece_size = min(setting.buffer, left) if setting.trigger == 0 else left
@@ -162,7 +162,7 @@ class MdmaChannel(Lane):
         machine = self._memory.machine
         return reached(machine, address, size, write, lambda region: (region.kind == "tcm") == tightly)
 
-    def _order(self, setting: R.Setting) -> CopyOrder:
+    def _order(self, setting: R.MdmaSetting) -> CopyOrder:
         steps = setting.source_size * setting.source_burst, setting.target_size * setting.target_burst
         step = max(steps)
         dma = replace(
@@ -182,7 +182,7 @@ class MdmaChannel(Lane):
             priority=CHANNELS * (self._words[CR] >> 6 & 3) + CHANNELS - 1 - self.number,
         )
 
-    def _paced_order(self, setting: R.Setting) -> PacedOrder:
+    def _paced_order(self, setting: R.MdmaSetting) -> PacedOrder:
         ports = dma_ports(self._memory.machine, replace(self._wiring.dma, burst=1))
         cycles = -(-(ports.before_read + ports.before_write + 2 * ports.clock) // L.TICK)
         return PacedOrder(
@@ -213,7 +213,7 @@ class MdmaChannel(Lane):
         return self._done + read, self._done + written
 
     def _piece_ended(self, piece: Copy | PacedTransfer, failed: bool, end: int) -> None:
-        words, setting = self._words, R.Setting.read(self._words[TCR])
+        words, setting = self._words, R.MdmaSetting.read(self._words[TCR])
         read, written = piece.progress()
         self._piece = None
         self._done, self.bytes = self._done + written, self.bytes + written
@@ -231,14 +231,14 @@ class MdmaChannel(Lane):
         else:
             self._block_ended(setting, end)
 
-    def _go_on(self, setting: R.Setting, read: int, written: int) -> None:
+    def _go_on(self, setting: R.MdmaSetting, read: int, written: int) -> None:
         """The registers after so many bytes."""
         words = self._words
         words[BNDTR] -= min(read, words[BNDTR] & SIZE)
         words[SAR] = words[SAR] + read // setting.source_size * setting.source_step & 0xFFFF_FFFF
         words[DAR] = words[DAR] + written // setting.target_size * setting.target_step & 0xFFFF_FFFF
 
-    def _next(self, source: int, target: int, size: int, setting: R.Setting) -> tuple[int, int]:
+    def _next(self, source: int, target: int, size: int, setting: R.MdmaSetting) -> tuple[int, int]:
         """Where the block after one of ``size`` bytes begins: CBRUR goes up or down from that one's end."""
         words = self._words
         source += size // setting.source_size * setting.source_step
@@ -248,7 +248,7 @@ class MdmaChannel(Lane):
         target += -by_target if words[BNDTR] >> 19 & 1 else by_target
         return source & 0xFFFF_FFFF, target & 0xFFFF_FFFF
 
-    def _block_ended(self, setting: R.Setting, end: int) -> None:
+    def _block_ended(self, setting: R.MdmaSetting, end: int) -> None:
         words = self._words
         self.flags |= R.BLOCK
         if not words[BNDTR] >> BLOCKS_AT:
@@ -274,7 +274,7 @@ class MdmaChannel(Lane):
         self.transfers += 1
         self._close(end, "stopped" if outcome == "stopped" else "complete", self._done)
 
-    def _failed(self, piece: Copy | PacedTransfer, setting: R.Setting, written: int, end: int) -> None:
+    def _failed(self, piece: Copy | PacedTransfer, setting: R.MdmaSetting, written: int, end: int) -> None:
         """An access failed: the last seven bits of its address, and which side it was."""
         words = self._words
         at = words[SAR] + written // setting.source_size * setting.source_step

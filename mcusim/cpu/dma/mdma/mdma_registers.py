@@ -19,7 +19,7 @@ __all__ = [
     "ERROR",
     "FLAG_NAMES",
     "REQUEST",
-    "Setting",
+    "MdmaSetting",
     "enabled_events",
 ]
 
@@ -31,7 +31,7 @@ BURSTS = tuple(1 << n for n in range(8))
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class MdmaSetting:
     """What CTCR asks for. Sizes, steps (from one address to the next) and ``buffer`` in bytes; bursts in beats.
 
     ``trigger``: what one request moves: 0 a buffer, 1 a block, 2 all blocks, 3 a list. ``software``: a request is made
@@ -50,7 +50,7 @@ class Setting:
     software: bool
 
     @classmethod
-    def read(cls, tcr: int) -> Setting:
+    def read(cls, tcr: int) -> MdmaSetting:
         """The fields of CTCR."""
         signs = (0, 0, 1, -1)
         return cls(

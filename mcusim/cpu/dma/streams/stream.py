@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from mcusim.cpu.dma.copy import Copy, CopyOrder
 from mcusim.cpu.dma.host import RequestLine
-from mcusim.cpu.dma.lane import Lane
-from mcusim.cpu.dma.log import Outcome, Transfer
+from mcusim.cpu.dma.lane import DmaLane
+from mcusim.cpu.dma.log import LoggedTransfer, Outcome
 from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.streams import stream_registers as R
 from mcusim.cpu.dma.wiring import Wiring
@@ -27,7 +27,7 @@ FCR_RESET = 0x21
 MOST = 0xFFFF  # units, which NDTR has when the peripheral is the flow controller
 
 
-class Stream(Lane):
+class Stream(DmaLane):
     """``wiring`` says which one it is, and what of the machine it is joined to."""
 
     names = R.FLAG_NAMES
@@ -102,7 +102,7 @@ class Stream(Lane):
         self.clear(sum(self.names.values()))
 
     def _start(self) -> None:
-        setting = R.Setting.read(self._words[CR], self._words[FCR])
+        setting = R.StreamControl.read(self._words[CR], self._words[FCR])
         self._stopped = False
         if self.flags:
             self._host.found(self._flags_set())
@@ -134,7 +134,7 @@ class Stream(Lane):
             " set: a board may not start it (ST RM0090 10.3.17); clear all of its flags first"
         )
 
-    def _record_of(self, setting: R.Setting) -> Transfer:
+    def _record_of(self, setting: R.StreamControl) -> LoggedTransfer:
         """The record of what begins now, entered into the log."""
         words, size = self._words, setting.peripheral_size
         wiring, units = self._wiring, words[NDTR]
@@ -144,7 +144,7 @@ class Stream(Lane):
         starts = (memory, words[M1AR] & -setting.memory_size) if setting.double_buffer else (memory,)
         places = tuple((start, start + extent) for start in starts)
         out = setting.direction == R.MEMORY_TO_PERIPHERAL
-        record = Transfer(
+        record = LoggedTransfer(
             number=0, controller=wiring.controller, stream=wiring.number, direction=R.DIRECTIONS[setting.direction],
             source=memory if out else peripheral, target=peripheral if out else memory,
             reads=places if out else register, writes=register if out else places,
@@ -156,7 +156,7 @@ class Stream(Lane):
         self._open(record)
         return record
 
-    def _order(self, setting: R.Setting) -> CopyOrder:
+    def _order(self, setting: R.StreamControl) -> CopyOrder:
         size, burst = setting.peripheral_size, setting.peripheral_burst
         return CopyOrder(
             dma=replace(self._wiring.dma, beat=size, burst=burst, threshold=setting.threshold_name),
@@ -167,11 +167,11 @@ class Stream(Lane):
             priority=R.STREAMS * setting.priority + R.STREAMS - 1 - self.number,
         )
 
-    def _at_register(self, setting: R.Setting) -> bool:
+    def _at_register(self, setting: R.StreamControl) -> bool:
         """Whether a copy has a peripheral's register as a side."""
         return any(self._host.answers(self._words[register]) for register in (PAR, M0AR))
 
-    def _begin_paced(self, setting: R.Setting, line: RequestLine | None) -> None:
+    def _begin_paced(self, setting: R.StreamControl, line: RequestLine | None) -> None:
         """Move a unit for each request; a channel without a peripheral here never has one."""
         if line is None:
             self._host.found(self._wiring.unheard(setting.channel, self._host.pc))
@@ -232,7 +232,7 @@ class Stream(Lane):
         outcome: Outcome = "error" if event == "error" else "stopped" if self._stopped else "complete"
         self._close(self._host.cycles, outcome, paced.moved)
 
-    def _refuse(self, setting: R.Setting, flag: int) -> None:
+    def _refuse(self, setting: R.StreamControl, flag: int) -> None:
         """The stream disables itself before anything moved."""
         self._record_of(setting)
         self.flags |= flag

@@ -26,7 +26,7 @@ __all__ = [
     "MEMORY_TO_PERIPHERAL",
     "PERIPHERAL_TO_MEMORY",
     "STREAMS",
-    "Setting",
+    "StreamControl",
     "enabled_events",
 ]
 
@@ -45,7 +45,7 @@ THRESHOLDS: Final = ("1/4", "1/2", "3/4", "full")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StreamControl:
     """What CR and FCR of a stream ask for. Sizes in bytes; bursts in beats; ``threshold`` of the FIFO in bytes."""
 
     direction: int
@@ -64,7 +64,7 @@ class Setting:
     peripheral_ends: bool
 
     @classmethod
-    def read(cls, cr: int, fcr: int) -> Setting:
+    def read(cls, cr: int, fcr: int) -> StreamControl:
         """The fields of CR and FCR. A transfer between memories always uses the FIFO, and is never circular."""
         direction = cr >> 6 & 3
         copies = direction >= MEMORY_TO_MEMORY
