@@ -128,7 +128,8 @@ class RegisterBlock:
         self.name, self.base, self.size, self.irq = name, base, size, irq
         self.host = host
         self.bus = "apb1" if base < APB2 else "apb2"
-        self._requesting = False
+        self._requesting: set[int] = set()  # its interrupt lines that are active
+        self._resets = 0
         self.served_by: Callable[[], None] | None = None  # DMA controllers, called when a request may have begun
         self._registers = dict(registers)
         self._at = {register.name: offset for offset, register in registers.items()}
@@ -180,12 +181,14 @@ class RegisterBlock:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The interrupt lines that it may request."""
+        """The interrupt lines that it may request; a class with more than one of its own overrides this."""
         return (self.irq,) if self.irq >= 0 else ()
 
     def reset(self) -> None:
         """As after a reset of the part: registers, and what a class says of its instances."""
-        self.request(False)
+        for irq in tuple(self._requesting):
+            self.request(False, irq)
+        self._resets += 1
         self._words = {offset: register.reset for offset, register in self._registers.items()}
         self._due.clear()
         for name in [name for name in vars(self) if hasattr(type(self), name)]:
@@ -224,11 +227,22 @@ class RegisterBlock:
     def taken(self, request: str) -> None:
         """A DMA controller has moved a unit for ``request``."""
 
-    def request(self, active: bool) -> None:
-        """The block's interrupt line is active, or not any more."""
-        if self.irq >= 0 and active != self._requesting:
-            self._requesting = active
-            (self.host.raise_line if active else self.host.lower_line)(self.irq)
+    def request(self, active: bool, irq: int | None = None) -> None:
+        """The interrupt line ``irq``, else the block's own, is active, or not any more."""
+        irq = self.irq if irq is None else irq
+        if irq < 0 or active == (irq in self._requesting):
+            return
+        if active:
+            self._requesting.add(irq)
+            self.host.raise_line(irq)
+        else:
+            self._requesting.remove(irq)
+            self.host.lower_line(irq)
+
+    def at(self, cycle: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` at the first block that begins at or after ``cycle``, unless a reset comes before."""
+        resets = self._resets
+        self.host.at(cycle, lambda: callback() if resets == self._resets else None)
 
     # time
 

@@ -15,29 +15,16 @@ REQUESTS = {0x1: 6, 0x2: 7, 0x4: 8, 0x8: 9, 0x10: 10, 0x3E0: 23, 0xFC00: 40}  # 
 
 
 class Exti(RegisterBlock):
-    """``_lines``: the interrupts that are requested."""
-
-    _lines = 0
+    """Several interrupts, each for a group of lines."""
 
     @property
     def lines(self) -> tuple[int, ...]:
         return tuple(REQUESTS.values())
-
-    def reset(self) -> None:
-        self["PR"] = 0
-        self._request()
-        super().reset()
 
     def stored(self, register: str, value: int, old: int) -> None:
         if register == "SWIER":
             self["PR"] |= value & ~old & self["IMR"]
         if register == "PR":
             self["SWIER"] &= ~value
-        self._request()
-
-    def _request(self) -> None:
         for mask, irq in REQUESTS.items():
-            active = bool(self["PR"] & self["IMR"] & mask)
-            if active != bool(self._lines & mask):
-                self._lines = self._lines & ~mask | mask * active
-                (self.host.raise_line if active else self.host.lower_line)(irq)
+            self.request(bool(self["PR"] & self["IMR"] & mask), irq)

@@ -30,7 +30,6 @@ class Timer(RegisterBlock):
 
     _since, _entered = 0, 0
     _matched = 0  # cycle up to which the flags of the channels are right
-    _compared = False  # the channels request their own interrupt
     _asked = False  # a DMA controller, since the last update
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
 
@@ -39,6 +38,7 @@ class Timer(RegisterBlock):
     ) -> None:
         super().__init__(name, base, size, registers, host, irq)
         self._channels = () if name in BASIC else (1, 2, 3, 4)
+        self._compare_irq = irq + COMPARE_LINE.get(name, 0) if irq >= 0 else irq
         self._asked_for: dict[int, int] = {}  # by channel: the cycle of the match that it will be called for
 
     @property
@@ -54,6 +54,10 @@ class Timer(RegisterBlock):
     @property
     def waiting(self) -> bool:
         return bool(self["CR1"] & CEN)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        return tuple(sorted({*super().lines, self._compare_irq} - {-1}))
 
     def _take_over(self) -> None:
         self._prescaler, self._reload = (self["PSC"] & 0xFFFF) + 1, self["ARR"] + 1
@@ -88,7 +92,7 @@ class Timer(RegisterBlock):
         self._take_over()
         if self["CR1"] & OPM:
             self["CR1"] &= ~CEN
-            self["CNT"] = 0
+            self["CNT"] = self._passed(0)
         else:
             self._since += (self.host.cycles - self._since) // self._period * self._period
         if not self["CR1"] & UDIS:
@@ -108,11 +112,12 @@ class Timer(RegisterBlock):
         self._asked = False
 
     def _interrupt(self) -> None:
-        active, own = self["SR"] & self["DIER"], COMPARE_LINE.get(self.name, 0)
-        self.request(bool(active & (UPDATE if own else UPDATE | COMPARE)))
-        if own and self.irq >= 0 and self._compared != bool(active & COMPARE):
-            self._compared = not self._compared
-            (self.host.raise_line if self._compared else self.host.lower_line)(self.irq + own)
+        active = self["SR"] & self["DIER"]
+        if self._compare_irq == self.irq:
+            self.request(bool(active & (UPDATE | COMPARE)))
+        else:
+            self.request(bool(active & UPDATE))
+            self.request(bool(active & COMPARE), self._compare_irq)
         for channel in self._channels:
             next_match = self._match(channel, self.host.cycles) if self["DIER"] >> channel & 1 else None
             if next_match is not None and next_match != self._asked_for.get(channel):
@@ -123,11 +128,14 @@ class Timer(RegisterBlock):
             self._entered = due
             self.host.at(due, self._catch_up)
 
+    def _passed(self, count: int) -> int:
+        """Counts from an update to ``count``; and the other way round, the counter so many counts after an update."""
+        return self._reload - 1 - count if self["CR1"] & DIR else count
+
     def _count(self) -> int:
         if not self["CR1"] & CEN:
             return self["CNT"]
-        count = (self.host.cycles - self._since) // self._step % self._reload
-        return self._reload - 1 - count if self["CR1"] & DIR else count
+        return self._passed((self.host.cycles - self._since) // self._step % self._reload)
 
     def loaded(self, register: str, word: int) -> int:
         self._catch_up()
@@ -142,19 +150,19 @@ class Timer(RegisterBlock):
             self["SR"] &= written  # a 0 clears
         else:
             self[register] = written
-        if register == "CR1" and not old & CEN:
-            self._since = now - count * self._step
-        elif register == "CR1" and not written & CEN:
+        if register == "CR1" and not written & CEN:
             self["CNT"] = count
+        elif register == "CR1" and (~old & CEN or (old ^ written) & DIR):
+            self._since = now - self._passed(count) * self._step
         elif register == "CNT":
-            self._since = now - written * self._step
+            self._since = now - self._passed(written) * self._step
         elif register == "ARR" and not (self["CR1"] & ARPE and self["CR1"] & CEN):
             self._reload = written + 1
         elif register == "EGR":
             self["SR"] |= value & COMPARE
         if register == "EGR" and value & UPDATE:
             self._take_over()
-            self._since, self["CNT"] = now, 0
+            self._since, self["CNT"] = now, self._passed(0)
             if not self["CR1"] & (URS | UDIS):
                 self["SR"] |= UPDATE
                 self._ask()

@@ -64,7 +64,8 @@ def test_a_timer_s_channel_asks_when_the_counter_is_there(
     clock: Clock, name: str, line: int, down: int, first: int
 ) -> None:
     timer = block(name, clock)
-    store(timer, ARR=99, CCR2=40, CCR3=100, DIER=1 << 2 | 1 << 3, CR1=1 | down)
+    store(timer, ARR=99, CCR2=40, CCR3=100, DIER=1 << 2 | 1 << 3, CR1=down | 1 << 2, EGR=1)
+    store(timer, CR1=1 | down)
     for due in (first, first + 100):
         assert clock.calls[-1][0] == due
         clock.cycles = due - 1
@@ -77,7 +78,23 @@ def test_a_timer_s_channel_asks_when_the_counter_is_there(
         assert not clock.lines
     assert not load(timer, "SR") & 8  # a CCR behind ARR is never reached
     store(timer, EGR=8)
-    assert clock.lines == {line}
+    assert clock.lines == {line} and line in timer.lines
+    timer.reset()
+    assert not clock.lines
+
+
+def test_a_timer_counts_down_from_what_is_stored(clock: Clock) -> None:
+    timer = block("TIM2", clock)
+    store(timer, ARR=99, CR1=1 << 4, EGR=1)
+    assert load(timer, "CNT") == 99
+    store(timer, SR=0, CNT=30, CR1=1 << 4 | 1)
+    clock.cycles = 30
+    assert (load(timer, "CNT"), load(timer, "SR") & 1) == (0, 0)
+    clock.cycles = 31
+    assert (load(timer, "CNT"), load(timer, "SR") & 1) == (99, 1)
+    store(timer, CR1=1)  # up from there
+    clock.cycles = 32
+    assert load(timer, "CNT") == 0
 
 
 def test_a_timer_in_one_pulse_mode_stops(clock: Clock) -> None:

@@ -41,6 +41,20 @@ def test_an_address_on_an_older_i2c_is_not_acknowledged(clock: Clock) -> None:
     assert clock.findings == ["I2C1: nothing answers at address 0x42"]
 
 
+def test_a_reset_of_an_i2c_lowers_its_lines_and_ends_what_is_under_way(clock: Clock) -> None:
+    i2c = block("I2C1", clock, "stm32f469i-disco")
+    store(i2c, CCR=80, CR2=3 << 8, CR1=1)
+    store(i2c, CR1=1 | 1 << 8)
+    run_to(clock, 320)
+    store(i2c, DR=0x84)
+    run_to(clock, 3200)
+    assert clock.lines == {32} and set(i2c.lines) == {31, 32}
+    store(i2c, CR1=1 | 1 << 8)
+    i2c.reset()
+    run_to(clock, 6400)
+    assert not clock.lines and not load(i2c, "SR1") and not i2c.waiting
+
+
 def test_an_address_on_a_newer_i2c_is_not_acknowledged(clock: Clock) -> None:
     i2c = block("I2C1", clock)
     bit = 2 * 3 * (10 + 20)  # APB1 divider, PRESC + 1, SCLL + 1 and SCLH + 1

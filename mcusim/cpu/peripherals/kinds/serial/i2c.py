@@ -30,7 +30,10 @@ class I2c(RegisterBlock):
     """Both generations, by the registers they have."""
 
     _under_way = 0
-    _failed = False
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        return (self.irq, self.irq + 1) if self.irq >= 0 else ()
 
     @property
     def waiting(self) -> bool:
@@ -86,7 +89,7 @@ class I2c(RegisterBlock):
             self._ask()
 
         self._under_way += 1
-        self.host.at(self.host.cycles + bits * self._bit(), now)
+        self.at(self.host.cycles + bits * self._bit(), now)
 
     def _bit(self) -> int:
         """Core cycles that a bit takes; at least one."""
@@ -102,7 +105,5 @@ class I2c(RegisterBlock):
             self.request(bool(self["ISR"] & self["CR1"] & (NACKF | STOPF)))
             return
         self.request(bool(self["SR1"] & SB and self["CR2"] & EVENTS))
-        failed = bool(self["SR1"] & AF and self["CR2"] & ERRORS)
-        if failed != self._failed and self.irq >= 0:
-            self._failed = failed
-            (self.host.raise_line if failed else self.host.lower_line)(self.irq + 1)
+        if self.irq >= 0:
+            self.request(bool(self["SR1"] & AF and self["CR2"] & ERRORS), self.irq + 1)

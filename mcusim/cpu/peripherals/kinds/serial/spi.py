@@ -57,8 +57,8 @@ class Spi(RegisterBlock):
             frames = 2 if self._has_fifo and self._bits <= 8 and size >= 2 else 1
             for _ in range(frames):
                 self._free_at = max(self._free_at, self.host.cycles) + self._frame()
-                self.host.at(self._free_at, self._arrived)
-            self.host.at(self._free_at - self._frame(), self._refresh)
+                self.at(self._free_at, self._arrived)
+            self.at(self._free_at - self._frame(), self._refresh)
         self._refresh()
 
     def loaded(self, register: str, word: int) -> int:
