@@ -51,7 +51,7 @@ def start(image: Image, machine: Machine) -> Start:
     """
     for address in _table_addresses(image, machine):
         if table := _table_at(image, machine, address):
-            return Start("reset", table[1], table[0] & ~3, address)
+            return Start("reset", table[1], table[0], address)
     if image.entry is None or not _runs(image, image.entry & ~1):
         raise ImageError(f"{image.path}: {_no_start(image, machine)}")
     return Start("entry", image.entry & ~1, stack_top(image, machine))
@@ -78,7 +78,7 @@ def _table_at(image: Image, machine: Machine, address: int) -> tuple[int, int] |
     sp, reset = image.word_at(address), image.word_at(address + 4)
     if address % TABLE or sp is None or reset is None or not _is_stack(sp, machine) or not reset & 1:
         return None
-    return (sp, reset & ~1) if any(_runs(image, place) for place in _seen_at(machine, reset & ~1)) else None
+    return (sp & ~3, reset & ~1) if any(_runs(image, place) for place in _seen_at(machine, reset & ~1)) else None
 
 
 def _seen_at(machine: Machine, address: int) -> Iterator[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from mcusim.cpu.image.image import load_image
 from mcusim.cpu.image.programs import load_programs
-from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit, stack_top, start
+from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit, stack_top, start, start_at
 from mcusim.errors import ImageError
 from mcusim.machine import Machine, load_machine
 from tests.support.code.elf_writer import OBJECT, DataSegment, ElfSymbol, write_elf
@@ -29,6 +29,12 @@ def vectors(sp: int, reset: int) -> bytes:
 def test_starts_from_the_reset_vector(tmp_path: Path, f746: Machine, base: int) -> None:
     image = load_image(write_elf(tmp_path / "a.elf", vectors(STACK, base + 65) + CODE, base))
     assert start(image, f746) == Start("reset", base + 64, STACK, base)
+
+
+def test_the_lowest_bits_of_the_first_stack_pointer_are_ignored(tmp_path: Path, f746: Machine) -> None:
+    image = load_image(write_elf(tmp_path / "a.elf", vectors(STACK - 1, FLASH + 65) + CODE, FLASH))
+    found = Start("reset", FLASH + 64, STACK - 4, FLASH)
+    assert start(image, f746) == start_at(image, f746, FLASH) == found
 
 
 def test_code_used_at_the_alias_and_loaded_to_flash(tmp_path: Path, f746: Machine) -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
+from mcusim.api.firmware.inputs import core_with, load_firmware, most_instructions, start_of, strictness_of
 from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.recordings import begin_recording, recording_of
-from mcusim.api.firmware.run_ends import RunEnd, end_of, set_host, watch
+from mcusim.api.firmware.run_ends import RunEnd, end_of, run_to, set_host, watch
 from mcusim.api.firmware.set_up import run_set_up
-from mcusim.api.simulate import changed
 from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MachineArg, require_overrides, require_type
+from mcusim.request.settings import require_type
 from mcusim.results.assumptions import machine_assumptions
 from mcusim.results.emulation import Dump, EmulationResult, FirmwareSetUp, StackUse, StreamUse
 from mcusim.units import parse_size, quoted
@@ -74,7 +73,7 @@ def emulate(
     :class:`~mcusim.api.firmware.options.FirmwareOptions`. A fault is a result. Raises
     :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
-    target, image = _inputs(path, images, machine, overrides)
+    target, image = load_firmware(path, images, machine, overrides)
     require_known(more)
     files, ranges = _texts("loads", loads), _texts("dumps", dumps)
 
@@ -95,17 +94,17 @@ def _emulator(
     more: FirmwareOptions,
 ) -> Emulator:
     """The core with the program and the files in its memory."""
-    peripherals, itm = more.get("peripherals", "strict"), more.get("itm", "0")
-    if peripherals not in ("strict", "lenient"):
-        raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
+    itm = more.get("itm", "0")
     require_type("itm", itm, ((str,), "a text"))
-    from mcusim.cpu.console.trace_ports import enable, port_mask
-    from mcusim.cpu.emulator import Emulator  # the slowest to import: what can be refused has been
-
-    mask = port_mask(itm)
-    emulator = Emulator(machine, output, begin.caches, peripherals)
-    enable(emulator.ppb_words, mask)
-    emulator.load(image, as_started=begin.kind != "reset")
+    emulator = core_with(
+        image,
+        machine,
+        as_started=begin.kind != "reset",
+        caches=begin.caches,
+        peripherals=strictness_of(more.get("peripherals", "strict")),
+        itm=itm,
+        output=output,
+    )
     for text in loads:
         load_file(emulator, image, text)
     for name, data in more.get("uart", {}).items():
@@ -128,37 +127,10 @@ def _ran(
     words = _prepare(emulator, image, begin, arguments)
     watch(emulator, begin.pc if begin.kind == "reset" else None, end)
     recorder = begin_recording(emulator, image, more.get("record", False))
-    stop = _run(emulator, end, _instructions(max_instructions), more.get("progress"))
+    stop = run_to(emulator, end, most_instructions(max_instructions), more.get("progress"))
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     result = replace(_result(emulator, image, begin, stop), recording=recording_of(emulator, recorder))
     return replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
-
-
-def _inputs(
-    path: str | Path,
-    images: Iterable[str | Path],
-    machine: str | Path | Machine,
-    overrides: Mapping[str, str] | None,
-) -> tuple[Machine, Image]:
-    from mcusim.cpu.image.image import check_placements
-    from mcusim.cpu.image.programs import load_programs
-
-    more = [images] if isinstance(images, str | Path) else list(images)
-    for value in (path, *more):
-        require_type("path" if value is path else "images", value, ((str, Path), "a path"))
-    require_type("machine", machine, MachineArg)
-    require_overrides(overrides)
-    target, image = changed(machine, overrides), load_programs([path, *more])
-    check_placements(image, with_boot_windows(target), False)
-    return target, image
-
-
-def _instructions(limit: object) -> int | None:
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, Integral) or not 0 < int(limit) < 1 << 60:
-        raise UsageError(f"max_instructions = {repr(limit)[:80]}: must be a whole number of at least 1, or None")
-    return int(limit)
 
 
 def _texts(argument: str, values: Iterable[str]) -> list[str]:
@@ -188,21 +160,13 @@ def _start(
         raise UsageError(f"{len(arguments)} arguments; a call takes at most {MOST_ARGUMENTS}")
     if call is not None and entry is not None:
         raise UsageError("--call and --entry both say where the run begins: give one of them")
-    found = _found(image, machine, entry) if call is None else None
+    found = start_of(image, machine, entry) if call is None else None
     kind: Literal["reset", "entry", "call"] = "call" if found is None else found.kind
     pc = found.pc if found else _function(image, "" if call is None else call)
     top = found.sp if found else stack_top(image, machine)
     limit = stack_limit(image, top) or 0 if stack is None else top - _stack_size(machine, top, stack)
     reserved = stack is not None or stack_is_reserved(image, top)
     return _StartPoint(kind, pc, top, limit, reserved, kind != "reset" if caches is None else caches, found)
-
-
-def _found(image: Image, machine: Machine, entry: str | int | None) -> Start:
-    from mcusim.cpu.startup import start, start_at
-
-    if entry is None:
-        return start(image, machine)
-    return start_at(image, machine, address_of(image, entry, "--entry")[0] & ~1)
 
 
 def _function(image: Image, call: str | int) -> int:
@@ -238,21 +202,6 @@ def _prepare(emulator: Emulator, image: Image, begin: _StartPoint, arguments: Se
     if begin.kind == "call":
         emulator.call(begin.pc, words)
     return words
-
-
-def _run(emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[[int, float], object] | None) -> Stop:
-    from mcusim.cpu.stops.stop_reason import Stop
-    from mcusim.cpu.stops.taken_faults import in_handler
-
-    clock = emulator.machine.core.clock
-    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
-    try:
-        stop = emulator.run(limit, step) if end.cycle is None else emulator.run_until(end.cycle, limit, step)
-    except KeyboardInterrupt:
-        stop = Stop("interrupted")
-    for controller in emulator.dma:
-        controller.update()  # what has arrived by now
-    return in_handler(emulator, stop) if stop.kind == "limit" else stop
 
 
 def _streams(emulator: Emulator) -> Iterator[StreamUse]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from pathlib import PurePath
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from mcusim.cpu.console.semihosting import Semihosting
     from mcusim.cpu.emulator import Emulator
     from mcusim.cpu.image.image import Image
+    from mcusim.cpu.stops.stop_reason import Stop
 
-__all__ = ["RunEnd", "end_of", "set_host", "watch"]
+__all__ = ["RunEnd", "end_of", "run_to", "set_host", "watch"]
 
 _LONGEST_LINE = 4096  # bytes of a command line
 
@@ -69,3 +71,24 @@ def watch(emulator: Emulator, reset: int | None, end: RunEnd) -> None:
         stop_at(emulator, last, Stop("main"))
     if end.address is not None:
         stop_at(emulator, end.address, Stop("reached"))
+
+
+def run_to(
+    emulator: Emulator, end: RunEnd, limit: int | None, progress: Callable[[int, float], object] | None = None
+) -> Stop:
+    """Run to ``end``, or for ``limit`` instructions; ``progress`` gets them and simulated seconds. Ctrl-C ends it too.
+
+    A run that ends by the limit in the handler of a fault is that fault's.
+    """
+    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.cpu.stops.taken_faults import in_handler
+
+    clock = emulator.machine.core.clock
+    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
+    try:
+        stop = emulator.run(limit, step) if end.cycle is None else emulator.run_until(end.cycle, limit, step)
+    except KeyboardInterrupt:
+        stop = Stop("interrupted")
+    for controller in emulator.dma:
+        controller.update()  # what has arrived by now
+    return in_handler(emulator, stop) if stop.kind == "limit" else stop

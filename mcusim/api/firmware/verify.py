@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from mcusim.api.firmware.guest_arguments import address_of
-from mcusim.api.firmware.run_ends import end_of, watch
-from mcusim.api.simulate import changed
+from mcusim.api.firmware.inputs import (
+    Strictness,
+    core_with,
+    load_firmware,
+    most_instructions,
+    start_of,
+    strictness_of,
+)
+from mcusim.api.firmware.run_ends import end_of, run_to, watch
+from mcusim.cpu.system.boot_windows import with_boot_windows
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
-from mcusim.request.settings import MachineArg, require_overrides, require_type
 from mcusim.verification.firmware.result import FirmwareOutcome, FirmwareVerification
 
 if TYPE_CHECKING:
     from mcusim.api.verify import VerifyRequest
-    from mcusim.cpu.emulator import Emulator
     from mcusim.cpu.image.image import Image
-    from mcusim.cpu.startup import Start
     from mcusim.cpu.stops.stop_reason import Stop
 
 __all__ = [
@@ -34,7 +38,6 @@ __all__ = [
 
 MOST_SEEDS = 100_000
 _TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so many times those of the undisturbed one
-Strictness = Literal["strict", "lenient"]
 
 
 def is_firmware(what: object) -> bool:
@@ -68,12 +71,9 @@ class FirmwareCase:
     @property
     def image(self) -> Image:
         """Raises ImageError."""
-        from mcusim.cpu.image.image import check_placements
         from mcusim.cpu.image.programs import load_programs
 
-        image = load_programs(self.paths)
-        check_placements(image, self.machine, False)
-        return image
+        return load_programs(self.paths)
 
     def run(
         self, seed: int | None = None, progress: Callable[[int, float], object] | None = None, limit: int | None = None
@@ -82,47 +82,26 @@ class FirmwareCase:
 
         Raises ImageError and UsageError.
         """
-        from mcusim.cpu.emulator import Emulator
         from mcusim.verification.firmware.observe import observed
 
         image, printed = self.image, list[bytes]()
-        begin, end = self._start(image), end_of(image, self.machine, self.until)
-        reset = begin.kind == "reset"
-        emulator = Emulator(self.machine, printed.append, not reset, self.peripherals)
-        emulator.load(image, as_started=not reset)
+        begin, end = start_of(image, self.machine, self.entry), end_of(image, self.machine, self.until)
+        started = begin.kind != "reset"
+        emulator = core_with(
+            image, self.machine, as_started=started, caches=started, peripherals=self.peripherals, output=printed.append
+        )
 
         def run() -> Stop:
             emulator.begin(begin)
-            watch(emulator, begin.pc if reset else None, end)
-            most = self.max_instructions if limit is None else limit
-            return _run(emulator, end.cycle, most, progress)
+            watch(emulator, None if started else begin.pc, end)
+            return run_to(emulator, end, self.max_instructions if limit is None else limit, progress)
 
         return observed(emulator, image, run, printed, seed)
-
-    def _start(self, image: Image) -> Start:
-        from mcusim.cpu.startup import start, start_at
-
-        if self.entry is None:
-            return start(image, self.machine)
-        return start_at(image, self.machine, address_of(image, self.entry, "--entry")[0] & ~1)
 
     @property
     def by_time(self) -> bool:
         """Whether a time ends the run: disturbed runs end elsewhere."""
         return end_of(self.image, self.machine, self.until).cycle is not None
-
-
-def _run(
-    emulator: Emulator, cycle: int | None, limit: int | None, progress: Callable[[int, float], object] | None
-) -> Stop:
-    from mcusim.cpu.stops.stop_reason import Stop
-
-    clock = emulator.machine.core.clock
-    step = None if progress is None else lambda count: progress(count, emulator.cycles / clock)
-    try:
-        return emulator.run(limit, step) if cycle is None else emulator.run_until(cycle, limit, step)
-    except KeyboardInterrupt:
-        return Stop("interrupted")
 
 
 def firmware_case(
@@ -138,23 +117,16 @@ def firmware_case(
 ) -> FirmwareCase:
     """The firmware with its options checked. Raises UsageError, ImageError and what reading a machine raises."""
     more = [images] if isinstance(images, str | Path) else list(images)
-    for value in (path, *more):
-        require_type("path" if value is path else "images", value, ((str, Path), "a path"))
-    require_type("machine", machine, MachineArg)
-    require_overrides(overrides)
-    if peripherals not in ("strict", "lenient"):
-        raise UsageError(f"peripherals = {repr(peripherals)[:80]}: must be strict or lenient")
-    strictness: Strictness = "lenient" if peripherals == "lenient" else "strict"
-    case = FirmwareCase(
+    target, image = load_firmware(path, more, machine, overrides)
+    end_of(image, target, until)
+    return FirmwareCase(
         paths=tuple(map(str, (path, *more))),
-        machine=changed(machine, overrides),
+        machine=with_boot_windows(target),
         entry=entry,
         until=until,
-        peripherals=strictness,
-        max_instructions=max_instructions,
+        peripherals=strictness_of(peripherals),
+        max_instructions=most_instructions(max_instructions),
     )
-    end_of(case.image, case.machine, until)
-    return case
 
 
 def check_firmware_request(asked: VerifyRequest) -> None:

@@ -23,15 +23,14 @@ def observed(
 ) -> FirmwareOutcome:
     """Watch ``run`` of ``image`` on ``emulator``, which has it in its memory; ``printed`` collects what it prints.
 
-    With a ``seed`` its timing is disturbed. Not modelled: what the parts do not model.
+    ``run`` leaves the DMA controllers up to date. With a ``seed`` the timing is disturbed. Not modelled: what its parts
+    do not model.
     """
     variables = ProgramVariables(image)
     shadow = Shadow(emulator)
     disturbance = None if seed is None else FirmwareDisturbance(seed, emulator)
     watcher = Watcher(emulator, shadow, variables, disturbance)
     stop = run()
-    for controller in emulator.dma:
-        controller.update()
     low, high = int(emulator.state[C.STACK_LOW]), int(emulator.state[C.STACK_TOP])
     places = [(a, b) for a, b in watcher.touched() if b <= low or high <= a]
     memory = tuple((a, shadow.newest(a, b)) for a, b in places)

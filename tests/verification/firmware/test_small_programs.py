@@ -45,6 +45,10 @@ def rules(folder: Path, board: str, steps: list[Step]) -> set[str]:
     return {one.rule for one in found(folder, board, steps)}
 
 
+def test_memory_is_where_a_run_without_observation_has_it(tmp_path: Path) -> None:
+    assert rules(tmp_path, F469, [load(0)]) == set()  # the flash of an F4
+
+
 @pytest.mark.parametrize(("waits", "rule"), [(False, {"transfers-overlap"}), (True, set())])
 def test_a_second_transfer_to_the_target_of_one_that_runs(tmp_path: Path, waits: bool, rule: set[str]) -> None:
     at = SRAM[F469]
