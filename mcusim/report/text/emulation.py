@@ -257,7 +257,7 @@ def _exceptions(result: EmulationResult) -> list[str]:
     """Those that were taken; nothing where none was."""
     rows = [["exception", "number", "count", "cycles", "latency min", "median", "max", "jitter"]]
     for one in result.profile.exceptions:
-        latency = (f"{cycles:g}" for cycles in (*one.latency.values(), one.jitter))
+        latency = (f"{cycles:,.1f}".removesuffix(".0") for cycles in (*one.latency.values(), one.jitter))
         rows.append([one.name, str(one.number), f"{one.count:,}", f"{int(one.cycles):,}", *latency])
     if not rows[1:]:
         return []
