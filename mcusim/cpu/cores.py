@@ -54,6 +54,7 @@ class CoreTraits:
     splits_unaligned: bool = False
     store_buffer: bool = False
     device_faults: bool = False
+    ccr_ones: int = 0  # bits of CCR that are always ones
     cache_control: bool = False  # CCR switches level-1 caches
     fpv5: bool = False
     double_precision: bool = False
@@ -100,6 +101,7 @@ CORES: dict[str, CoreTraits] = {
         interpreter_cycles=1800,
         store_buffer=True,
         device_faults=True,
+        ccr_ones=0x4_0200,  # BP, STKALIGN
         cache_control=True,
         fpv5=True,
         double_precision=True,

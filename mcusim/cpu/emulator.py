@@ -136,7 +136,7 @@ class Emulator(GuestCore):
         if hint:
             return self._flush() or (wait_for_event(self) if hint == "wfe" else None)
         if self.core.peek(pc, 2) != b"\xab\xbe":
-            return take(self, explain_error(self, error))
+            return take(self, explain_error(self, error)) or self._flush()
         if self.confined:
             return self._stray("semihosting", "a call to the host")
         try:
@@ -158,7 +158,7 @@ class Emulator(GuestCore):
         if c[C.FAULT] == C.NO_FPU and c[C.PREVIOUS] < 0 and self.code.watch_floats(int(c[C.FAULT_ADDRESS])):
             c[C.FAULT] = C.NO_FAULT  # the block runs up to the instruction
             return None
-        return take(self, explain_fault(self))
+        return take(self, explain_fault(self)) or self._flush()
 
     def _flush(self) -> Stop | None:
         """Act on what the program did to registers and code, before its next block."""
@@ -180,7 +180,7 @@ class Emulator(GuestCore):
             self.code.traps_divide = bool(c[C.TRAP_DIVIDE])
             self.code.forget()
         if c[C.MPU_CHANGED] or self.peripherals.sdram.changed:
-            self.install_ranges(system_registers.mpu_registers(self._ppb, c))
+            self.install_ranges(system_registers.mpu_registers(self._ppb, c, self.interrupts.state))
             if c[C.MPU_CHANGED]:
                 self.code.forget()
             c[C.MPU_CHANGED] = 0

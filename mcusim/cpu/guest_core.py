@@ -32,6 +32,7 @@ from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
+from mcusim.cpu.system.register_names import lines_of
 from mcusim.cpu.unicorn_core import UnicornCore
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
@@ -74,7 +75,7 @@ class GuestCore:
         self._output = self.trace_ports.write
         self._rtt: Rtt | None = None
         self.events = EventQueue(self.state, self.memory.state)
-        self.interrupts = Interrupts(self.state, self.events)
+        self.interrupts = Interrupts(self.state, self.events, lines_of(machine))
         self.asleep = False  # in a WFI
         self.sleeps: list[tuple[int, int]] | None = None  # from tick to tick, where somebody wants to know
         self.branches = np.zeros(branch.BRANCH_STATE, np.int64)

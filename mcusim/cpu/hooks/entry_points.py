@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from unicorn.arm_const import (
+    UC_ARM_REG_CONTROL,
     UC_ARM_REG_FPSCR,
     UC_ARM_REG_LR,
     UC_ARM_REG_PC,
@@ -187,7 +188,9 @@ def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: An
         accesses.ordinary(c, s, a, b, words(user[MARKS]), q, r, at, n, write, value)
     elif at >= accesses.PRIVATE:
         registers, x = words(user[PPB]), words(user[EXCEPTIONS])
-        if write:
+        if x[CURRENT] == 0 and get(uc, user[SCRATCH], UC_ARM_REG_CONTROL) & 1 and not ppb.is_open(registers, at, write):
+            accesses.fault(c, C.UNPRIVILEGED, at, n, write, a[r + C.PC])
+        elif write:
             console = words(user[CONSOLE])
             now = s[L.NOW]
             c[C.SYSTEM_PC] = a[r + C.PC]

@@ -17,7 +17,8 @@ An exception that arrives while the frame is pushed and comes first takes the fr
 
 Not modelled: taking an interrupt within a block (it waits for the end of the one that runs, some instructions), one
 that arrives while a frame is popped (it is taken behind that), loads and stores of several registers that are given up
-and begun again, sleep on exit without popping the frame (it is popped, and pushed again).
+and begun again, MOV PC to EXC_RETURN (it returns), sleep on exit without popping the frame
+(it is popped, and pushed again).
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ PUSH, VECTOR = 9 * L.TICK, 6 * L.TICK  # of the entry's cycles
 SYSTEM_BUS = 0x2000_0000
 RETURNS_FROM = 0xF000_0000  # an address at or above is EXC_RETURN in handler mode
 RETURN_BITS = 0xFFFF_FFE0
-VTOR, SCR, CCR = 0xED08, 0xED10, 0xED14
+VTOR, SCR, CCR, MPU_CTRL = 0xED08, 0xED10, 0xED14, 0xED94
+TABLE = 0xFFFF_FF80  # bits of VTOR
 SLEEP_ON_EXIT, ANY_BASE = 2, 1  # SCR.SLEEPONEXIT, CCR.NONBASETHRDENA
 
 _STATES = (INT64_WORDS,) * 4
@@ -64,7 +66,7 @@ def begin(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, place: Any, h
     """Begin the handler of ``place``; ``hidden``: ticks for which its vector may wait at no cost."""
     start, stalls = s[L.NOW], c[C.STACKING_TICKS]
     number = X.number_of(place)
-    vector = load(c, s, word(ppb, VTOR) + 4 * number, C.BAD_VECTOR, start)
+    vector = load(c, s, (word(ppb, VTOR) & TABLE) + 4 * number, C.BAD_VECTOR, start)
     if c[C.FAULT] != C.NO_FAULT:  # the frame is there; another exception may begin
         x[X.ENTERING], x[X.ENTERED_AT] = place, s[L.NOW]
         return
@@ -83,6 +85,16 @@ def begin(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, place: Any, h
     c[C.PREVIOUS] = c[C.ENTERED] = -1
     c[C.TAKEN], c[C.SLOT_FREE] = 1, 0
     c[C.HORIZON] = 0
+    mpu_off(c, ppb, place)
+
+
+@native
+def mpu_off(c: State, ppb: State, place: int) -> None:
+    """The handler of ``place`` begins or has ended: NMI and HardFault run without the MPU unless HFNMIENA is set."""
+    if place in (X.NMI, X.HARD_FAULT) and word(ppb, MPU_CTRL) & 3 == 1:
+        c[C.MPU_CHANGED] = 1
+        if c[C.STOP] == C.RUNNING:
+            c[C.STOP] = C.FLUSH
 
 
 @native
@@ -204,6 +216,7 @@ def leave_handler(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, value
         c[C.STOP] = C.EVENTS
         return 0
     fits = legal(x, ppb, value)
+    mpu_off(c, ppb, x[X.CURRENT])
     deactivate(s, x)
     if x[X.CURRENT] != X.NMI:
         put(uc, scratch, UC_ARM_REG_FAULTMASK, 0)

@@ -2,7 +2,8 @@
 
 Every access is one of the memory system and waits there as loads and stores do. Where one faults, the rest of the frame
 is not accessed, and :mod:`mcusim.cpu.stops.taken_faults` says what comes of it. Not modelled: the fields of FPCCR other
-than ASPEN, LSPEN and LSPACT; with ASPEN clear a program reads CONTROL.FPCA as set once it has used the FPU.
+than ASPEN, LSPEN and LSPACT; FPDSCR (a new context's FPSCR is 0); with ASPEN clear a program reads CONTROL.FPCA as set
+once it has used the FPU. Registers that wait in a lazy frame are saved at the begin of the block that uses the FPU.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ NPRIV, SPSEL, FPCA = 1, 2, 4
 THUMB, PADDED, NUMBER = 1 << 24, 1 << 9, 0x1FF
 BASIC, EXTENDED = 8, 26  # words
 FLOATS = 16
-CCR, FPCCR, FPCAR, FPDSCR = 0xED14, 0xEF34, 0xEF38, 0xEF3C
+CCR, FPCCR, FPCAR = 0xED14, 0xEF34, 0xEF38
 STKALIGN = 1 << 9  # CCR
 LAZY = 1 << 30  # FPCCR.LSPEN
 
@@ -95,7 +96,7 @@ def masks(uc: Any, scratch: Any, x: Any, level: Any) -> Any:
     hidden = state & NUMBER == 0 and get(uc, scratch, UC_ARM_REG_CONTROL) & NPRIV
     if hidden:
         put(uc, scratch, UC_ARM_REG_XPSR, state | X.HARD_FAULT)
-    base = get(uc, scratch, UC_ARM_REG_BASEPRI) & 0xFF
+    base = get(uc, scratch, UC_ARM_REG_BASEPRI) & nvic.PRIORITY_BITS
     if base:
         level = min(level, nvic.group(x, base))
     if get(uc, scratch, UC_ARM_REG_PRIMASK) & 1:
@@ -113,12 +114,8 @@ def mode(uc: Any, scratch: Any, control: Any, state: Any) -> None:
     put(uc, scratch, UC_ARM_REG_XPSR, THUMB | X.HARD_FAULT)
     put(uc, scratch, UC_ARM_REG_CONTROL, 0)
     put(uc, scratch, UC_ARM_REG_XPSR, THUMB)
-    if state & NUMBER:
-        put(uc, scratch, UC_ARM_REG_XPSR, state)
-        put(uc, scratch, UC_ARM_REG_CONTROL, control & ~SPSEL)
-    else:
-        put(uc, scratch, UC_ARM_REG_CONTROL, control)
-        put(uc, scratch, UC_ARM_REG_XPSR, state)
+    put(uc, scratch, UC_ARM_REG_CONTROL, control & ~SPSEL if state & NUMBER else control)
+    put(uc, scratch, UC_ARM_REG_XPSR, state)
 
 
 @native
@@ -155,7 +152,6 @@ def save_floats(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, address
     start, stalls = s[L.NOW], c[C.STACKING_TICKS]
     push_floats(uc, scratch, c, s, word(ppb, FPCAR), address, C.LAZY_STACKING)
     charge(c, s, start, stalls)
-    put(uc, scratch, UC_ARM_REG_FPSCR, word(ppb, FPDSCR))
     x[X.FPU_WAITS], c[C.FPU] = 0, 1
     return 1
 
@@ -167,7 +163,7 @@ def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, pla
     control = get(uc, scratch, UC_ARM_REG_CONTROL)
     extended = control & FPCA and word(ppb, FPCCR) >> 31  # FPCCR.ASPEN: the core sets CONTROL.FPCA itself
     words = EXTENDED if extended else BASIC
-    aligned = 7 if extended or word(ppb, CCR) & STKALIGN else 3
+    aligned = 7 if extended or (word(ppb, CCR) | c[C.CCR_ONES]) & STKALIGN else 3
     frame = (sp - 4 * words) & (0xFFFFFFFF ^ aligned)
     start, stalls = s[L.NOW], c[C.STACKING_TICKS]
     x[X.SPENT + x[X.CURRENT]] += start - x[X.SINCE]
@@ -243,7 +239,7 @@ def pop(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, value: Any) -> 
         put(uc, scratch, UC_ARM_REG_CONTROL, control)
         return 0
     history.popped(c, s, x, sp, value)
-    padded = state & PADDED and (extended or word(ppb, CCR) & STKALIGN)
+    padded = state & PADDED and (extended or (word(ppb, CCR) | c[C.CCR_ONES]) & STKALIGN)
     put(uc, scratch, UC_ARM_REG_SP, sp + 4 * (EXTENDED if extended else BASIC) | (4 if padded else 0))
     go_on(uc, scratch, c, s, x, control | (FPCA if extended else 0), state & ~PADDED, back)
     return 1

@@ -90,6 +90,10 @@ _TEXTS = {
         "{what} at {address}, of an exception's frame whose floating-point registers are saved now: no memory is there"
         " that allows it",
     ),
+    C.UNPRIVILEGED: (
+        "unprivileged access",
+        "{what} at {address}{block}: only privileged code may access the private peripheral bus",
+    ),
     C.DIVIDED_BY_ZERO: ("divide by zero", "a divide by zero, and CCR.DIV_0_TRP asks for a fault"),
     C.BAD_VECTOR: ("bad vector", "{what} at {address}, of an exception's vector: no memory is there"),
     C.BAD_RETURN: (

@@ -4,7 +4,7 @@ A block runs on behind a fault that a load or store met; what it wrote from ther
 those that the faulting instruction found. The frame's return address is that instruction's (Arm DDI0403 B1.5.6 to
 B1.5.15 for status bits, escalation and lockup).
 
-Not modelled: imprecise bus faults (a store that no memory takes is precise), CCR.BFHFNMIGN, MPU_CTRL.HFNMIENA,
+Not modelled: imprecise bus faults (a store that no memory takes is precise), CCR.BFHFNMIGN,
 DebugMonitor (a BKPT is a HardFault). What the simulator finds (a stack's overflow, the sanitizer's violations) is no
 fault of the core, and ends the run.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FaultLog", "TakenFault", "handler_of", "in_handler", "take"]
 
-VTOR = 0xED08
+VTOR, TABLE = 0xED08, 0xFFFF_FF80
 IT_BITS, MOST_REPEATED = 0x0600_FC00, 1000
 RESUME, CHAIN = 0, -1  # instead of the exception that is entered
 FORCED, VECTOR_READ, DEBUG_EVENT = 1 << 30, 1 << 1, 1 << 31  # HFSR
@@ -52,6 +52,7 @@ _CAUSES = {
     "execution violation": _TakenAs(X.MEM_MANAGE, 1 << 0),
     "access violation": _TakenAs(X.MEM_MANAGE, 1 << 1, True),
     "bus fault": _TakenAs(X.BUS_FAULT, 1 << 9, True),
+    "unprivileged access": _TakenAs(X.BUS_FAULT, 1 << 9, True),
     "no such peripheral": _TakenAs(X.BUS_FAULT, 1 << 9, True),
     "unstacking": _TakenAs(X.MEM_MANAGE, 1 << 3),
     "stacking": _TakenAs(X.MEM_MANAGE, 1 << 4),
@@ -151,7 +152,7 @@ def take(emulator: Emulator, fault: Fault) -> Stop | None:
 
 def handler_of(emulator: Emulator, place: int) -> int | None:
     """The address that the vector table has for ``place``; None where no code can be."""
-    at = word(emulator.ppb_words, VTOR) + 4 * X.number_of(place)
+    at = (word(emulator.ppb_words, VTOR) & TABLE) + 4 * X.number_of(place)
     vector = int.from_bytes(emulator.core.peek(at, 4) or b"", "little")
     code = emulator.core.peek(vector & ~1, 4) if vector & 1 else None
     found = int(find(emulator.memory.state, vector & ~1))

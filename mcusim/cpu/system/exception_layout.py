@@ -31,6 +31,7 @@ __all__ = [
     "HFSR",
     "HIGH",
     "IDLE",
+    "IMPLEMENTED",
     "LINES",
     "LOG",
     "LOG_ENTRY",
@@ -97,6 +98,7 @@ HANDLER = exceptions.array("HANDLER", PLACES)  # the vector of its last entry
 # entries since Python looked. PUSHED: since when, the frame's address, lowest address of a task's stack; BEGUN (place
 # and handlers active with it): when it became pending; ENDED (with its place); POPPED: the frame's address, EXC_RETURN
 LOG_USED, LOG = exceptions.field("LOG_USED"), exceptions.array("LOG", LOG_SIZE * LOG_ENTRY)
+IMPLEMENTED = exceptions.array("IMPLEMENTED", WORDS)  # lines that the part has, and system exceptions
 CFSR, HFSR = exceptions.fields("CFSR", "HFSR")  # the fault status registers
 EVENT, SEV_ON_PEND = exceptions.fields("EVENT", "SEV_ON_PEND")  # the event register of WFE; SCR.SEVONPEND
 EXCEPTIONS = exceptions.freeze()

@@ -76,8 +76,11 @@ class ExceptionCount:
 class Interrupts:
     """The interrupt lines of a core, numbered from 0; each method raises UsageError for a line that is not there."""
 
-    def __init__(self, core: Any, events: EventQueue) -> None:
+    def __init__(self, core: Any, events: EventQueue, lines: int = X.LINES) -> None:
         self.state: Any = np.zeros(X.EXCEPTIONS, np.int64)
+        self.state[X.IMPLEMENTED] = nvic.SYSTEM
+        for line in range(lines):
+            self.state[X.IMPLEMENTED + 1 + line // 32] |= 1 << line % 32
         self._core, self._events = core, events
         self.log = ExceptionLog()
         self.reset()

@@ -1,4 +1,8 @@
-"""The ARMv7-M memory protection unit: what its registers say of an address (Arm DDI0403 B3.5)."""
+"""The ARMv7-M memory protection unit: what its registers say of an address (Arm DDI0403 B3.5).
+
+In handlers of NMI and HardFault it is off, unless HFNMIENA is set. Not modelled: that FAULTMASK turns it off too, and
+the rights of unprivileged code, which has those of privileged code.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +94,7 @@ class MpuRegion:
 
 @dataclass(frozen=True, slots=True)
 class Mpu:
-    """MPU_CTRL and the (RBAR, RASR) of each region, by number.
-
-    Not modelled: HFNMIENA (the MPU is off in HardFault and NMI handlers unless it is set).
-    """
+    """MPU_CTRL and the (RBAR, RASR) of each region, by number."""
 
     control: int
     regions: tuple[tuple[int, int], ...] = ()

@@ -1,7 +1,9 @@
 """The NVIC and the system control registers that pend exceptions and give them priorities (Arm DDI0403 B3.2, B3.4).
 
-Four bits of a priority are there, the upper ones (ST's parts). Not modelled: debug exceptions, the auxiliary control
-registers, unprivileged accesses to these registers (they are let through).
+Four bits of a priority are there, the upper ones (ST's parts), and the lines of the part's family, in words of 32. Not
+modelled: debug exceptions, the auxiliary control registers, the masks in ICSR.VECTPENDING; BASEPRI reads as it was
+written, with the lower bits that mask nothing; FAULTMASK can be set in the handlers of NMI and HardFault, which mask
+as much anyway, and stays set behind an NMI.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from mcusim.cpu.system.exception_layout import (
     GROUP_SHIFT,
     HIGH,
     IDLE,
+    IMPLEMENTED,
     NMI,
     PENDING,
     PENDSV,
@@ -29,15 +32,16 @@ from mcusim.memory import state_layout as L
 from mcusim.native.compile import State, native
 
 __all__ = [
-    "active_level", "actives", "add", "drop", "group", "has", "highest", "is_register", "leave", "pend", "take",
-    "value", "write",
+    "PRIORITY_BITS", "SYSTEM", "active_level", "actives", "add", "drop", "group", "has", "highest", "is_register",
+    "leave", "pend", "take", "value", "write",
 ]  # fmt: skip
 
 ISER, ICER, ISPR, ICPR, IABR, IPR, IPR_END = 0xE100, 0xE180, 0xE200, 0xE280, 0xE300, 0xE400, 0xE4F0
 ICSR, AIRCR, SHPR, SHCSR, STIR = 0xED04, 0xED0C, 0xED18, 0xED24, 0xEF00
 PENDSTCLR, PENDSTSET, PENDSVCLR, PENDSVSET, NMIPENDSET = 1 << 25, 1 << 26, 1 << 27, 1 << 28, 1 << 31
 ISRPENDING, RETTOBASE = 1 << 22, 1 << 11
-IMPLEMENTED = 0xF0  # of a priority's byte
+PRIORITY_BITS = 0xF0  # of a byte
+SYSTEM = 0b1101_1000_0111_0000  # exceptions with a byte in SHPR: reserved ones have none
 KEY = 0x05FA
 
 
@@ -190,6 +194,7 @@ def set_bits(x: State, at: int, bits: int, now: int) -> None:
     i = 1 + ((at & 0x7F) >> 2)
     if i >= WORDS or at >= IABR:
         return
+    bits &= x[IMPLEMENTED + i]
     if at < ICER:
         x[ENABLED + i] |= bits
     elif at < ISPR:
@@ -200,6 +205,14 @@ def set_bits(x: State, at: int, bits: int, now: int) -> None:
                 pend(x, 32 * i + k, now)
     else:
         x[PENDING + i] &= ~bits | x[HIGH + i]
+
+
+@native
+def set_priorities(x: State, place: int, size: int, value: int) -> None:
+    """Priorities of ``size`` exceptions from ``place`` on; one that is not there keeps 0."""
+    for i in range(size):
+        if has(x, IMPLEMENTED, place + i):
+            x[PRIORITY + place + i] = value >> 8 * i & PRIORITY_BITS
 
 
 @native
@@ -223,15 +236,15 @@ def write(c: State, s: State, x: State, offset: int, size: int, value: int) -> N
     if offset < IPR:
         set_bits(x, offset & ~3, value << 8 * (offset & 3), s[L.NOW])
     elif offset < IPR_END:
-        for i in range(size):
-            x[PRIORITY + FIRST_LINE + offset - IPR + i] = value >> 8 * i & IMPLEMENTED
+        set_priorities(x, FIRST_LINE + offset - IPR, size, value)
     elif offset == ICSR:
         set_control(x, value, s[L.NOW])
     elif SHPR <= offset < SHCSR:
-        for i in range(size):
-            x[PRIORITY + 4 + offset - SHPR + i] = value >> 8 * i & IMPLEMENTED
+        set_priorities(x, 4 + offset - SHPR, size, value)
     elif offset == AIRCR and value >> 16 == KEY:
         x[GROUP_SHIFT] = (value >> 8 & 7) + 1
     elif offset == STIR:
-        pend(x, FIRST_LINE + (value & 0x1FF) % 240, s[L.NOW])
+        line = FIRST_LINE + (value & 0x1FF)
+        if line < 32 * WORDS and has(x, IMPLEMENTED, line):
+            pend(x, line, s[L.NOW])
     c[C.HORIZON] = 0

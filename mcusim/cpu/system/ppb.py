@@ -8,7 +8,9 @@ The registers are words of one array that the emulated core maps at 0xE000_0000,
 what was written. A read hook runs before the load and fills in what changes by itself. Register addresses and bits:
 Arm DDI0403 (ARMv7-M), appendix of system control space.
 
-Not modelled: debug, FPB, ETM.
+Unprivileged accesses are bus faults, but for STIR with CCR.USERSETMPEND set and the ITM's ports (ITM_TPR is not
+modelled). Not modelled: debug, FPB, ETM, of the DWT all but CYCCNT, AIRCR.VECTRESET; registers that only name what the
+core has take what is stored.
 
 Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in :mod:`mcusim.cpu.cores`. ITM
 port 0 is on from the start, as a debugger would set it.
@@ -23,10 +25,10 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import core_named
 from mcusim.cpu.system import fault_status, nvic, systick
-from mcusim.cpu.system.exception_layout import FPU_WAITS, SEV_ON_PEND, VECTORS
+from mcusim.cpu.system.exception_layout import ACTIVE, FPU_WAITS, HARD_FAULT, NMI, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
-from mcusim.cpu.system.register_names import device_id
+from mcusim.cpu.system.register_names import device_id, lines_of
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.dma import arbitration
@@ -35,14 +37,14 @@ from mcusim.native.compile import State, native, shared
 
 __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 
-SIZE = 0x100000
+BASE, SIZE = 0xE000_0000, 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
 DWT_CTRL, DWT_CYCCNT = 0x1000, 0x1004
-CPUID, VTOR, AIRCR, SCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
-    0xED00, 0xED08, 0xED0C, 0xED10, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
+ICTR, CPUID, VTOR, AIRCR, SCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
+    0xE004, 0xED00, 0xED08, 0xED0C, 0xED10, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
 )  # fmt: skip
 MPU_TYPE, MPU_CTRL, MPU_RNR, MPU_RBAR, MPU_END = 0xED90, 0xED94, 0xED98, 0xED9C, 0xEDBC
-DEMCR, FPCCR = 0xEDFC, 0xEF34
+DEMCR, STIR, FPCCR = 0xEDFC, 0xEF00, 0xEF34
 MVFR0, MVFR1, MVFR2 = 0xEF40, 0xEF44, 0xEF48
 ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
     0xEF50, 0xEF58, 0xEF5C, 0xEF60, 0xEF64, 0xEF68, 0xEF6C, 0xEF70, 0xEF74,
@@ -53,6 +55,21 @@ ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
 def counting(ppb: State) -> int:
     """Whether CYCCNT runs: DEMCR.TRCENA and DWT_CTRL.CYCCNTENA."""
     return (word(ppb, DEMCR) >> 24) & word(ppb, DWT_CTRL) & 1
+
+
+@native
+def is_open(ppb: State, address: int, write: int) -> int:
+    """Whether unprivileged code may access ``address``: STIR with CCR.USERSETMPEND set, the ITM's ports."""
+    if address == BASE + STIR:
+        return write & word(ppb, CCR) >> 1 & 1
+    return 1 if address < BASE + ITM_END or address >= BASE + SIZE else 0
+
+
+@native
+def region(c: State, at: int) -> int:
+    """MPU_RBAR or MPU_RASR, or one of their aliases: of the region that RNR selects."""
+    number = c[C.MPU_REGION]
+    return c[C.MPU_RASR + number] if (at - MPU_RBAR) & 4 else c[C.MPU_RBAR + number] | number
 
 
 @shared
@@ -72,6 +89,12 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
         put(ppb, at, word(ppb, at) & ~1 | x[FPU_WAITS])
     elif offset < ITM_END:
         put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
+    elif MPU_RBAR <= at < MPU_END:
+        put(ppb, at, region(c, at))
+    elif at == CCR:
+        put(ppb, at, word(ppb, at) | c[C.CCR_ONES])
+    elif at == VTOR:
+        put(ppb, at, word(ppb, at) & ~0x7F)
     elif at == CCSIDR:
         put(ppb, at, c[C.CCSIDR_I] if word(ppb, CSSELR) & 1 else c[C.CCSIDR_D])
 
@@ -192,7 +215,6 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
         maintain(c, s, at, value & 0xFFFFFFFF)
 
 
-BASE = 0xE000_0000
 DBGMCU_IDCODE = 0x4_2000  # ST's; on the H7 it is elsewhere
 _RESET = {
     ITM_TER: 1,
@@ -218,7 +240,9 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
+    state[C.CCR_ONES] = core.ccr_ones
     registers[DBGMCU_IDCODE // 4] = device_id(machine)
+    registers[ICTR // 4] = (lines_of(machine) - 1) // 32
     if machine.core.revision is not None:
         registers[CPUID // 4] = _cpuid(own[CPUID], machine.core.revision)
     state[C.CCSIDR_D] = _ccsidr(machine.data_cache)
@@ -244,8 +268,10 @@ def _ccsidr(cache: Cache | None) -> int:
     return 0xF000_0000 | (sets - 1) << 13 | (cache.ways - 1) << 3 | (cache.line // 4).bit_length() - 3
 
 
-def mpu_registers(ppb: Any, state: Any) -> Mpu:
-    """The MPU as the program has set it."""
+def mpu_registers(ppb: Any, state: Any, exceptions: Any = None) -> Mpu:
+    """The MPU as the program has set it; with ``exceptions``, off in handlers of NMI and HardFault without HFNMIENA."""
     control = int(np.frombuffer(ppb, np.uint32)[MPU_CTRL // 4])
+    if exceptions is not None and control & 2 == 0 and exceptions[ACTIVE] & (1 << NMI | 1 << HARD_FAULT):
+        control = 0
     regions = tuple((int(state[C.MPU_RBAR + i]), int(state[C.MPU_RASR + i])) for i in range(16))
     return Mpu(control, regions)

@@ -17,7 +17,7 @@ from mcusim.machine.description import Machine
 from mcusim.machine.parts import FAMILIES, family_of_part
 from mcusim.units import parse_size
 
-__all__ = ["block_at", "blocks_in", "device_id", "family_of", "line_name", "name_of", "register_at"]
+__all__ = ["block_at", "blocks_in", "device_id", "family_of", "line_name", "lines_of", "name_of", "register_at"]
 
 _FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
 
@@ -61,6 +61,13 @@ def line_name(family: str, irq: int) -> str | None:
     if lines is None:
         return None
     return lines[irq] if irq < len(lines) else ""
+
+
+def lines_of(machine: Machine) -> int:
+    """How many interrupt lines the machine's NVIC has: its family's, in words of 32; 240 where that is not known."""
+    family = family_of(machine)
+    named = _map(family).get("interrupts") if family is not None else None
+    return 240 if named is None else min(240, -(-len(named) // 32) * 32)
 
 
 def block_at(family: str, address: int) -> str | None:

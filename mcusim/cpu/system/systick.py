@@ -34,7 +34,8 @@ def count(c: State, s: State, ppb: State) -> int:
     if control & ENABLE:
         passed = now - c[C.TICK_BASE]
         cycles = period(ppb)
-        if passed >= (left if left else cycles):  # from 1 to 0; the reload of a 0 that was written does not count
+        first = left if left else cycles  # from 1 to 0; the reload of a 0 that was written does not count
+        if passed >= first and (left or cycles > 1):
             put(ppb, CSR, control | COUNTFLAG)
             c[C.COUNT_READ] = 0
         left = left - passed if passed <= left else (left - passed) % cycles

@@ -219,11 +219,13 @@ def test_a_return_from_a_stack_that_is_in_no_memory(isa: str) -> None:
 
 @both
 def test_a_vector_that_cannot_be_read_is_a_hardfault(isa: str) -> None:
-    emulator = prepared(isa, main("svc #0"), {HARD: LOOP, 11: LOOP})
+    emulator = prepared(isa, main("udf #0"), {HARD: LOOP, 16 + 16: LOOP})
     table = int.from_bytes(emulator.read(VTOR, 4), "little")
     end = max(region.end for region in emulator.machine.memory.values() if region.base >> 28 == 2)
-    emulator.write(end - 40, emulator.read(table, 40))  # the memory ends before vector 11
-    emulator.write(VTOR, (end - 40).to_bytes(4, "little"))
+    emulator.write(end - 128, emulator.read(table, 128))  # the memory ends before vector 32
+    emulator.write(VTOR, (end - 128).to_bytes(4, "little"))
+    emulator.interrupts.state[ENABLED + 1] = 1 << 16
+    emulator.interrupts.pend(16)
     stop = emulator.run(1000)
     assert stop.fault is not None and stop.fault.kind == "bad vector"
     assert [(one.exception, one.hfsr) for one in emulator.faults.taken] == [("HardFault", VECTOR_READ)]

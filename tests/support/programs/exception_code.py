@@ -48,6 +48,19 @@ CODE = {
     "movs r0, #0; movs r1, #0; movs r2, #0; movs r3, #0; mov r12, r0; adds r5, #1; bx lr": (
         "0020002100220023844601357047"
     ),
+    "movs r0, #1; msr control, r0; isb; str r3, [r2]; adds r5, #1; bx lr": "012080f31488bff36f8f136001357047",
+    "msr psp, r2; movs r0, #3; msr control, r0; isb; svc #3; bx lr": "82f30988032080f31488bff36f8f03df7047",
+    "mrs r5, control; bx lr": "eff314857047",
+    "str r1, [r2]; dsb; ldr r5, [r2]; bx lr": "1160bff34f8f15687047",
+    "str r1, [r0, #8]; str r2, [r0, #12]; str r3, [r0]; isb; ldr r5, [r4]; bx lr": "8160c2600360bff36f8f25687047",
+    "ldr r6, [r4]; b .": "2668fee7",
+    "str r1, [r0, #4]; str r1, [r0, #8]; str r2, [r0]; nop; nop; nop; nop; nop; nop; nop; nop; str r3, [r0, #4];"
+    " 1: subs r4, #1; bne 1b; ldr r5, [r0]; ldr r6, [r0]; ldr r7, [r0]; bx lr": (
+        "41608160026000bf00bf00bf00bf00bf00bf00bf00bf4360013cfdd10568066807687047"
+    ),
+    "str r1, [r0, #8]; str r2, [r0, #12]; str r3, [r0, #4]; ldr r5, [r0, #8]; ldr r6, [r0, #12]; bx lr": (
+        "8160c26043608568c6687047"
+    ),
 }
 
 

@@ -2,8 +2,8 @@
 
 PendSV switches between the threads; they call SVC, mask by PRIMASK, FAULTMASK, BASEPRI and BASEPRI_MAX, have IT blocks,
 loops and floating-point code. NMI and eight lines of random priorities come at random cycles, often close together;
-every handler uses floating-point registers and leaves all that a caller saves changed. Kernel and handlers are
-``KERNEL``, made once by ``arm-none-eabi-as -mcpu=cortex-m4``.
+every handler uses floating-point registers and leaves all that a caller saves changed. A thread that has ended asks for
+PendSV by ``svc #255``. Kernel and handlers are ``KERNEL``, made once by ``arm-none-eabi-as -mcpu=cortex-m4``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ SAVED = 192  # bytes that the epilogue pushes: r0 to r12, lr, APSR, FPSCR, s0 to
 KERNEL = bytes.fromhex(
     "eff305800a4951f82020013241f8202000ee102a70ee007ab4ee670af1ee10fa0523013bfdd18c46112818bf0133704700500320"
     "aff30080aff30080aff30080eff309801ef0100f08bf20ed108a20e9f04f08490a6810604b680b604a601868b0e8f04f1ef0100f"
-    "08bfb0ec108a80f30988704700580320aff30080aff30080eff30980816911f8021c026882ea0102026002490a6801320a607047"
-    "10580320aff30080aff30080aff30080aff30080aff30080aff30080aff30080aff300802de9ff5feff30080f1ee101a03b42ded"
-    "200a0b4c0b4e4ff0805768460a49884234bf00250425012060513760bff34f8fbff36f8f206861680840f6d0a068004720580320"
+    "08bfb0ec108a80f30988704700580320aff30080aff30080eff30980816911f8021cff2907d002684a40026005490a6801320a60"
+    "704704484ff080510160bff34f8f70471058032004ed00e00000000000000000000000002de9ff5feff30080f1ee101a03b42ded"
+    "200a0b4c0b4e4ff0805768460a49884234bf0025042501206051ffdfbff34f8fbff36f8f206861680840f6d0a068004720580320"
     "04ed00e000200320"
 )
 MASKS = (
