@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
@@ -9,10 +10,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from mcusim.api.firmware.guest_arguments import address_of, number
-from mcusim.errors import UsageError
+from mcusim.errors import UnitError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.request.settings import require_type
-from mcusim.units import parse_duration, quantity_parts, quoted
+from mcusim.units import parse_duration, quoted
 
 if TYPE_CHECKING:
     from mcusim.cpu.console.semihosting import Semihosting
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["RunEnd", "end_of", "run_to", "set_host", "watch"]
 
 _LONGEST_LINE = 4096  # bytes of a command line
+_NUMBER = re.compile(r"[-+]?\.?[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,27 @@ def end_of(image: Image, machine: Machine, until: str | int | None) -> RunEnd:
         return RunEnd()
     require_type("until", until, ((str, int), "a symbol, an address or a duration"))
     text = until.strip() if isinstance(until, str) else f"{until:#x}"
-    if isinstance(until, str) and quantity_parts(text) is not None and text[:2].lower() != "0x":
-        if number(text) is not None:
-            raise UsageError(f'--until {quoted(until)}: an address begins with 0x, a time has a unit ("{text} cycles")')
-        cycle = ceil(parse_duration(text).cycles(machine.core.clock))
-        if not 0 < cycle < 1 << 56:
-            raise UsageError(f"--until {quoted(until)}: from 1 cycle on, at most 2**56")
-        return RunEnd(text, cycle=cycle)
+    if isinstance(until, str) and _is_time(text):
+        return RunEnd(text, cycle=_cycle(text, machine))
     return RunEnd(text, address_of(image, until, "--until")[0] & ~1)
+
+
+def _is_time(text: str) -> bool:
+    """Whether it begins as a number does, and is no address: no symbol of C begins so."""
+    return bool(_NUMBER.match(text)) and text[:2].lower() != "0x"
+
+
+def _cycle(text: str, machine: Machine) -> int:
+    """Core cycles from the start, rounded up."""
+    if number(text) is not None:
+        raise UsageError(f'--until {quoted(text)}: an address begins with 0x, a time has a unit ("{text} cycles")')
+    try:
+        cycle = ceil(parse_duration(text).cycles(machine.core.clock))
+    except UnitError as error:
+        raise UsageError(f"--until: {error}") from None
+    if not 0 < cycle < 1 << 56:
+        raise UsageError(f"--until {quoted(text)}: from 1 cycle on, at most 2**56")
+    return cycle
 
 
 def set_host(host: Semihosting, image: Image, stdin: bytes, arguments: str | None) -> None:

@@ -37,18 +37,20 @@ __all__ = [
 ]
 
 MOST_SEEDS = 100_000
+_SUFFIXES = (".elf", ".axf", ".out", ".hex", ".ihex", ".srec", ".s19", ".mot")
 _TIMES, _MORE = 20, 20_000_000  # instructions of a disturbed run at most: so many times those of the undisturbed one
 
 
 def is_firmware(what: object) -> bool:
-    """Whether ``what`` is a program for the core by its content: ELF, Intel HEX, S-records, or bytes at an address."""
+    """Whether ``what`` is a program for the core by its content: ELF, Intel HEX, S-records, or bytes at an address; by
+    its name where there is no such file."""
     from mcusim.cpu.image.programs import file_of
 
     if not isinstance(what, str | Path):
         return False
     path = file_of(what)
     if not path.is_file():
-        return False
+        return path.suffix.lower() in _SUFFIXES or str(path) != str(what)
     with path.open("rb") as file:
         first = file.read(16)
     if str(path) != str(what):

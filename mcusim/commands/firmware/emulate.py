@@ -139,7 +139,7 @@ class Firmware:
             "until": self.until,
             "stdin": _input(self.stdin),
             "semihosting_args": self.semihosting_args,
-            "uart": dict(_received(text) for text in self.uart or ()),
+            "uart": _received(self.uart or ()),
             "call": self.call,
             "arguments": _arguments(self.args),
             "loads": self.load or (),
@@ -219,12 +219,17 @@ def _input(path: Path | None) -> bytes:
     return data
 
 
-def _received(text: str) -> tuple[str, bytes]:
-    """The USART, and what it receives."""
-    name, _, file = text.partition("=")
-    if not name or not file:
-        raise UsageError(f"--uart {text[:80]!r}: needs NAME=FILE, as in USART1=input.txt")
-    return name, _bytes(Path(file))
+def _received(texts: Sequence[str]) -> dict[str, bytes]:
+    """By USART, what it receives."""
+    found: dict[str, bytes] = {}
+    for text in texts:
+        name, _, file = text.partition("=")
+        if not name or not file:
+            raise UsageError(f"--uart {text[:80]!r}: needs NAME=FILE, as in USART1=input.txt")
+        if name.upper() in found:
+            raise UsageError(f"--uart {name[:40]} is given twice; it receives one file")
+        found[name.upper()] = _bytes(Path(file))
+    return found
 
 
 def _bytes(path: Path) -> bytes:

@@ -163,7 +163,7 @@ class Peripherals:
         usarts = {block.name: block for block in self.blocks if isinstance(block, Usart)}
         if name.upper() not in usarts:
             known = ", ".join(usarts) or "none"
-            raise UsageError(f"--uart {name[:40]}: {self._machine.name} has no such one; it has {known}")
+            raise UsageError(f"--uart {name[:40]}: {self._machine.name} has no USART of that name; it has {known}")
         usarts[name.upper()].feed(data)
 
     # findings

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mcusim.cpu.cores import core_named
 from mcusim.machine.description import Machine
 from mcusim.report.text.changes import change_lines
+from mcusim.report.text.firmware.events import event_lines
 from mcusim.report.text.firmware.set_up import set_up_lines
 from mcusim.results.emulation import EmulationResult, place
 from mcusim.results.hot_spots import FunctionCost, causes, functions, lines, whole
@@ -156,7 +157,7 @@ def emulation_table(result: EmulationResult, top: int = 10, assumptions: bool = 
     text = [f"{result.name} on {result.machine.name}", f"  {_STARTED[result.started]} {_begin(result)}{state}"]
     text += [*change_lines(result.machine), ""]
     text += [*(fault_lines(result) or [f"  {stop_text(result)}"]), "", *_summary(result)]
-    text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *_exceptions(result)]
+    text += ["", "Cycles by cause", *_causes(result), *memory_lines(result), *event_lines(result)]
     text += _functions(functions(result.profile, result.image), result, top)
     text += [*_lines(result, top), *_instructions(result, top), *set_up_lines(result), *_faults(result)]
     text += _findings(result)
@@ -251,28 +252,6 @@ def _causes(result: EmulationResult) -> list[str]:
     total = int(result.profile.cycles)
     rows = [[name, f"{cycles:,}", _share(cycles, total)] for name, cycles in causes(result.profile).items()]
     return columns([*rows, ["total", f"{total:,}", _share(total, total)]])
-
-
-def _exceptions(result: EmulationResult) -> list[str]:
-    """Those that were taken; nothing where none was."""
-    rows = [["exception", "number", "count", "cycles", "latency min", "median", "max", "jitter"]]
-    for one in result.profile.exceptions:
-        latency = (f"{cycles:,.1f}".removesuffix(".0") for cycles in (*one.latency.values(), one.jitter))
-        rows.append([one.name, str(one.number), f"{one.count:,}", f"{int(one.cycles):,}", *latency])
-    if not rows[1:]:
-        return []
-    text = ["", "Exceptions; latency: cycles from pending to the handler", *columns(rows)]
-    depth = max(result.profile.depths, default=0)
-    text += [f"Handlers active at once: {depth} at most"] if depth else []
-    return [*text, *_task_stacks(result)]
-
-
-def _task_stacks(result: EmulationResult) -> list[str]:
-    """Stacks that PSP was in; nothing where it was in none."""
-    rows = [["stack of a task", "from", "lowest", "used"]]
-    for one in result.task_stacks:
-        rows.append([one.name or "?", f"{one.top:#010x}", f"{one.low:#010x}", f"{one.used:,} B"])
-    return ["", *columns(rows)] if rows[1:] else []
 
 
 def _share(part: float, total: float) -> str:

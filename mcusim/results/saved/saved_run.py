@@ -23,6 +23,12 @@ _TEXT = 200  # characters of a name that are kept
 Part = tuple[str, str, str]
 
 _NO_RUN = "not the JSON of a run (`mcusim run --json FILE` writes one)"
+_OTHERS = {
+    frozenset(("stop", "functions", "causes")): "is of an emulated program (`mcusim emulate`), and diff compares"
+    " inferences of networks; `mcusim emulate --program FILE` writes what `mcusim compare A.jsonl B.jsonl` puts next to"
+    " each other",
+    frozenset(("findings", "run")): "is of `mcusim verify`; diff compares runs (`mcusim run --json FILE`)",
+}
 _SETTINGS = ("model", "model_sha256", "machine", "clock_hz", "policy", "kernels", "fidelity", "sram_budget")
 _REASONS = ("does_not_fit", "fault", "unusable")
 
@@ -90,6 +96,9 @@ def saved_run(data: object, name: str) -> SavedRun:
     for key, what in (("rows", "a comparison"), ("replay", "both fidelities")):
         if key in whole.values and "cycles" not in whole.values:
             raise InputError(f"{name}: holds {what}, not one run; write one with `mcusim run --json FILE`")
+    for keys, what in _OTHERS.items():
+        if whole.values.keys() >= keys and "fits" not in whole.values:
+            raise InputError(f"{name}: {what}")
     ran = whole.flag("fits")
     clock = whole.count("clock_hz", least=1)
     operators = tuple(_operators(whole)) if ran else ()

@@ -86,7 +86,9 @@ def test_a_run_begins_at_a_second_vector_table_or_at_code(tmp_path: Path) -> Non
     [
         (["--until", "1000"], "an address begins with 0x, a time has a unit"),
         (["--until", "0 cycles"], "from 1 cycle on"),
-        (["--until", "5 parsec"], "5 parsec"),
+        (["--until", "5 parsec"], '--until: "5 parsec" has the wrong unit'),
+        (["--until", "5 ms s"], '--until: "5 ms s"'),
+        (["--until", "-3 ms"], '--until: "-3 ms"'),
         (["--until", "mian"], "near names are main"),
         (["--until", "0x100000000"], "0xffffffff"),
         (["--entry", "0x20000000"], "in no executable segment"),

@@ -74,6 +74,7 @@ def elf(name: str, isa: str = "cortex-m7") -> str:
         (["CONV", "--callgrind", "/no/such/folder/x"], "/no/such/folder"),
         (["CONV", "--callgrind", "/"], "directory"),
         (["CONV", "--callgrind", "new", "--json", "new"], "two outputs"),
+        (["CONV", "--uart", f"USART1={__file__}", "--uart", f"usart1={__file__}"], "given twice"),
     ],
 )
 def test_unusable_input_is_one_error_and_status_2(

@@ -125,14 +125,16 @@ def test_a_figure_that_a_file_does_not_have(saved: Path, good: Any, capsys: pyte
 
 
 def test_files_that_are_no_runs(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pipe, rows = tmp_path / "pipe", tmp_path / "rows.json"
+    pipe, rows, firmware = tmp_path / "pipe", tmp_path / "rows.json", tmp_path / "firmware.json"
     os.mkfifo(pipe)
     rows.write_text('{"rows": []}')
+    firmware.write_text('{"stop": {}, "causes": {}, "functions": [], "cycles": 1}')
     for path, message in (
         (tmp_path, "not a regular file"),
         (pipe, "not a regular file"),
         (tmp_path / "none.json", "No such file"),
         (rows, "holds a comparison, not one run"),
+        (firmware, "`mcusim emulate --program FILE` writes what `mcusim compare A.jsonl B.jsonl`"),
     ):
         assert main(["diff", str(saved / "a.json"), str(path)]) == 2
         assert message in capsys.readouterr().err

@@ -146,6 +146,7 @@ def test_a_program_may_be_verified_on_another_machine(capsys: pytest.CaptureFixt
     ("arguments", "reason"),
     [
         (["nowhere.jsonl"], "cannot be read"),
+        (["nowhere.elf"], "nowhere.elf: no such file"),
         (["no-such-model"], "no-such-model"),
         ([str(TRACES / "broken-01-missing-wait.jsonl"), "--policy", "tinyops"], "--policy is for a model"),
         ([str(TRACES / "broken-01-missing-wait.jsonl"), "--machine", "moon"], "moon"),

@@ -89,7 +89,7 @@ def test_a_program_reads_a_file_by_its_usart(tmp_path: Path) -> None:
     steps = [*counter, store(usart1 + 0x0C, BRR), store(usart1, 1 | 1 << 2), *receive, *receive, load(0xE000_1004)]
     _, (*words, cycles) = run(tmp_path, board, steps, uart={"usart1": b"hi"})
     assert bytes(words) == b"hi" and 2 * FRAME <= cycles < 2 * FRAME + 200
-    with pytest.raises(UsageError, match=r"--uart USART9: stm32f746g-disco has no such one; it has .*USART1"):
+    with pytest.raises(UsageError, match=r"--uart USART9: stm32f746g-disco has no USART of that name; it has .*USART1"):
         run(tmp_path, board, steps, uart={"USART9": b"hi"})
 
 
