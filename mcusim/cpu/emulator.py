@@ -171,6 +171,9 @@ class Emulator(GuestCore):
             return self._stray("write outside its buffers", what)
         c[C.PERIPHERAL_WRITTEN] = 0
         self.peripherals.look()
+        for low, high in self.peripherals.flash_changed():
+            self.code.written(low, high)
+            self.core.forget_code(low, high)
         if self.peripherals.ending is not None:
             return Stop("fault", fault=explain_ending(self, self.peripherals.ending))
         if c[C.WRITTEN_HIGH]:

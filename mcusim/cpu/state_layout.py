@@ -17,6 +17,7 @@ SAVED = 17  # r0 to r15 and xPSR
 NESTS_DEPTH, CONTEXTS_KEPT, CONTEXT_CALLS = 32, 16, 32  # exceptions deep; contexts put off, and calls of each
 SAVED_FLOATS = 33  # s0 to s31 and FPSCR
 JOURNAL_SIZE = 8192
+MOST_FLASH_STORES = 64  # of one block
 
 # a taken branch: from, to
 branch = Record("taken branch")
@@ -45,6 +46,12 @@ CONTEXT_FRAME, CONTEXT_SINCE, CONTEXT_INSTRUCTIONS, CONTEXT_DEPTH = context.fiel
 CONTEXT_FRAMES = context.array("CONTEXT_FRAMES", CONTEXT_CALLS * SHADOW_ENTRY)
 CONTEXT = context.freeze()
 
+# a store to flash: where, bytes, what was stored, what was there before, the instruction, its access record
+flash_store = Record("store to flash")
+STORE_ADDRESS, STORE_SIZE, STORE_VALUE = flash_store.fields("STORE_ADDRESS", "STORE_SIZE", "STORE_VALUE")
+STORE_OLD, STORE_PC, STORE_RECORD = flash_store.fields("STORE_OLD", "STORE_PC", "STORE_RECORD")
+FLASH_STORE = flash_store.freeze()
+
 core = Record("core")
 # control
 STOP, STOP_ADDRESS, STOP_SIZE, HORIZON, LIMIT = core.fields("STOP", "STOP_ADDRESS", "STOP_SIZE", "HORIZON", "LIMIT")
@@ -72,6 +79,9 @@ HALT_ON_VIOLATION = core.field("HALT_ON_VIOLATION")  # the sanitizer's first vio
 REGISTERS = core.array("REGISTERS", SAVED)  # as a fault found them
 # the first access to a watched range: its instruction (0: none yet), address, bytes, whether it was a store
 WATCH_PC, WATCH_ADDRESS, WATCH_SIZE, WATCH_WRITE = core.fields("WATCH_PC", "WATCH_ADDRESS", "WATCH_SIZE", "WATCH_WRITE")
+# stores to flash since the last look, for its controller; PROGRAMS: it has one (the flag of ranges)
+PROGRAMS, FLASH_STORES = core.fields("PROGRAMS", "FLASH_STORES")
+FLASH_LOG = core.array("FLASH_LOG", MOST_FLASH_STORES * FLASH_STORE)
 # stores near code since the last look
 WRITTEN_LOW, WRITTEN_HIGH = core.fields("WRITTEN_LOW", "WRITTEN_HIGH")
 # system registers
@@ -112,6 +122,7 @@ RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPT
 NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK = range(6)
 NO_FPU, READ_ONLY, NOT_EXECUTABLE, ENDLESS_CODE, ARM_STATE, VIOLATION, UNDEFINED = range(6, 13)
 STACKING, UNSTACKING, LAZY_STACKING, BAD_VECTOR, BAD_RETURN, DIVIDED_BY_ZERO, UNPRIVILEGED = range(13, 20)
+WRONG_KEY = 20
 WATCHED = 1 << 20  # no fault: who watches asks for the masks
 
 block = Record("block")

@@ -220,6 +220,10 @@ class UnicornCore:
         """Memory was written from outside: what Unicorn has translated may be another program."""
         self.uc.ctl_flush_tb()
 
+    def forget_code(self, low: int, high: int) -> None:
+        """:meth:`forget_translations` of these addresses."""
+        self.uc.ctl_remove_cache(low, high)
+
     def _hook(self, kind: int, function: Any, user: Any, begin: int, end: int) -> int:
         handle = ctypes.c_size_t()
         error = uclib.uc_hook_add(

@@ -22,7 +22,7 @@ class Range:
 
     ``alias``: they are one of the region's aliases. ``attribute``: 0 uncached, 1 write-through, 2 write-back.
     ``allocate``: a write miss of write-back memory fills a line. ``device``: Device or Strongly-ordered memory.
-    ``watched``: the first access is noted.
+    ``watched``: the first access is noted. ``programs``: stores go to the controller of the flash.
     """
 
     low: int
@@ -35,12 +35,13 @@ class Range:
     executable: bool = True
     access: Access = "rw"
     watched: bool = False
+    programs: bool = False
 
     @property
     def flags(self) -> int:
         """The flags of :mod:`mcusim.memory.state_layout`."""
         allowed = {"none": 0, "ro": L.READ, "rw": L.READ | L.WRITE}[self.access]
-        watched = L.WATCHED * self.watched
+        watched = L.WATCHED * self.watched | L.PROGRAMS * self.programs
         return allowed | L.DEVICE * self.device | L.EXECUTE * self.executable | L.ALLOCATE * self.allocate | watched
 
 

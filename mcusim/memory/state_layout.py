@@ -120,8 +120,9 @@ VIEW, MEM, SEEN, STORED, MEANT = address_range.fields("VIEW", "MEM", "SEEN", "ST
 STORES, HANDLED, LINES = address_range.fields("STORES", "HANDLED", "LINES")
 RANGE = address_range.freeze()
 # flags; ALLOCATE: a write miss of write-back memory fills a line; FREE: no access ever waits; UNLESS_SHARED: none would
-# if no transfer in flight touched the region; WATCHED: the first access is noted
-DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED, WATCHED = 1, 2, 4, 8, 16, 32, 64, 128
+# if no transfer in flight touched the region; WATCHED: the first access is noted; PROGRAMS: stores may go to the
+# controller of the flash
+DEVICE, EXECUTE, READ, WRITE, ALLOCATE, FREE, UNLESS_SHARED, WATCHED, PROGRAMS = 1, 2, 4, 8, 16, 32, 64, 128, 256
 
 region = Record("region")
 # kind and parameters (WIDTH is the log2 of the bytes of a beat, LINE that of a flash line)
@@ -160,6 +161,9 @@ CANCELS, CURRENT = region.fields("CANCELS", "CURRENT")
 PREFETCH, PREFETCHED_AT, I_CLOCK = region.fields("PREFETCH", "PREFETCHED_AT", "I_CLOCK")
 # transfers that touch the region; a beat holds it since, until; an access of the core holds it until
 SHARED, HELD_SINCE, HELD, TAKEN = region.fields("SHARED", "HELD_SINCE", "HELD", "TAKEN")
+# a flash that is being programmed or erased: which bits of an address count, from where to where it cannot be read, and
+# until when (SHARED counts the operation)
+P_MASK, P_LOW, P_HIGH, P_UNTIL = region.fields("P_MASK", "P_LOW", "P_HIGH", "P_UNTIL")
 REGION = region.freeze()
 
 # cache block: geometry, the replacement policy's number and a clock for it; its lines come behind, set by set

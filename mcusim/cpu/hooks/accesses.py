@@ -217,13 +217,18 @@ def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: i
 
 @native
 def permitted(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> int:
-    """Fault what the ranges do not allow, 0 then; a store may end in the next one. Note a first watched access."""
+    """Fault what the ranges do not allow, 0 then; a store may end in the next one. Note a first watched access.
+
+    0 without a fault: a store to flash.
+    """
     allowed, needed = s[q + L.FLAGS], L.WRITE if write else L.READ
     if allowed & (L.WATCHED | needed) == needed and (write == 0 or address + size <= s[q + L.HIGH]):
         return 1
     if allowed & L.WATCHED and c[C.WATCH_PC] == 0:
         c[C.WATCH_PC], c[C.WATCH_ADDRESS], c[C.WATCH_SIZE], c[C.WATCH_WRITE] = pc, address, size, write
         c[C.STOP] = C.FLUSH
+    if write and allowed & c[C.PROGRAMS]:
+        return 0
     if allowed & needed == 0:
         fault(c, C.READ_ONLY if allowed & L.READ else C.NO_ACCESS, address, size, write, pc)
     if write and address + size > s[q + L.HIGH]:
@@ -231,6 +236,24 @@ def permitted(c: State, s: State, q: int, address: int, size: int, write: int, p
         if beyond >= 0 and s[beyond + L.FLAGS] & L.WRITE == 0:
             fault(c, C.READ_ONLY, address, size, write, pc)
     return 1 if c[C.FAULT] == C.NO_FAULT else 0
+
+
+@native
+def to_flash(c: State, s: State, q: int, address: int, size: int, value: int, pc: int, r: int) -> None:
+    """Note a store to flash and what it overwrites: the controller decides before the next block what becomes of it."""
+    used = c[C.FLASH_STORES]
+    if used == C.MOST_FLASH_STORES or address + size > s[q + L.HIGH]:
+        fault(c, C.READ_ONLY, address, size, 1, pc)
+        return
+    old = 0
+    for i in range(size):
+        old |= host.get8(s[q + L.VIEW] + address + i) << 8 * i
+    e = C.FLASH_LOG + used * C.FLASH_STORE
+    c[e + C.STORE_ADDRESS], c[e + C.STORE_SIZE], c[e + C.STORE_VALUE] = address, size, value
+    c[e + C.STORE_OLD], c[e + C.STORE_PC], c[e + C.STORE_RECORD] = old, pc, r
+    c[C.FLASH_STORES] = used + 1
+    if c[C.STOP] == C.RUNNING:
+        c[C.STOP] = C.FLUSH
 
 
 @native
@@ -269,6 +292,8 @@ def ordinary(
     if flags & C.EVEN and address & 4:
         extra += L.TICK
     if not permitted(c, s, q, address, size, write, pc):
+        if c[C.FAULT] == C.NO_FAULT:
+            to_flash(c, s, q, address, size, value, pc, r)
         return
     if write:
         stack(c, flags, address, size, pc)

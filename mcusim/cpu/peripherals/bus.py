@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Literal
 from weakref import proxy
 
@@ -21,11 +22,13 @@ from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, silent_lines, storage
+from mcusim.cpu.peripherals.kinds.flash.interface import FlashInterface
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.serial.usart import Usart
+from mcusim.cpu.peripherals.program_flash import ProgramFlash
 from mcusim.cpu.peripherals.register_block import RegisterBlock
-from mcusim.cpu.peripherals.registry import blocks_of, divider, held_in_reset
+from mcusim.cpu.peripherals.registry import blocks_of, divider, flash_of, held_in_reset
 from mcusim.cpu.peripherals.sdram_watch import SdramWatch
 from mcusim.cpu.set_up.clock_tree import core_clock_now
 from mcusim.cpu.set_up.register_writes import BLOCKS as SET_UP_BLOCKS
@@ -67,7 +70,10 @@ class Peripherals:
         self.sdram = SdramWatch(machine, self._family in ("f4", "f7"))
         self._found: list[PeripheralFinding] = []
         self._core, self._state, self._memory = proxy(core), state, memory.state
+        self.flash = ProgramFlash(machine, core, state, memory, flash_of(self._family or ""))
         self.blocks = sorted(blocks_of(machine, self), key=lambda block: block.base)
+        self._controllers = [block for block in self.blocks if isinstance(block, FlashInterface)]
+        self.flash.accept_stores(bool(self._controllers) and not self._strict)
         self._plain = self._undescribed(machine) if strictness == "lenient" else []
         self._all = sorted([*self.blocks, *self._plain], key=lambda block: block.base)
         self._bases = [block.base for block in self._all]
@@ -148,6 +154,34 @@ class Peripherals:
     def write_flash(self, offset: int, data: bytes) -> None:
         if self._serial:
             self._core.poke(self._serial.base + offset, data)
+
+    def stall(self, cycle: int, record: int | None) -> None:
+        ticks = cycle * L.TICK - int(self._memory[L.NOW])
+        if ticks > 0:
+            at = max(0, int(self._state[C.CURSOR]) - 1) * C.ACCESS if record is None else record
+            self._memory[L.NOW] += ticks
+            self._accesses()[at + C.PENALTY] += ticks
+
+    def bus_error(self, address: int) -> None:
+        self._fault(C.WRONG_KEY, address, 4, 1)
+
+    def flash_found(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+        known = next((i for i, one in enumerate(self._found) if (one.rule, one.pc) == (rule, pc)), None)
+        if known is not None:
+            self._found[known] = replace(self._found[known], count=self._found[known].count + 1)
+        elif len(self._found) < MOST_FINDINGS:
+            self._found.append(PeripheralFinding(rule, text, fix, pc, address))
+
+    def flash_locked_at(self, address: int) -> bool:
+        """Whether ``address`` is in a flash that has a controller, which nobody has unlocked yet (in a strict run)."""
+        return bool(self._controllers) and self.flash.has(address) and not self.flash.accepts_stores
+
+    def flash_changed(self) -> list[tuple[int, int]]:
+        """First address and end of the flash that was written since the last call, at each of its addresses."""
+        for controller in self._controllers:
+            controller.look()
+        changed, self.flash.changed = self.flash.changed, []
+        return [(base + low, base + high) for low, high in changed for base in self.flash.bases]
 
     def ends(self, kind: str, text: str) -> None:
         registers = self._core.registers()
@@ -288,8 +322,11 @@ class Peripherals:
         return block.label(address - block.base) if block else f"{address:#010x}"
 
     def _missing(self, address: int, size: int, write: int) -> None:
+        self._fault(C.NO_PERIPHERAL, address, size, write)
+
+    def _fault(self, code: int, address: int, size: int, write: int) -> None:
         c = self._state
-        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = C.NO_PERIPHERAL, address, size, write
+        c[C.FAULT], c[C.FAULT_ADDRESS], c[C.FAULT_SIZE], c[C.FAULT_WRITE] = code, address, size, write
         c[C.FAULT_PC], c[C.STOP] = self.pc, C.FAULTED
         c[C.REGISTERS : C.REGISTERS + C.SAVED] = list(self._core.registers().values())
         c[C.FLOATS : C.FLOATS + C.SAVED_FLOATS] = self._core.floats

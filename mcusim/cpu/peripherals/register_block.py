@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mcusim.cpu.peripherals.program_flash import ProgramFlash
 
 __all__ = ["BlockHost", "Follow", "Register", "RegisterBlock"]
 
@@ -56,6 +59,19 @@ class BlockHost(Protocol):
 
     def write_flash(self, offset: int, data: bytes) -> None:
         """Replace what it has there."""
+
+    @property
+    def flash(self) -> ProgramFlash:
+        """The part's own flash."""
+
+    def stall(self, cycle: int, record: int | None) -> None:
+        """The core waits until ``cycle`` with the access under way, or that of the record."""
+
+    def bus_error(self, address: int) -> None:
+        """The store under way, to that register, is a bus error: a wrong key."""
+
+    def flash_found(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+        """The instruction at ``pc`` did that to the flash."""
 
     def ends(self, kind: str, text: str) -> None:
         """The run is over: a board would be reset here."""

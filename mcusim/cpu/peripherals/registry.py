@@ -19,6 +19,9 @@ from typing import Any
 from mcusim.cpu.peripherals.kinds.crc import Crc
 from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
 from mcusim.cpu.peripherals.kinds.exti import Exti
+from mcusim.cpu.peripherals.kinds.flash.pages import PageFlash
+from mcusim.cpu.peripherals.kinds.flash.sectors import SectorFlash, SectorFlashF7
+from mcusim.cpu.peripherals.kinds.flash.words import WordFlash
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.gpio import Gpio
 from mcusim.cpu.peripherals.kinds.hsem import Hsem
@@ -40,7 +43,17 @@ from mcusim.cpu.system.register_names import family_of
 from mcusim.machine.description import Machine, Peripheral
 from mcusim.units import parse_duration, parse_size
 
-__all__ = ["KINDS", "blocks_of", "divider", "dma_of", "held_in_reset", "layouts_of", "places_of", "requests_of"]
+__all__ = [
+    "KINDS",
+    "blocks_of",
+    "divider",
+    "dma_of",
+    "flash_of",
+    "held_in_reset",
+    "layouts_of",
+    "places_of",
+    "requests_of",
+]
 
 KINDS: dict[str, type[RegisterBlock]] = {
     "usart": Usart,
@@ -62,6 +75,10 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "rtc": Rtc,
     "quadspi": Quadspi,
     "syscfg": Syscfg,
+    "sectors_f4": SectorFlash,
+    "sectors_f7": SectorFlashF7,
+    "pages": PageFlash,
+    "words": WordFlash,
 }
 _ABOUT = ("source", "basis")
 _WORD = 0xFFFF_FFFF
@@ -102,6 +119,12 @@ def dma_of(family: str) -> dict[str, dict[str, Any]]:
 def requests_of(family: str) -> dict[str, Any]:
     """Where each request of a peripheral goes: [controller, stream, channel] each, or its number at each DMAMUX."""
     return {name: where for name, where in _file(family).get("requests", {}).items() if name not in _ABOUT}
+
+
+def flash_of(family: str) -> dict[str, Any]:
+    """How long the flash of a family takes to be programmed and erased; empty where its file does not say."""
+    found: dict[str, Any] = _file(family).get("flash", {})
+    return found
 
 
 def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:

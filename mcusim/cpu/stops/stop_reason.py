@@ -69,6 +69,10 @@ _TEXTS = {
         "{what} at {address}{block}: the machine has no memory there, and no register block is described; add one as"
         " [peripherals.<name>] with base, size and reads",
     ),
+    C.WRONG_KEY: (
+        "bus fault",
+        "{what} at {address}{block}: a wrong key; the flash's registers stay locked until the next reset",
+    ),
     C.VIOLATION: ("sanitizer", "{what} at {address}: other bytes are there than the program means"),
     C.STACK: ("stack overflow", "{what} at {address} is {below} the stack, whose lowest address is {limit}"),
     C.NO_FPU: (
@@ -105,6 +109,11 @@ _TEXTS = {
         "the address {address}{block} is execute-never by the default memory map or the MPU",
     ),
 }
+
+_LOCKED = (
+    "{what} at {address}, which is flash: nobody has unlocked it by its keys, so that a board keeps what is there and"
+    " sets an error flag"
+)
 
 
 def describe(code: int, address: int, size: int, write: bool, limit: int, block: str | None) -> tuple[str, str]:
@@ -161,6 +170,8 @@ def explain_fault(emulator: Emulator) -> Fault:
         return Fault(*_TEXTS[code], pc, None, registers, _branches(c))
     size, write = int(c[C.FAULT_SIZE]), bool(c[C.FAULT_WRITE])
     kind, text = describe(code, address, size, write, int(c[C.STACK_LIMIT]), block)
+    if code == C.READ_ONLY and emulator.peripherals.flash_locked_at(address):
+        kind, text = "store to flash", _LOCKED.format(what=f"a store of {size} B", address=f"{address:#010x}")
     if code == C.NO_PERIPHERAL and block is None and not _PERIPHERAL_AREA[0] <= address < _PERIPHERAL_AREA[1]:
         what = f"a {'store' if write else 'load'} of {size} B"
         kind, text = "bus fault", f"{what} at {address:#010x}, where {emulator.machine.name} has no memory"

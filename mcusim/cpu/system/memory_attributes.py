@@ -87,6 +87,7 @@ def _attributes(
 def _range(region: Memory, alias: bool, low: int, high: int, seen: Attributes, privileged: bool) -> Range:
     allowed: Access = seen.privileged if privileged else seen.unprivileged
     cached = not (region.kind == "tcm" or (alias and region.alias_port))
+    programs = allowed == "rw" and region.kind == "flash"
     if allowed == "rw" and not region.writable:
         allowed = "ro"
     return Range(
@@ -99,11 +100,12 @@ def _range(region: Memory, alias: bool, low: int, high: int, seen: Attributes, p
         seen.device,
         seen.executable and region.executable and allowed != "none",
         allowed,
+        programs=programs,
     )
 
 
 def _same(one: Range, other: Range) -> bool:
     def key(r: Range) -> tuple[object, ...]:
-        return (r.region, r.alias, r.attribute, r.allocate, r.device, r.executable, r.access)
+        return (r.region, r.alias, r.attribute, r.allocate, r.device, r.executable, r.access, r.programs)
 
     return one.high == other.low and key(one) == key(other)

@@ -6,7 +6,7 @@ fetch and a data access on the same bus take from each other beyond the memory's
 
 from __future__ import annotations
 
-from mcusim.memory import devices, flash_accelerator
+from mcusim.memory import devices, flash_accelerator, programming
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.dma.arbitration import advance, arrive
@@ -84,15 +84,19 @@ def read_from(s: State, r: int, address: int) -> int:
 
 @native
 def with_transfers(s: State, q: int, address: int, stop: int, work: int, through: int) -> int:
-    """``cached_code`` or ``code`` in memory that a transfer in flight touches: each waits for the other's access."""
+    """``cached_code`` or ``code`` in memory that a transfer in flight touches: each waits for the other's access; or in
+    a flash that is programmed."""
     r = s[q + L.BLOCK]
     arrive(s, r)
+    programmed = programming.until(s, r, address)
+    if through:
+        s[r + L.BUSY] = max(s[r + L.BUSY], programmed)
     now, busy, held = s[L.NOW], s[r + L.BUSY], s[r + L.HELD]
     since = max(now, s[r + L.HELD_SINCE])
     if through:
         wait = cached_code(s, q, address, stop, work)
     elif read_from(s, r, address):
-        s[L.NOW] = max(now, held)
+        s[L.NOW] = max(now, held, programmed)
         wait = s[L.NOW] - now + code(s, q, address, stop, work)
         s[L.NOW] = now
         beat = s[r + L.BEAT] if s[r + L.KIND] == L.SRAM else 0

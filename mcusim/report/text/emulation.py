@@ -78,6 +78,7 @@ _HINTS = {
     "unaligned access": "a pointer cast to a wider type, or a packed structure, often makes such an address",
     "access violation": "compare the address with the MPU regions the program has set, or with a constant's place",
     "no such peripheral": "--peripherals lenient lets a block keep what is stored; a machine file may add one",
+    "store to flash": "look for a pointer that was not set; --peripherals lenient sets the error flag and goes on",
     "SDRAM not ready": "--peripherals lenient notes it as a finding and goes on",
     "watchdog": "refresh it often enough, or let it reset the part when that is meant",
     "endless poll": "an enable bit or an earlier command may be missing: look for what sets the bit that is awaited",

@@ -45,7 +45,7 @@ FAULTS = {
     "breakpoint": (code("bkpt #3"), {}, "breakpoint", None, "BKPT 0x3"),
     "push": (code("push {r2, r3}"), {"sp": LOWEST}, "stack overflow", LOWEST - 8, f"{LOWEST:#010x}"),
     "guard": (code("str r0, [r1]"), {"r1": LOWEST + 28}, "stack overflow", LOWEST + 28, f"{LOWEST:#010x}"),
-    "flash": (code("str r0, [r1]"), {"r1": 0x0800_4000}, "access violation", 0x0800_4000, "read-only"),
+    "flash": (code("str r0, [r1]"), {"r1": 0x0800_4000}, "store to flash", 0x0800_4000, "unlocked"),
     "peripheral": (
         code("str r0, [r1]"),
         {"r1": 0x5006_0000},

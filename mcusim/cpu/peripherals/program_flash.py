@@ -1,0 +1,170 @@
+"""The part's own flash behind its controller: its bytes, the stores that it gets, and who waits while it works.
+
+A store does not change the flash by itself: Unicorn makes it, and before the next block (or the next access to the
+controller) it is taken back and handed to the controller, which programs or refuses it.
+
+Not modelled: a load of the same bytes in the block of the store, before the controller is accessed, finds what was
+stored; stale bytes in caches and in the accelerator after an erase (their lines show the new bytes); DMA writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from mcusim.cpu import state_layout as C
+from mcusim.cpu.unicorn_core import ERASED, UnicornCore
+from mcusim.machine.description import Machine
+from mcusim.memory import state_layout as L
+from mcusim.memory.system import MemorySystem
+from mcusim.units import parse_duration, parse_size
+
+__all__ = ["FlashStore", "FlashTimes", "ProgramFlash"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlashStore:
+    """``data`` was stored at ``offset`` of the flash, address ``address``, by the instruction at ``pc``."""
+
+    offset: int
+    data: bytes
+    address: int
+    pc: int
+    record: int  # of the access, in the native tables
+
+
+class FlashTimes:
+    """How long operations take, in core cycles, by the parallelism (a number from 0 on) where that matters."""
+
+    def __init__(self, figures: Mapping[str, Any], clock: int) -> None:
+        self._figures, self._clock = figures, clock
+
+    def program(self, parallelism: int = 0) -> int:
+        """Of one unit."""
+        return self._cycles(self._figures["program"], parallelism)
+
+    def erase(self, size: int, parallelism: int = 0) -> int:
+        """Of a sector or page of ``size`` bytes."""
+        sizes = {parse_size(text): times for text, times in self._figures["erase"].items()}
+        return self._cycles(sizes[size], parallelism)
+
+    def mass_erase(self, parallelism: int = 0) -> int:
+        """Of a bank."""
+        return self._cycles(self._figures["mass_erase"], parallelism)
+
+    def options(self) -> int:
+        """Of the option bytes."""
+        return self._cycles(self._figures["options"], 0)
+
+    def _cycles(self, times: str | Sequence[str], parallelism: int) -> int:
+        time = times if isinstance(times, str) else times[min(parallelism, len(times) - 1)]
+        return ceil(parse_duration(time).cycles(self._clock))
+
+
+class ProgramFlash:
+    """``changed`` has first and last offset of what was written since it was last emptied."""
+
+    def __init__(
+        self, machine: Machine, core: UnicornCore, state: Any, memory: MemorySystem, figures: Mapping[str, Any]
+    ) -> None:
+        self.bases: tuple[int, ...] = ()
+        self.size = 0
+        self.times = FlashTimes(figures, machine.core.clock)
+        self._state, self._memory = state, memory.state
+        for region in [region for region in machine.memory.values() if region.kind == "flash"][:1]:
+            self.bases, self.size = (region.base, *region.aliases), region.size
+            self._bytes = core.windows[region.base]
+            self._blocks = sorted({memory.blocks[region.name, alias] for alias in (False, True)})
+        self._under_way: list[tuple[int, int, int]] = []  # from offset to offset, until cycle
+        self.changed: list[tuple[int, int]] = []
+
+    def accept_stores(self, accept: bool) -> None:
+        """Let stores come here, or be faults of the core."""
+        self._state[C.PROGRAMS] = L.PROGRAMS * accept
+
+    @property
+    def accepts_stores(self) -> bool:
+        return bool(self._state[C.PROGRAMS])
+
+    def has(self, address: int) -> bool:
+        return any(base <= address < base + self.size for base in self.bases)
+
+    def stores(self) -> Iterator[FlashStore]:
+        """The stores since the last call, in their order; the flash has what it had before them."""
+        c = self._state
+        count = int(c[C.FLASH_STORES])
+        c[C.FLASH_STORES] = 0
+        log = c[C.FLASH_LOG : C.FLASH_LOG + count * C.FLASH_STORE].reshape(count, C.FLASH_STORE).tolist()
+        for entry in reversed(log):
+            offset, size = self._offset(entry[C.STORE_ADDRESS]), entry[C.STORE_SIZE]
+            self._put(offset, _bytes(entry[C.STORE_OLD], size))
+        for entry in log:
+            address, data = entry[C.STORE_ADDRESS], _bytes(entry[C.STORE_VALUE], entry[C.STORE_SIZE])
+            yield FlashStore(self._offset(address), data, address, entry[C.STORE_PC], entry[C.STORE_RECORD])
+
+    def _offset(self, address: int) -> int:
+        return next(address - base for base in self.bases if base <= address < base + self.size)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return bytes(self._bytes[offset : offset + size])
+
+    def program(self, offset: int, data: bytes) -> bool:
+        """Clear the bits that ``data`` has clear; says whether all others were clear already where ``data`` asks so."""
+        new = np.frombuffer(data, np.uint8)
+        old = self._bytes[offset : offset + len(data)]
+        clears_only = not (new & ~old).any()
+        self._put(offset, (old & new).tobytes())
+        return clears_only
+
+    def erase(self, offset: int, size: int) -> None:
+        """Set all bits."""
+        self._put(offset, bytes([ERASED]) * size)
+
+    def swap_halves(self) -> None:
+        """Exchange what both banks hold at their addresses."""
+        half = self.size // 2
+        lower = self.read(0, half)
+        self._put(0, self.read(half, half))
+        self._put(half, lower)
+
+    def _put(self, offset: int, data: bytes) -> None:
+        self._bytes[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        self.changed.append((offset, offset + len(data)))
+
+    def begin(self, low: int, high: int, until: int) -> tuple[int, int, int]:
+        """What is between these offsets cannot be read until that cycle; returns what :meth:`end` wants."""
+        operation = low, high, until
+        self._under_way.append(operation)
+        s = self._memory
+        for r in self._blocks:
+            if s[r + L.SHARED] == 0:
+                s[r + L.TAKEN] = s[r + L.BUSY]
+            s[r + L.LATCH] = -1
+            s[r + L.SHARED] += 1
+        self._hold()
+        return operation
+
+    def end(self, operation: tuple[int, int, int]) -> None:
+        """It is over."""
+        self._under_way.remove(operation)
+        for r in self._blocks:
+            self._memory[r + L.SHARED] -= 1
+        self._hold()
+
+    def _hold(self) -> None:
+        """Not modelled: of two operations in two banks each holds what lies between them too."""
+        low = min((one[0] for one in self._under_way), default=0)
+        high = max((one[1] for one in self._under_way), default=0)
+        until = max((one[2] for one in self._under_way), default=0)
+        for r in self._blocks:
+            self._memory[r + L.P_MASK] = (1 << (self.size - 1).bit_length()) - 1
+            self._memory[r + L.P_LOW], self._memory[r + L.P_HIGH] = low, high
+            self._memory[r + L.P_UNTIL] = until * L.TICK
+
+
+def _bytes(value: int, size: int) -> bytes:
+    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
