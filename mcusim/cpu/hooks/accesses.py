@@ -240,8 +240,10 @@ def permitted(c: State, s: State, q: int, address: int, size: int, write: int, p
 
 @native
 def to_flash(c: State, s: State, q: int, address: int, size: int, value: int, pc: int, r: int) -> None:
-    """Note a store to flash and what it overwrites: the controller decides before the next block what becomes of it."""
+    """Unless that is a fault note a store to flash, and what it overwrites, for the controller."""
     used = c[C.FLASH_STORES]
+    if c[C.FAULT] != C.NO_FAULT:
+        return
     if used == C.MOST_FLASH_STORES or address + size > s[q + L.HIGH]:
         fault(c, C.READ_ONLY, address, size, 1, pc)
         return
@@ -280,8 +282,7 @@ def ordinary(
     value: int,
 ) -> None:
     """A load or store (of ``value``) of a memory region (range record ``q``); ``r`` is the access record."""
-    flags = a[r + C.ACCESS_FLAGS]
-    pc = a[r + C.PC]
+    flags, pc = a[r + C.ACCESS_FLAGS], a[r + C.PC]
     extra = together(c, s, q, write, flags, address)
     unaligned = address & (size - 1)
     if unaligned:
@@ -292,8 +293,7 @@ def ordinary(
     if flags & C.EVEN and address & 4:
         extra += L.TICK
     if not permitted(c, s, q, address, size, write, pc):
-        if c[C.FAULT] == C.NO_FAULT:
-            to_flash(c, s, q, address, size, value, pc, r)
+        to_flash(c, s, q, address, size, value, pc, r)
         return
     if write:
         stack(c, flags, address, size, pc)
