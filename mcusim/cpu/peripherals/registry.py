@@ -16,6 +16,7 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
+from mcusim.cpu.peripherals.kinds.adc import Adc
 from mcusim.cpu.peripherals.kinds.crc import Crc
 from mcusim.cpu.peripherals.kinds.dma2d import Dma2d
 from mcusim.cpu.peripherals.kinds.exti import Exti
@@ -74,6 +75,7 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "ltdc": Ltdc,
     "rtc": Rtc,
     "quadspi": Quadspi,
+    "adc": Adc,
     "syscfg": Syscfg,
     "sectors_f4": SectorFlash,
     "sectors_f7": SectorFlashF7,
@@ -131,7 +133,7 @@ def blocks_of(machine: Machine, host: BlockHost) -> list[RegisterBlock]:
     """Every block that the emulated core finds on ``machine``."""
     listed = [_listed(block, host) for block in machine.peripherals.values()]
     family = family_of(machine)
-    known = list(_of_family(family, host)) if family else []
+    known = list(_of_family(family, _flash_kib(machine), host)) if family else []
     taken = [(block.base, block.base + block.size) for block in listed]
     return listed + [b for b in known if not any(b.base < end and low < b.base + b.size for low, end in taken)]
 
@@ -154,16 +156,21 @@ def held_in_reset(family: str, register: str, bits: int) -> Iterator[str]:
             yield name
 
 
-def _of_family(family: str, host: BlockHost) -> Iterator[RegisterBlock]:
+def _flash_kib(machine: Machine) -> int:
+    return sum(region.size for region in machine.memory.values() if region.kind == "flash") >> 10
+
+
+def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[RegisterBlock]:
     layouts = layouts_of(family)
     for name, place in places_of(family).items():
         layout = layouts[place["layout"]] if "layout" in place else {}
         kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
         size = parse_size(place.get("size", "1 KiB"))
         found = registers(layout, host.clock)
+        resets = place.get("resets", {}) | {"FLASHSIZE": flash_kib << place.get("flash_size_bit", 0)}
         for offset, one in found.items():
-            if one.name in place.get("resets", {}):
-                found[offset] = replace(one, reset=place["resets"][one.name])
+            if one.name in resets:
+                found[offset] = replace(one, reset=resets[one.name])
         yield kind(name, place["base"], size, found, host, place.get("irq", -1))
 
 
