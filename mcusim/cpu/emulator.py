@@ -114,6 +114,8 @@ class Emulator(GuestCore):
 
     def _at_limit(self, last: int) -> Stop | None:
         """So many instructions have run; a branch to itself that nothing interrupts goes no further."""
+        if self.peripherals.ending is not None:
+            return self._flush()
         if self.instructions >= last:
             return Stop("limit")
         entered = int(self.state[C.ENTERED])

@@ -84,6 +84,7 @@ class FirmwareCase:
 
         Raises ImageError and UsageError.
         """
+        from mcusim.verification.firmware.endings import end_storm
         from mcusim.verification.firmware.observe import observed
 
         image, printed = self.image, list[bytes]()
@@ -93,10 +94,15 @@ class FirmwareCase:
             image, self.machine, as_started=started, caches=started, peripherals=self.peripherals, output=printed.append
         )
 
+        def step(count: int, seconds: float) -> None:
+            end_storm(emulator)
+            if progress is not None:
+                progress(count, seconds)
+
         def run() -> Stop:
             emulator.begin(begin)
             watch(emulator, None if started else begin.pc, end)
-            return run_to(emulator, end, self.max_instructions if limit is None else limit, progress)
+            return run_to(emulator, end, self.max_instructions if limit is None else limit, step)
 
         return observed(emulator, image, run, printed, seed)
 

@@ -22,6 +22,7 @@ class DmaLane:
         self._record: LoggedTransfer | None = None  # of what is under way
         self._line = False
         self.flags = 0
+        self.stale = 0  # flags that were set when it was enabled last, and have not been cleared since
         self.transfers, self.bytes = 0, 0  # ended, and moved by them
         self.last = (0, 0)  # cycles at which the last copy began and ended
 
@@ -59,6 +60,7 @@ class DmaLane:
     def clear(self, flags: int) -> None:
         """Flags that firmware clears."""
         self.flags &= ~flags
+        self.stale &= ~flags
         self._signal()
 
     def _signal(self) -> None:
@@ -70,7 +72,7 @@ class DmaLane:
             change(self._wiring.irq)
 
     def _open(self, record: LoggedTransfer) -> None:
-        self._record = record
+        self._record, self.stale = record, self.flags
         self._log.begin(record)
 
     def _half(self) -> None:

@@ -29,7 +29,7 @@ from mcusim.cpu.hooks import accesses, blocks, exceptions, frames, watching
 from mcusim.cpu.hooks.unicorn_calls import get, put, stop, words
 from mcusim.cpu.pipeline import cortex_m4
 from mcusim.cpu.system import nvic, ppb
-from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, EVENT, IDLE, PRIORITY, SVCALL, VECTORS
+from mcusim.cpu.system.exception_layout import CURRENT, ENABLED, EVENT, PRIORITY, SVCALL, VECTORS
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import callback, native_as, shared_as
@@ -161,10 +161,13 @@ def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
         return
     c[C.FAULT] = C.NO_FAULT
     x = words(user[EXCEPTIONS])
-    place = watching.asked(s)
-    level = nvic.group(x, x[PRIORITY + place])
-    if nvic.has(x, ENABLED, place) and level < frames.masks(uc, user[SCRATCH], x, IDLE):
-        watching.raced(c, s, place)
+    for i in range(watching.PROBES):
+        place = watching.asked(s, i)
+        if place == 0 or nvic.has(x, ENABLED, place) == 0:
+            continue
+        if nvic.group(x, x[PRIORITY + place]) < frames.masks(uc, user[SCRATCH], x, nvic.active_level(x)):
+            watching.raced(c, s, place)
+            return
 
 
 def _on_access(uc: Any, kind: Any, address: Any, size: Any, value: Any, user: Any) -> None:

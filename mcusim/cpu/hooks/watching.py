@@ -4,13 +4,12 @@ What the program knows of a transfer's end is what it read of the stream's regis
 the main program knows that once it has loaded a word that a handler stored since, or has slept, or returned from an SVC
 or PendSV.
 
-A word is raced for where the main program loads and stores it within ``WINDOW`` instructions while a handler that
-stores to it may come: its exception is enabled and not masked, and if it is a DMA stream's a transfer is under way.
-Words below the frame on a task's stack are registers that a switch saves. What is no loss is in
-:mod:`mcusim.memory.watch.handled`.
+A word is raced for where the main program, or a handler, loads and stores it within ``WINDOW`` instructions while
+another handler that stores to it may come: its exception is enabled, not masked and of a higher priority, and if it is
+a DMA stream's a transfer is under way. Words below the frame on a task's stack are registers that a switch saves. What
+is no loss is in :mod:`mcusim.memory.watch.handled`.
 
-Not modelled: handlers that race with each other, words on the main stack, exclusive loads and stores (told by the
-instruction when a report is made).
+Not modelled: words on the main stack, exclusive loads and stores (told by the instruction when a report is made).
 """
 
 from __future__ import annotations
@@ -20,15 +19,24 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
 from mcusim.memory.watch import layout as W
-from mcusim.memory.watch.handled import handler_begins, handler_loads, handler_stores, harmless, value_at
+from mcusim.memory.watch.handled import (
+    PROBES,
+    handler_begins,
+    handler_loads,
+    handler_stores,
+    harmless,
+    record_at,
+    value_at,
+)
 from mcusim.memory.watch.lines import fresh, held, line_at
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
 
-__all__ = ["accessed", "asked", "pushed", "raced"]
+__all__ = ["PROBES", "accessed", "asked", "pushed", "raced"]
 
 WINDOW = 24  # instructions
 EDGE = 16  # bytes before the end of what was transferred
+FRAME = 256  # bytes of variables below what was pushed last
 SAVED = 256  # bytes below a frame that a switch of tasks stores registers to
 
 
@@ -137,7 +145,7 @@ def past_end(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
         if code and code & W.BY_CORE == 0 and W.word(s, W.TARGET_LOWS + code) != W.word(s, t + W.T_LOW):
             continue
         for k in range(W.LOOK_BACK):
-            b = W.LOADS + k * W.LOAD
+            b = last_load(s, k)
             before = W.word(s, b + W.B_ADDRESS)
             near = end - EDGE <= before < end and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= 2 * WINDOW
             if near or (address < end):
@@ -147,8 +155,8 @@ def past_end(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
 
 @native
 def on_stack(c: State, address: int) -> int:
-    """Whether the address is on the main stack."""
-    return 1 if c[C.STACK_LOW] <= address < c[C.STACK_TOP] else 0
+    """Whether the address is on the main stack, or in the last function's frame, whose variables need no push."""
+    return 1 if c[C.STACK_LOW] - FRAME <= address < c[C.STACK_TOP] else 0
 
 
 @native
@@ -168,17 +176,31 @@ def loaded(c: State, s: State, q: int, address: int, size: int, pc: int) -> None
             learn(s, wanted)
     if W.word(s, W.TARGETS_USED):
         past_end(c, s, q, address, size, pc)
-    if thread:
-        k = W.word(s, W.LOADS_AT)
-        b = W.LOADS + k * W.LOAD
-        W.put(s, W.LOADS_AT, (k + 1) % W.LOOK_BACK)
-        W.put(s, b + W.B_ADDRESS, address)
-        W.put(s, b + W.B_SIZE, size)
-        W.put(s, b + W.B_PC, pc)
-        W.put(s, b + W.B_COUNT, c[C.INSTRUCTIONS])
-        W.put(s, b + W.B_VALUE, value_at(s, q, address, size))
-    elif not on_stack(c, address):
-        handler_loads(s, q, address, size)
+    if not on_stack(c, address):
+        remember(c, s, q, address, size, pc)
+        if not thread:
+            handler_loads(s, q, address, size)
+
+
+@native
+def last_load(s: State, k: int) -> int:
+    """The record of the ``k``th load before the next one of who runs, the main program or a handler."""
+    own = 1 if W.word(s, W.PLACE) else 0
+    return W.LOADS + (own * W.LOOK_BACK + (W.word(s, W.LOADS_AT + own) - k) % W.LOOK_BACK) * W.LOAD
+
+
+@native
+def remember(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
+    """Enter a load among the last ones."""
+    own = 1 if W.word(s, W.PLACE) else 0
+    b = last_load(s, 0)
+    W.put(s, W.LOADS_AT + own, (W.word(s, W.LOADS_AT + own) + 1) % W.LOOK_BACK)
+    W.put(s, b + W.B_ADDRESS, address)
+    W.put(s, b + W.B_SIZE, size)
+    W.put(s, b + W.B_PC, pc)
+    W.put(s, b + W.B_COUNT, c[C.INSTRUCTIONS])
+    W.put(s, b + W.B_VALUE, value_at(s, q, address, size))
+    W.put(s, b + W.B_PLACE, W.word(s, W.PLACE))
 
 
 @native
@@ -196,20 +218,20 @@ def may_come(s: State, place: int) -> int:
 
 @native
 def races(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
-    """The main program stores what it loaded a moment ago and a handler changes too: ask whether that can come."""
-    place = 0
+    """The core stores what it loaded a moment ago and a handler changes too: ask whether that can come."""
+    handled = 0
     for at in range(address, address + size):
-        place = max(place, host.get8(s[q + L.HANDLED] + at))
-    if place == 0 or c[C.FAULT] != C.NO_FAULT or on_stack(c, address) or may_come(s, place) == 0:
+        handled |= host.get8(s[q + L.HANDLED] + at)
+    if handled == 0 or c[C.FAULT] != C.NO_FAULT or on_stack(c, address):
         return
     for k in range(1, W.LOOK_BACK + 1):  # the last one first
-        b = W.LOADS + (W.word(s, W.LOADS_AT) - k) % W.LOOK_BACK * W.LOAD
+        b = last_load(s, k)
         at = W.word(s, b + W.B_ADDRESS)
-        if at < address + size and address < at + W.word(s, b + W.B_SIZE):
-            if c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) > WINDOW or harmless(s, b, address):
+        own = W.word(s, b + W.B_PLACE) == W.word(s, W.PLACE)
+        if own and at < address + size and address < at + W.word(s, b + W.B_SIZE):
+            if c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) > WINDOW:
                 return
-            W.put(s, W.ASKED, place)
-            W.put(s, W.ASKED_LOAD, W.word(s, b + W.B_PC))
+            W.put(s, W.ASKED_LOAD, b)
             W.put(s, W.ASKED_ADDRESS, address)
             W.put(s, W.ASKED_PC, pc)
             c[C.FAULT] = C.WATCHED  # the hook looks at the masks
@@ -253,12 +275,10 @@ def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc
     while left > 0 and q >= 0:
         part = min(left, s[q + L.HIGH] - address)
         if s[q + L.SEEN] and write:
-            place = W.word(s, W.PLACE)
-            if place == 0:
-                races(c, s, q, address, part, pc)
-            by_handler = racing(c, s, place, address)
+            races(c, s, q, address, part, pc)
+            by_handler = racing(c, s, W.word(s, W.PLACE), address)
             if by_handler:
-                handler_stores(s, address, part, value)
+                handler_stores(s, by_handler, address, part, value)
             stored(s, q, address, part, pc, by_handler)
         elif s[q + L.SEEN]:
             loaded(c, s, q, address, part, pc)
@@ -279,13 +299,20 @@ def pushed(c: State, s: State, q: int, address: int) -> None:
 
 
 @native
-def asked(s: State) -> int:
-    """The place of the handler that the main program may race with."""
-    return W.word(s, W.ASKED)
+def asked(s: State, i: int) -> int:
+    """The place of the ``i``th of ``PROBES`` handlers that the core may race with, 0 for none."""
+    h = record_at(s, W.word(s, W.ASKED_ADDRESS) & ~3, i)
+    if h == 0:
+        return 0
+    place = W.word(s, h + W.H_PLACE)
+    if place == W.word(s, W.PLACE) or may_come(s, place) == 0 or harmless(s, W.word(s, W.ASKED_LOAD), h):
+        return 0
+    return place
 
 
 @native
 def raced(c: State, s: State, place: int) -> None:
     """That handler could have come between the load and the store."""
     at = W.word(s, W.ASKED_ADDRESS)
-    note(c, s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, W.word(s, W.ASKED_LOAD))
+    load = W.word(s, W.word(s, W.ASKED_LOAD) + W.B_PC)
+    note(c, s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, load)

@@ -47,6 +47,7 @@ from mcusim.units import parse_duration, parse_size
 __all__ = [
     "KINDS",
     "blocks_of",
+    "clock_bit",
     "divider",
     "dma_of",
     "flash_of",
@@ -158,6 +159,17 @@ def held_in_reset(family: str, register: str, bits: int) -> Iterator[str]:
 
 def _flash_kib(machine: Machine) -> int:
     return sum(region.size for region in machine.memory.values() if region.kind == "flash") >> 10
+
+
+def clock_bit(family: str, block: str) -> tuple[str, int] | None:
+    """The register of RCC and the bit that give ``block`` its clock, None where they are not known.
+
+    They have the places of its reset: ``AHB1ENR`` for ``AHB1RSTR`` (ST RM0090 7.3, RM0385 5.3, RM0432 6.4, RM0433 8.7).
+    """
+    for register, bits in (_file(family).get("resets", {}) if family else {}).items():
+        if block in bits:
+            return register.replace("RSTR", "ENR"), bits[block]
+    return None
 
 
 def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[RegisterBlock]:

@@ -69,15 +69,17 @@ def explain_round(emulator: Emulator) -> Fault | None:
     seen = core.uc.hook_add(
         UC_HOOK_MEM_READ, lambda _uc, _kind, at, size, _v, _d: loads.append((emulator.peripherals.pc, at, size))
     )
+    writable = [(r.base, r.base + r.size) for r in emulator.machine.memory.values() if r.writable]
     for _ in range(LONGEST):
-        if loads:
+        if any(low <= at < end for _, at, _ in loads for low, end in writable):
             break
         c[C.LIMIT], c[C.STOP] = emulator.instructions + 1, C.RUNNING
         core.run(core["pc"])
     core.uc.hook_del(seen)
     if not loads:
         return None
-    pc, address, size = loads[0]
+    changing = (one for one in loads if any(low <= one[1] < end for low, end in writable))
+    pc, address, size = next(changing, loads[0])  # rather than a constant of the code's
     value = int.from_bytes(core.peek(address, size) or b"", "little")
     symbols = emulator.image.symbols if emulator.image is not None else ()
     named = (one.name for one in symbols if one.kind == "object" and one.address <= address < one.address + one.size)

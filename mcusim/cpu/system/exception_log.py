@@ -16,18 +16,21 @@ __all__ = ["ExceptionLog"]
 
 MOST_KEPT = 1 << 20  # entries of the log
 MOST_FRAMES = 4096  # addresses of frames on tasks' stacks
+STORM = 1000  # entries in a row that no frame was pushed or popped between
 
 
 class ExceptionLog:
     """``latencies`` in ticks by place; ``depths``: how often so many handlers were active when one began; ``stacks``:
-    frame addresses on process stacks, and the lowest address stored to before. ``left_out``: entries not kept."""
+    frame addresses on process stacks, and the lowest address stored to before. ``storm``: the place of an exception
+    that lately came again each time its handler had ended, so that nothing else ran; 0 for none. ``left_out``: entries
+    not kept."""
 
     def __init__(self) -> None:
         self.latencies: dict[int, Counter[int]] = defaultdict(Counter)
         self.depths: Counter[int] = Counter()
         self.stacks: dict[int, int] = {}
         self.keeps = False
-        self.left_out = 0
+        self.left_out = self.storm = 0
         self._kept: list[Any] = []
         self._entries = 0
 
@@ -39,6 +42,8 @@ class ExceptionLog:
         for where, ticks in zip(place.tolist(), (began[:, X.LOG_TIME] - began[:, X.LOG_FIRST]).tolist(), strict=True):
             self.latencies[where][ticks] += 1
         self.depths.update(depth.tolist())
+        chained = len(began) >= STORM and not np.isin(kind, (X.PUSHED, X.POPPED)).any()
+        self.storm = int(np.bincount(place).argmax()) if chained else 0
         pushed = entries[(kind == X.PUSHED) & (entries[:, X.LOG_SECOND] > 0)]
         for frame, low in zip(pushed[:, X.LOG_FIRST].tolist(), pushed[:, X.LOG_SECOND].tolist(), strict=True):
             if frame in self.stacks or len(self.stacks) < MOST_FRAMES:

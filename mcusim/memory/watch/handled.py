@@ -15,7 +15,7 @@ from mcusim.memory.watch import layout as W
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["handler_begins", "handler_loads", "handler_stores", "harmless", "value_at"]
+__all__ = ["PROBES", "handler_begins", "handler_loads", "handler_stores", "harmless", "record_at", "value_at"]
 
 PROBES = 8
 
@@ -37,12 +37,26 @@ def of_program(s: State, q: int, address: int) -> int:
 
 
 @native
-def record_of(s: State, word: int) -> int:
-    """The record of a word, or the free one for it; 0: there is no room."""
-    first = (word >> 2) ^ (word >> 14)
+def probe(word: int, i: int) -> int:
+    """The ``i``th place where a record of the word may be."""
+    return W.WORDS + (((word >> 2) ^ (word >> 14)) + i) % W.MOST_WORDS * W.HANDLED
+
+
+@native
+def record_at(s: State, word: int, i: int) -> int:
+    """The record of the word that is the ``i``th of ``PROBES``, 0 for none."""
+    h = probe(word, i)
+    return h if W.word(s, h + W.H_WORD) == word else 0
+
+
+@native
+def record_of(s: State, word: int, place: int) -> int:
+    """The record of a word and a handler, or the free one for them; 0: there is no room."""
     for i in range(PROBES):
-        h = W.WORDS + (first + i) % W.MOST_WORDS * W.HANDLED
-        if W.word(s, h + W.H_WORD) == word or W.word(s, h + W.H_WORD) == 0:
+        h = probe(word, i)
+        if W.word(s, h + W.H_WORD) == 0:
+            return h
+        if W.word(s, h + W.H_WORD) == word and W.word(s, h + W.H_PLACE) == place:
             return h
     return 0
 
@@ -103,16 +117,17 @@ def keep_guards(s: State, h: int) -> None:
 
 
 @native
-def handler_stores(s: State, address: int, size: int, value: int) -> None:
-    """A handler stores ``value``."""
+def handler_stores(s: State, place: int, address: int, size: int, value: int) -> None:
+    """The handler at ``place`` stores ``value``."""
     value &= (1 << 8 * min(size, 4)) - 1
     for word in range(address & ~3, address + size, 4):
-        h = record_of(s, word)
+        h = record_of(s, word, place)
         if h == 0:
             continue
         blind = 0 if has_loaded(s, word, -1) or W.word(s, W.LOADED) > W.MOST_LOADED else 1
         if W.word(s, h + W.H_WORD) == 0:
             new_record(s, h, word)
+            W.put(s, h + W.H_PLACE, place)
             W.put(s, h + W.H_ADDRESS, address)
             W.put(s, h + W.H_SIZE, size)
             W.put(s, h + W.H_VALUE, value)
@@ -125,11 +140,8 @@ def handler_stores(s: State, address: int, size: int, value: int) -> None:
 
 
 @native
-def harmless(s: State, load: int, address: int) -> int:
-    """Whether a handler's store would be no loss after the main program's ``load`` and before its own store."""
-    h = record_of(s, address & ~3)
-    if h == 0 or W.word(s, h + W.H_WORD) == 0:
-        return 0
+def harmless(s: State, load: int, h: int) -> int:
+    """Whether the store of record ``h`` would be no loss after the main program's ``load`` and before its own store."""
     same = W.word(s, h + W.H_ADDRESS) == W.word(s, load + W.B_ADDRESS)
     same = same and W.word(s, h + W.H_SIZE) == W.word(s, load + W.B_SIZE)
     if W.word(s, h + W.H_BLIND) and same and W.word(s, load + W.B_VALUE) == W.word(s, h + W.H_VALUE):

@@ -55,15 +55,18 @@ target = Record("target")
 T_LOW, T_END, T_LIMIT, T_CODE = target.fields("T_LOW", "T_END", "T_LIMIT", "T_CODE")
 TARGET = target.freeze()
 
-load = Record("load")  # of the main program
-B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE = load.fields("B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT", "B_VALUE")
+load = Record("load")  # not of the main stack; by which exception (0: the main program)
+B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE, B_PLACE = load.fields(
+    "B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT", "B_VALUE", "B_PLACE"
+)
 LOAD = load.freeze()
 
-# a word that handlers store to: its address (0: no record); what they store, where, and whether it is always that and
-# they do not load the word before; which words of the main program's they had loaded then, each with the same value
-handled = Record("word of handlers")
-H_WORD, H_ADDRESS, H_SIZE, H_VALUE, H_BLIND, H_GUARDS = handled.fields(
-    "H_WORD", "H_ADDRESS", "H_SIZE", "H_VALUE", "H_BLIND", "H_GUARDS"
+# a word that a handler stores to: its address (0: no record) and the exception; what it stores, where, and whether it
+# is always that and it does not load the word before; which words of the main program's it had loaded then, each with
+# the same value
+handled = Record("word of a handler")
+H_WORD, H_PLACE, H_ADDRESS, H_SIZE, H_VALUE, H_BLIND, H_GUARDS = handled.fields(
+    "H_WORD", "H_PLACE", "H_ADDRESS", "H_SIZE", "H_VALUE", "H_BLIND", "H_GUARDS"
 )
 H_GUARD = handled.array("H_GUARD", 2 * MOST_GUARDS)
 HANDLED = handled.freeze()
@@ -76,9 +79,9 @@ EXCEPTIONS = watch.field("EXCEPTIONS")  # address of the exceptions' state
 NOW_TURN, CODE, PLACE, SINCE, KNOWN = watch.fields("NOW_TURN", "CODE", "PLACE", "SINCE", "KNOWN")
 SLEPT = watch.field("SLEPT")  # ticks that the core had slept when the main program was last told of a wake-up
 STARTED, RUNNING, TARGETS_USED = watch.fields("STARTED", "RUNNING", "TARGETS_USED")
-ASKED, ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED", "ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")
-LOADS_AT = watch.field("LOADS_AT")
-LOADS = watch.array("LOADS", LOOK_BACK * LOAD)
+ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")  # a load's record
+# the last loads of the main program, and those of handlers: where the next one goes, and the loads
+LOADS_AT, LOADS = watch.array("LOADS_AT", 2), watch.array("LOADS", 2 * LOOK_BACK * LOAD)
 # words that the handler which runs has loaded (address, value, whether the main program's), the first of them
 LOADED, LOADS_OF_HANDLER = watch.field("LOADED"), watch.array("LOADS_OF_HANDLER", 3 * MOST_LOADED)
 WORDS = watch.array("WORDS", MOST_WORDS * HANDLED)

@@ -5,17 +5,20 @@ Not modelled: what one mistake causes behind another; each report is explained b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from mcusim.cpu import state_layout as C
 from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image
-from mcusim.cpu.system import exception_layout as X
+from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
-from mcusim.verification.firmware.finding import FirmwareFinding, Place, TransferUse
-from mcusim.verification.firmware.layout_rules import beyond, shared
+from mcusim.verification.firmware.endings import ending_findings, waits_unheard
+from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
+from mcusim.verification.firmware.layout_rules import beyond, fixed, shared
+from mcusim.verification.firmware.places import Places
 from mcusim.verification.firmware.shadow import Report, Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
@@ -40,8 +43,9 @@ class FirmwareDiagnosis:
     def __init__(
         self, emulator: Emulator, image: Image, shadow: Shadow, watcher: Watcher, variables: ProgramVariables
     ) -> None:
-        self._emulator, self._image, self._shadow = emulator, image, shadow
+        self._emulator, self._shadow = emulator, shadow
         self._watcher, self._variables = watcher, variables
+        self.places = Places(emulator, image, variables)
         self._explain = {
             W.STALE: self._stale, W.MAYBE_STALE: self._maybe_stale, W.UNCLEANED: self._uncleaned,
             W.MAYBE_UNCLEANED: self._uncleaned, W.DIRTY: self._dirty, W.MAYBE_DIRTY: self._dirty,
@@ -49,21 +53,20 @@ class FirmwareDiagnosis:
             W.SHORT: self._short, W.RACE: self._race,
         }  # fmt: skip
 
-    def findings(self) -> list[FirmwareFinding]:
-        """Every finding once: of one rule, function and start of a transfer, the first with the sum of all."""
+    def findings(self, stop: Stop) -> list[FirmwareFinding]:
+        """Every finding of a run that came to ``stop`` once: of one rule, function and line that started a transfer the
+        first, with the sum of all; in order of time, where what is wrong with a transfer is so from its start on."""
         found: dict[tuple[object, ...], FirmwareFinding] = {}
-        for one in self._all():
-            started = None if one.transfer is None else one.transfer.started.pc
-            key = one.rule, one.where, started, one.variable if one.rule in ("race", "shared-line") else None
+        for one in (*self._all(), *self._of_end(stop)):
+            started = None if one.transfer is None else one.transfer.started.source or one.transfer.started.pc
+            key = one.rule, one.where, started, one.variable if one.rule in _BY_VARIABLE else None
             old = found.get(key)
             if old is None:
                 found[key] = one
             else:
                 low, high = min(old.low, one.low), max(old.high, one.high)
                 found[key] = replace(old, times=old.times + one.times, low=low, high=high)
-        early = {(one.where, one.variable_name) for one in found.values() if one.rule == "read-early"}
-        late = ("never-transferred",)  # what has not come yet has not come: said already
-        return [f for f in found.values() if f.rule not in late or (f.where, f.variable_name) not in early]
+        return sorted(_without_consequences(list(found.values())), key=lambda one: one.cycle)
 
     def _all(self) -> Iterator[FirmwareFinding]:
         for report in self._shadow.reports:
@@ -78,8 +81,30 @@ class FirmwareDiagnosis:
                 continue
             for past in beyond(transfer, self._variables):
                 yield self._layout("beyond-variable", transfer, *past)
+        yield from self._of_set_up()
         for edge in shared(self._emulator, self._shadow, self._watcher.targets.values(), self._variables):
             yield self._shared(*edge)
+
+    def _of_set_up(self) -> Iterator[FirmwareFinding]:
+        """What is wrong with how transfers were started, whatever their bytes were."""
+        for transfer in self._watcher.fixed.values():
+            for text, low, high in fixed(transfer, self._variables):
+                yield self._of_transfer("not-incremented", transfer, text, _INCREMENT, low, high)
+        for transfer, bit in self._watcher.unclocked.values():
+            name = transfer.controller
+            text = f"was started while {name} has no clock ({bit} is 0): a board ignores stores to its registers"
+            fix = f"set {bit} before {name} is used, and read it back"
+            yield self._of_transfer(
+                "not-clocked", transfer, text, fix, transfer.source, transfer.source + transfer.size
+            )
+
+    def _of_end(self, stop: Stop) -> Iterator[FirmwareFinding]:
+        yield from ending_findings(self._emulator, self._shadow, self.places, stop)
+        for transfer, text, fix in waits_unheard(self._emulator, self.places, stop, self._watcher.unknown):
+            low, high = transfer.target, transfer.target + transfer.size
+            name = self._variables.name(low)
+            started = self._use(transfer)
+            yield FirmwareFinding("not-enabled", text, fix, None, low, high, name, 1, transfer.begin, started)
 
     def _finding(self, report: Report, cause: _Reading) -> FirmwareFinding:
         transfer = self._watcher.by_code.get(report.code)
@@ -87,30 +112,24 @@ class FirmwareDiagnosis:
             cause.rule,
             cause.text,
             cause.fix,
-            self._place(report.pc, report.callers) if cause.of_core else None,
+            self.places.at(report.pc, report.callers) if cause.of_core else None,
             report.low,
             report.high,
             self._variables.name(report.low),
             report.times,
             report.now // L.TICK,
             None if transfer is None else self._use(transfer),
-            self._place(cause.other) if cause.other else None,
+            self.places.at(cause.other) if cause.other else None,
         )
 
     # places
 
-    def _place(self, pc: int, callers: Sequence[int] = ()) -> Place:
-        function, line = self._image.function_at(pc), self._image.line_at(pc)
-        source = None if line is None else f"{line[0].rpartition('/')[2]}:{line[1]}"
-        before = tuple(self._place(back - 2 & ~1) for back in callers if self._image.function_at(back - 2))
-        return Place(pc, None if function is None else function[0], source, before)
-
     def _at(self, pc: int) -> str:
-        return self._place(pc).text()
+        return self.places.at(pc).text()
 
     def _use(self, transfer: LoggedTransfer) -> TransferUse:
         own = transfer.controller, transfer.stream, transfer.source, transfer.target, transfer.size
-        started = self._place(transfer.pc, self._watcher.callers.get(transfer.number, ()))
+        started = self.places.at(transfer.pc, self._watcher.callers.get(transfer.number, ()))
         return TransferUse(*own, transfer.registers, started, transfer.begin)
 
     def _named(self, report: Report) -> str:
@@ -118,14 +137,10 @@ class FirmwareDiagnosis:
         return "the DMA" if transfer is None else _name(transfer)
 
     def _what(self, address: int) -> str:
-        return self._variables.name(address) or f"{address:#010x}"
-
-    def _handler(self, place: int) -> str:
-        handler = self._image.function_at(int(self._emulator.interrupts.state[X.HANDLER + place]))
-        if handler is not None:
-            return handler[0]
-        number = X.number_of(place)
-        return f"the handler of IRQ {number - 16}" if number >= 16 else f"the handler of exception {number}"
+        c = self._emulator.state
+        if c[C.STACK_LOW] <= address < c[C.STACK_TOP] and self._variables.name(address) is None:
+            return f"the stack at {address:#010x}"
+        return self.places.bytes_at(address)
 
     # rules
 
@@ -230,8 +245,8 @@ class FirmwareDiagnosis:
         if first_at != then_at:
             both = f"{first_at} loaded {what} and {then_at} stored to it"
         text = (
-            f"{both}, while {self._handler(report.seen)}, which stores to it too, could come in between: its store"
-            " would be lost"
+            f"{both}, while {self.places.handler(report.seen)}, which stores to it too, could come in between: its"
+            " store would be lost"
         )
         fix = f"mask that interrupt (or all, by PRIMASK) from the load of {what} to the store, or use LDREX and STREX"
         return _Reading("race", text, fix, other=report.other)
@@ -293,6 +308,11 @@ class FirmwareDiagnosis:
 
     def _layout(self, rule: str, transfer: LoggedTransfer, text: str, low: int, high: int) -> FirmwareFinding:
         fix = "let the number of units (NDTR) be that of the variable's bytes, or make it larger"
+        return self._of_transfer(rule, transfer, text, fix, low, high)
+
+    def _of_transfer(
+        self, rule: str, transfer: LoggedTransfer, text: str, fix: str, low: int, high: int
+    ) -> FirmwareFinding:
         name = self._variables.name(low)
         shown = f"{_name(transfer)} {text}"
         return FirmwareFinding(rule, shown, fix, None, low, high, name, 1, transfer.begin, self._use(transfer))
@@ -304,13 +324,31 @@ class FirmwareDiagnosis:
             " writing the line back destroys the DMA's bytes, invalidating it the core's"
         )
         return FirmwareFinding(
-            "shared-line", text, _APART, self._place(store), low, high, self._variables.name(low), 1, transfer.begin,
+            "shared-line", text, _APART, self.places.at(store), low, high, self._variables.name(low), 1, transfer.begin,
             self._use(transfer),
         )  # fmt: skip
 
 
+_BY_VARIABLE = ("race", "shared-line")
+_INCREMENT = "set the increment, or let source or target be a variable of one unit"
 _APART = "begin and end the DMA's buffer on lines of 32 B, so that no line contains bytes of both"
 
 
 def _name(transfer: LoggedTransfer) -> str:
     return f"{transfer.controller} stream {transfer.stream}"
+
+
+def _without_consequences(found: list[FirmwareFinding]) -> Iterator[FirmwareFinding]:
+    """Without those that say of a buffer what an early read of it says already: that its bytes were not there, or that
+    no invalidate came behind an end that nobody waited for."""
+    early = {_accessed(one) for one in found if one.rule == "read-early"}
+    late = {_accessed(one) for one in found if one.rule == "missing-invalidate"} & early
+    for one in found:
+        if one.rule in ("never-transferred", "missing-invalidate") and _accessed(one) in early:
+            continue
+        again = one.rule == "read-early" and _accessed(one) in late
+        yield replace(one, fix=f"{one.fix}, and invalidate its cache lines after that") if again else one
+
+
+def _accessed(one: FirmwareFinding) -> tuple[object, ...]:
+    return one.where, one.variable_name

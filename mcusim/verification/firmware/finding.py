@@ -23,7 +23,12 @@ FIRMWARE_RULES: Mapping[str, str] = {
     "never-transferred": "bytes behind the last one that a transfer wrote are read as if they were part of it",
     "beyond-variable": "a transfer goes past the end of the variable it begins in",
     "transfer-error": "a transfer ended by an error",
-    "race": "the main program changes a word in two steps that an interrupt handler changes too",
+    "not-clocked": "a DMA controller is used whose clock is off",
+    "not-incremented": "a transfer stays at one address of a variable that has all of its bytes",
+    "race": "a word is changed in two steps that an interrupt handler changes too",
+    "kept-in-register": "a loop waits for a variable that was read once, before it",
+    "stuck-handler": "an interrupt's handler does not come to an end",
+    "not-enabled": "the program waits for an interrupt that the NVIC does not let through",
 }
 
 

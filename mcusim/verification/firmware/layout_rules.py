@@ -14,7 +14,7 @@ from mcusim.memory.range_lookup import find
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 
-__all__ = ["beyond", "shared"]
+__all__ = ["beyond", "fixed", "shared"]
 
 
 def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:
@@ -26,6 +26,20 @@ def beyond(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tu
         if found is not None and high > found.end:
             verb = "reads" if side == "source" else "writes"
             yield f"{verb} {high - found.end:,} B past the end of {found.name[:60]}", found.end, high
+
+
+def fixed(transfer: LoggedTransfer, variables: ProgramVariables) -> Iterator[tuple[str, int, int]]:
+    """Of a transfer's source and target those that stay at one address of a variable that is large enough for all:
+    what to say, and the variable's bytes."""
+    sides = {"memory to peripheral": ("source",), "peripheral to memory": ("target",)}
+    for side in sides.get(transfer.direction, ("source", "target")):
+        low, high = (transfer.reads if side == "source" else transfer.writes)[0]
+        found = variables.at(low)
+        if found is None or transfer.units < 2 or high - low > transfer.unit or low + transfer.size > found.end:
+            continue
+        verb = "reads all of its units from" if side == "source" else "writes all of its units to"
+        bit = "MINC" if side == "target" or transfer.direction == "memory to peripheral" else "PINC"
+        yield f"{verb} the first {high - low} B of {found.name[:60]}: {bit} is not set", low, low + transfer.size
 
 
 def shared(

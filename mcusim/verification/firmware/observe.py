@@ -34,14 +34,16 @@ def observed(
     low, high = int(emulator.state[C.STACK_LOW]), int(emulator.state[C.STACK_TOP])
     places = [(a, b) for a, b in watcher.touched() if b <= low or high <= a]
     memory = tuple((a, shadow.newest(a, b)) for a, b in places)
+    diagnosis = FirmwareDiagnosis(emulator, image, shadow, watcher, variables)
     return FirmwareOutcome(
         ended=stop.kind,
         status=stop.status,
         fault=None if stop.fault is None else str(stop.fault.text),
+        place=None if stop.fault is None else diagnosis.places.at(stop.fault.pc, watcher.calls()),
         cycles=emulator.cycles,
         instructions=emulator.instructions,
         transfers=watcher.count,
-        findings=tuple(FirmwareDiagnosis(emulator, image, shadow, watcher, variables).findings()),
+        findings=tuple(diagnosis.findings(stop)),
         output=b"".join(printed),
         memory=memory,
         names=tuple(variables.name(a) or f"memory at {a:#010x}" for a, _ in memory),

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcusim.machine.description import Machine
 from mcusim.shown import Displayed, SavedAsJson
-from mcusim.verification.firmware.finding import FirmwareFinding
+from mcusim.verification.firmware.finding import FirmwareFinding, Place
 
 __all__ = ["FirmwareOutcome", "FirmwareSeed", "FirmwareVerification"]
 
@@ -24,7 +24,7 @@ def _lines(output: bytes) -> list[str]:
 
 @dataclass(frozen=True)
 class FirmwareOutcome:
-    """One run: how it ``ended`` (a kind of stop) and with which ``status``, the text of a ``fault``.
+    """One run: how it ``ended`` (a kind of stop) and with which ``status``, the text of a ``fault`` and its ``place``.
 
     ``memory``: the bytes that transfers read or wrote, as they were at the end, and ``names`` of the variables there.
     """
@@ -40,6 +40,7 @@ class FirmwareOutcome:
     memory: tuple[Bytes, ...] = field(repr=False)
     names: tuple[str, ...] = ()
     lost: int = 0
+    place: Place | None = None
 
     def difference(self, other: FirmwareOutcome) -> str | None:
         """What is first found to differ from ``other``, an undisturbed run; printed lines that name a time may."""
@@ -119,7 +120,8 @@ class FirmwareVerification(Displayed, SavedAsJson):
     def to_json(self) -> dict[str, Any]:
         """What ``mcusim verify --json`` writes for a firmware."""
         run = self.run
-        ended = {"kind": run.ended, "status": run.status, "fault": run.fault, "missed": self.missed}
+        place = None if run.place is None else run.place.to_json()
+        ended = {"kind": run.ended, "status": run.status, "fault": run.fault, "place": place, "missed": self.missed}
         counts = {"cycles": run.cycles, "instructions": run.instructions, "transfers": run.transfers}
         fuzz = {"seeds": list(self.seeds), "failed": [one.to_json() for one in self.failed]} if self.seeds else None
         return {

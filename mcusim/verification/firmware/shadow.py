@@ -113,6 +113,24 @@ class Shadow:
                 if arrays["meant"][at - base] & W.BY_CORE and store & 1:
                     yield at, store & ~1
 
+    def loads(self) -> Iterator[tuple[int, int, int, int]]:
+        """Address, size, instruction and value of the main program's last loads, the latest first."""
+        words = self.words
+        for k in range(1, W.LOOK_BACK + 1):
+            b = W.LOADS + (int(words[W.LOADS_AT]) - k) % W.LOOK_BACK * W.LOAD
+            if words[b + W.B_SIZE]:
+                address, size, pc, value = (int(words[b + at]) for at in (W.B_ADDRESS, W.B_SIZE, W.B_PC, W.B_VALUE))
+                yield address, size, pc, value
+
+    def by_handler(self, address: int, size: int) -> int | None:
+        """What the bytes are now, if a handler has stored to them last."""
+        for base, arrays in self._arrays.items():
+            if base <= address < base + len(arrays["meant"]):
+                code = int(arrays["meant"][address - base])
+                if code & W.BY_CORE and code & W.BY_HANDLER:
+                    return int.from_bytes(self._emulator.core.peek(address, min(size, 4)) or b"", "little")
+        return None
+
     def writer(self, address: int) -> int:
         """The instruction that last stored to the word of ``address``, 0 for none."""
         for base, arrays in self._arrays.items():

@@ -35,6 +35,10 @@ def firmware_verification_table(result: FirmwareVerification) -> str:
     lines = [f"{image} on {result.machine.name}", *_row("run", f"{counts}; {ended}")]
     if run.fault is not None:
         lines += _row("", run.fault)
+    if run.place is not None:
+        called = _called(run.place)
+        at = f"at PC {run.place.pc:#010x} in {run.place.text()}"
+        lines += _row("", f"{at}, {called}" if called else at)
     if result.missed is not None:
         lines += _row("", f"it did not come to {result.missed[:80]}")
     seen = sum(one.seed is None for one in result.findings)

@@ -19,12 +19,15 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
 from mcusim.memory.watch.beats import unit_read, unit_written
 from mcusim.verification.firmware.disturbance import FirmwareDisturbance
+from mcusim.verification.firmware.layout_rules import fixed
+from mcusim.verification.firmware.set_up_rules import clock_missing
 from mcusim.verification.firmware.shadow import Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 
 __all__ = ["Clash", "Failure", "Watcher"]
 
 _STREAM = re.compile(r"_(?:[SC](\d+)(?:CR|NDTR)|C(?:CR|NDTR)(\d+))$")
+_STATUS = re.compile(r"_C(\d+)ISR$")  # a channel of the MDMA has its own
 
 
 @dataclass(slots=True)
@@ -68,6 +71,8 @@ class Watcher:
         default_factory=dict
     )  # by instruction: bytes apart, times
     targets: dict[tuple[int, int, int], LoggedTransfer] = field(default_factory=dict)
+    fixed: dict[int, LoggedTransfer] = field(default_factory=dict)  # by instruction, where it does not increment
+    unclocked: dict[int, tuple[LoggedTransfer, str]] = field(default_factory=dict)  # by instruction
 
     def __post_init__(self) -> None:
         self._words = self.shadow.words
@@ -182,15 +187,29 @@ class Watcher:
         self.count += 1
         self._touched |= {_reads(transfer), _writes(transfer)}
         (self.by_handler.add if self._words[W.PLACE] else self.by_handler.discard)(code)
-        self.callers[transfer.number] = self._calls()
+        self.callers[transfer.number] = self.calls()
         self._purge()
         self._clash(transfer)
+        self._set_up(transfer)
         self._goes_on(transfer)
         self._remember_target(transfer, code)
         if not transfer.circular:
             self._enter(transfer, code)
 
-    def _calls(self) -> tuple[int, ...]:
+    def _set_up(self, transfer: LoggedTransfer) -> None:
+        """What is wrong with its registers, or its controller's."""
+        missing = clock_missing(self.emulator, transfer.controller)
+        if missing is not None:
+            self.unclocked.setdefault(transfer.pc, (transfer, missing))
+        if next(fixed(transfer, self.variables), None) is not None:
+            self.fixed.setdefault(transfer.pc, transfer)
+
+    @property
+    def unknown(self) -> list[LoggedTransfer]:
+        """Transfers of whose end the program does not know."""
+        return [one for slot, one in self._open.items() if self._knows(slot) < one.size]
+
+    def calls(self) -> tuple[int, ...]:
         """Where the calls under way go back to, the last one first; a handler's own only."""
         c = self.emulator.state
         depth, last = int(c[C.CALL_DEPTH]), int(c[C.CALL_BASE])
@@ -269,7 +288,18 @@ class Watcher:
                     self._tell(slot, one, max(there, size) if counts else there)
         elif label.endswith("SR"):
             half = {"L": range(4), "H": range(4, 8)}.get(label.rpartition("_")[2][0])
-            self._told(lambda one: one.controller == block.name and (half is None or one.stream in half), None)
+            if (channel := _STATUS.search(label)) is not None:
+                half = range(int(channel[1]), int(channel[1]) + 1)
+            self._told(lambda one: self._shows(one, block.name, half), None)
+
+    def _shows(self, transfer: LoggedTransfer, controller: str, half: range | None) -> bool:
+        """Whether the flags say of a transfer how far it is: not while those of an earlier one are still set."""
+        if transfer.controller != controller or (half is not None and transfer.stream not in half):
+            return False
+        block = next(one for one in self.emulator.dma if one.name == controller)
+        lane = next(one for one in block.streams if one.number == transfer.stream)
+        complete = lane.names.get("CTCIF", lane.names.get("TCIF", 0))
+        return not lane.stale & complete
 
     def _told(self, which: object, size: int | None) -> None:
         for slot, one in list(self._open.items()):

@@ -52,11 +52,12 @@ class Core:
         self.runs(0)
 
     def races(self, value: int = 0) -> bool:
-        """Whether a load and a store of the main program's may be a race."""
+        """Whether a load and a store, of the main program's or of the handler that runs, may be a race."""
         self.c[C.FAULT] = C.NO_FAULT
         self.load(WORD)
         self.store(WORD, value)
-        return bool(self.c[C.FAULT] == C.WATCHED)
+        asks = bool(self.c[C.FAULT] == C.WATCHED)
+        return asks and any(watching.asked(self.s, i) for i in range(watching.PROBES))
 
 
 @pytest.mark.parametrize(("place", "race"), [(X.SYSTICK, True), (X.PENDSV, True), (X.SVCALL, False)])
@@ -106,3 +107,21 @@ def test_registers_that_a_switch_saves_below_a_tasks_frame_are_no_words_of_the_h
         watching.pushed(core.c, core.s, q, at)
     core.handler(5, loads=(WORD,), place=X.PENDSV)
     assert core.races()
+
+
+def test_a_handler_races_with_another_one_and_not_with_itself() -> None:
+    core = Core()
+    core.handler(1, loads=(WORD,), place=X.PENDSV)
+    core.runs(X.PENDSV)
+    assert not core.races(2)
+    core.handler(1, loads=(WORD,), place=X.SYSTICK)
+    core.runs(X.PENDSV)
+    assert core.races(2)
+
+
+def test_of_two_handlers_that_store_to_a_word_the_one_that_does_so_blindly_is_no_excuse_for_the_other() -> None:
+    core = Core()
+    core.handler(1, place=X.SYSTICK)
+    core.handler(1, loads=(WORD,), place=X.PENDSV)
+    core.handler(1, place=X.SYSTICK)
+    assert core.races(0)  # PendSV counts

@@ -11,7 +11,7 @@ from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.image.image import Image
 from mcusim.cpu.image.symbols import Symbol
 from mcusim.verification.firmware.finding import FirmwareFinding
-from mcusim.verification.firmware.layout_rules import beyond
+from mcusim.verification.firmware.layout_rules import beyond, fixed
 from mcusim.verification.firmware.variables import ProgramVariables
 from tests.support.boards.dma_bench import CR, EN, F469, F746, FCR, M0AR, M2M, M2P, MINC, NDTR, PAR, PINC, sizes, stream
 from tests.support.programs.register_script import RAM, Step, image, load, poll, store
@@ -111,22 +111,33 @@ def test_a_line_whose_other_part_the_core_stores_to_is_shared_though_nothing_was
     assert (one.rule, one.low, one.high) == ("shared-line", target + 16, target + 20)
 
 
+class Named(Image):
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:  # type: ignore[override]
+        return (Symbol("buffer", RAM, 64, "object", 1, 1), Symbol("other", RAM + 64, 64, "object", 1, 1))
+
+
+def fill(units: int, extent: int) -> LoggedTransfer:
+    """From ``flash``, whose reads move, to so many bytes at the beginning of ``buffer``."""
+    side, flash = ((RAM, RAM + extent),), ((0x0800_0000, 0x0800_0000 + 4 * units),)
+    return LoggedTransfer(
+        0, "DMA2", 0, "memory to memory", 0x0800_0000, RAM, flash, side, 4, 4, units, 0, False, {}, 0, 0
+    )
+
+
 def test_a_transfer_goes_past_its_variable() -> None:
-    class Named(Image):
-        def __init__(self) -> None:
-            pass
-
-        @property
-        def symbols(self) -> tuple[Symbol, ...]:  # type: ignore[override]
-            return (Symbol("buffer", RAM, 64, "object", 1, 1), Symbol("other", RAM + 64, 64, "object", 1, 1))
-
-    def of(units: int) -> LoggedTransfer:
-        side = ((RAM, RAM + 4 * units),)
-        flash = ((0x0800_0000, 0x0800_0000 + 4 * units),)
-        return LoggedTransfer(
-            0, "DMA2", 0, "memory to memory", 0x0800_0000, RAM, flash, side, 4, 4, units, 0, False, {}, 0, 0
-        )
-
     variables = ProgramVariables(Named())
-    assert list(beyond(of(16), variables)) == []
-    assert list(beyond(of(17), variables)) == [("writes 4 B past the end of buffer", RAM + 64, RAM + 68)]
+    assert list(beyond(fill(16, 64), variables)) == []
+    assert list(beyond(fill(17, 68), variables)) == [("writes 4 B past the end of buffer", RAM + 64, RAM + 68)]
+
+
+def test_a_transfer_stays_at_the_first_word_of_a_variable_that_has_room_for_all() -> None:
+    variables = ProgramVariables(Named())
+    ((text, low, high),) = fixed(fill(16, 4), variables)
+    assert text == "writes all of its units to the first 4 B of buffer: MINC is not set"
+    assert (low, high) == (RAM, RAM + 64)
+    assert list(fixed(fill(17, 4), variables)) == []  # for which the variable is too small
+    assert list(fixed(fill(1, 4), variables)) == list(fixed(fill(16, 64), variables)) == []
