@@ -177,9 +177,9 @@ def _by_region(emulator: Emulator, causes: dict[str, float]) -> None:
 
 
 def _calls(emulator: Emulator) -> Iterable[CallCost]:
-    for key, calls, ticks, issued in emulator.calls[1:].reshape(-1, C.EDGE):
-        if key >= 0 and calls:
-            yield _call(emulator, int(key), int(calls), int(ticks), int(issued))
+    edges = emulator.calls[1:].reshape(-1, C.EDGE)
+    for key, calls, ticks, issued in edges[(edges[:, C.EDGE_KEY] >= 0) & (edges[:, C.EDGE_CALLS] > 0)].tolist():
+        yield _call(emulator, key, calls, ticks, issued)
     c, now = emulator.state, int(emulator.memory.state[L.NOW])
     for frame in range(C.SHADOW, C.SHADOW + int(c[C.CALL_DEPTH]) * C.SHADOW_ENTRY, C.SHADOW_ENTRY):
         edge = int(c[frame + C.CALL_EDGE])

@@ -37,7 +37,7 @@ from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show_address
 
-__all__ = ["NO_ERROR", "UcError", "UnicornCore"]
+__all__ = ["NO_ERROR", "UcError", "UnicornCore", "whole_pages"]
 
 NO_ERROR = 0
 PAGE = 4096
@@ -66,6 +66,17 @@ def _check_pages(machine: Machine) -> None:
                     f" memory in pages of {PAGE // 1024} KiB; move the region to one of its own"
                 )
             taken.append((f"memory.{region.name}", base, end))
+
+
+def whole_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """First address and end of the pages that ``ranges`` touch, those next to each other joined."""
+    found: list[tuple[int, int]] = []
+    for low, end in sorted((low // PAGE * PAGE, -(-end // PAGE) * PAGE) for low, end in ranges):
+        if found and low <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((low, end))
+    return found
 
 
 ERASED = 0xFF  # each byte of flash without a program

@@ -36,7 +36,7 @@ from mcusim.cpu.set_up.register_writes import Registers, RegisterWrite, Register
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.register_names import blocks_in, family_of
-from mcusim.cpu.unicorn_core import PAGE, UnicornCore
+from mcusim.cpu.unicorn_core import UnicornCore, whole_pages
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
@@ -84,8 +84,8 @@ class Peripherals:
         self.ending: Ending | None = None
         self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
         ranges = [(block.base, block.base + block.size) for block in self._all]
-        for page in sorted({p for low, end in ranges for p in range(low // PAGE, -(-end // PAGE))}):
-            core.map_registers(page * PAGE, PAGE, self._loaded_at(page * PAGE), self._stored_at(page * PAGE))
+        for low, end in whole_pages(ranges):
+            core.map_registers(low, end - low, self._loaded_at(low), self._stored_at(low))
         if core_named(machine.core.isa).bit_band:
             ranges += self._map_bit_bands()
         self.count = len(ranges)
@@ -251,11 +251,11 @@ class Peripherals:
 
     # accesses
 
-    def _loaded_at(self, page: int) -> Callable[[int, int], int]:
-        return lambda offset, size: self._watched(page + offset, size)
+    def _loaded_at(self, base: int) -> Callable[[int, int], int]:
+        return lambda offset, size: self._watched(base + offset, size)
 
-    def _stored_at(self, page: int) -> Callable[[int, int, int], None]:
-        return lambda offset, size, value: self.store(page + offset, size, value)
+    def _stored_at(self, base: int) -> Callable[[int, int, int], None]:
+        return lambda offset, size, value: self.store(base + offset, size, value)
 
     def _watched(self, address: int, size: int) -> int:
         """A load of the program itself, one of a poll perhaps."""

@@ -177,13 +177,18 @@ def _of_family(family: str, flash_kib: int, host: BlockHost) -> Iterator[Registe
     for name, place in places_of(family).items():
         layout = layouts[place["layout"]] if "layout" in place else {}
         kind = KINDS.get(layout.get("kind", ""), RegisterBlock)
-        size = parse_size(place.get("size", "1 KiB"))
-        found = registers(layout, host.clock)
+        size = parse_size(place["size"]) if "size" in place else 1 << 10
+        found = dict(_registers_of(family, place["layout"], host.clock)) if layout else {}
         resets = place.get("resets", {}) | {"FLASHSIZE": flash_kib << place.get("flash_size_bit", 0)}
         for offset, one in found.items():
             if one.name in resets:
                 found[offset] = replace(one, reset=resets[one.name])
         yield kind(name, place["base"], size, found, host, place.get("irq", -1))
+
+
+@cache
+def _registers_of(family: str, layout: str, clock: int) -> Mapping[int, Register]:
+    return registers(layouts_of(family)[layout], clock)
 
 
 def registers(layout: Mapping[str, Any], clock: int) -> dict[int, Register]:

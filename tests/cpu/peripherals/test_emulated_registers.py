@@ -10,6 +10,7 @@ from mcusim.api import emulate
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.peripherals.bus import Strictness
 from mcusim.cpu.stops.stop_reason import Fault, Stop
+from mcusim.cpu.unicorn_core import whole_pages
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from tests.support.code import random_thumb as guest
@@ -104,3 +105,8 @@ def test_reset_with_an_odd_stack_top(tmp_path: Path) -> None:
     path.write_bytes(data[:at] + (0x2000_FFFF).to_bytes(4, "little") + data[at + 4 :])
     result = emulate(path, F7)
     assert result.exit_status == 0 and result.stack.top == 0x2000_FFFC
+
+
+def test_blocks_in_neighbouring_pages_are_mapped_together() -> None:
+    ranges = [(0x5000, 0x6001), (0x10, 0x20), (0x1000, 0x1400), (0x30, 0x40)]
+    assert whole_pages(ranges) == [(0, 0x2000), (0x5000, 0x7000)]
