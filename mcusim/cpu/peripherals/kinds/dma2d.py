@@ -37,7 +37,7 @@ class Dma2d(RegisterBlock):
         if register == "CR" and value & START and self._ends < 0:
             lines, pixels = self["NLR"] & 0xFFFF, self["NLR"] >> 16 & 0x3FFF
             self._ends = self.host.cycles + max(1, lines * pixels)
-            self.host.at(self._ends, self._catch_up)
+            self.at(self._ends, self._catch_up)
         if register == "CR" and value & ABORT:
             self._ends = -1
             self["CR"] &= ~(START | ABORT)

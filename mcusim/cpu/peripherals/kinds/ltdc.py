@@ -27,7 +27,7 @@ class Ltdc(RegisterBlock):
 
     @property
     def _frame(self) -> int:
-        return self.host.clock // RATE
+        return max(1, self.host.core_clock // RATE)
 
     @property
     def waiting(self) -> bool:
@@ -47,7 +47,7 @@ class Ltdc(RegisterBlock):
         if self["GCR"] & ENABLE and (self["SRCR"] & VBR or self["IER"] & LINE) and self._entered < 0:
             passed = (self.host.cycles - self._since) // self._frame
             self._entered = self._since + (passed + 1) * self._frame
-            self.host.at(self._entered, self._frame_ends)
+            self.at(self._entered, self._frame_ends)
 
     def _reload(self, asked: int) -> None:
         if asked:

@@ -33,4 +33,4 @@ class Rtc(RegisterBlock):
 
     def stored(self, register: str, value: int, old: int) -> None:
         if register == "ISR" and not value & RSF:
-            self._synchronised = self.host.cycles + ceil(CYCLES * self.host.clock / RATE)
+            self._synchronised = self.host.cycles + ceil(CYCLES * self.host.core_clock / RATE)

@@ -12,6 +12,7 @@ updates, dead time; a change of the APB divider while the timer counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from mcusim.cpu.peripherals.register_block import BlockHost, Register, RegisterBlock
 
@@ -30,6 +31,7 @@ class Timer(RegisterBlock):
 
     _since, _entered = 0, 0
     _matched = 0  # cycle up to which the flags of the channels are right
+    _scheduled: Mapping[int, int] = MappingProxyType({})  # by channel: the match that it will be called for
     _asked = False  # a DMA controller, since the last update
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
 
@@ -39,7 +41,6 @@ class Timer(RegisterBlock):
         super().__init__(name, base, size, registers, host, irq)
         self._channels = () if name in BASIC else (1, 2, 3, 4)
         self._compare_irq = irq + COMPARE_LINE.get(name, 0) if irq >= 0 else irq
-        self._asked_for: dict[int, int] = {}  # by channel: the cycle of the match that it will be called for
 
     @property
     def _step(self) -> int:
@@ -120,13 +121,13 @@ class Timer(RegisterBlock):
             self.request(bool(active & COMPARE), self._compare_irq)
         for channel in self._channels:
             next_match = self._match(channel, self.host.cycles) if self["DIER"] >> channel & 1 else None
-            if next_match is not None and next_match != self._asked_for.get(channel):
-                self._asked_for[channel] = next_match
-                self.host.at(next_match, self._catch_up)
+            if next_match is not None and next_match != self._scheduled.get(channel):
+                self._scheduled = {**self._scheduled, channel: next_match}
+                self.at(next_match, self._catch_up)
         due = self._since + self._period
         if self["CR1"] & CEN and self["DIER"] & (UPDATE | ASKS) and due != self._entered:
             self._entered = due
-            self.host.at(due, self._catch_up)
+            self.at(due, self._catch_up)
 
     def _passed(self, count: int) -> int:
         """Counts from an update to ``count``; and the other way round, the counter so many counts after an update."""

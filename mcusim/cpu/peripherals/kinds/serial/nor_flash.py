@@ -34,7 +34,7 @@ class NorMemory(Protocol):
     @property
     def cycles(self) -> int: ...
     @property
-    def clock(self) -> int: ...
+    def core_clock(self) -> int: ...
     @property
     def flash_size(self) -> int: ...
     def read_flash(self, offset: int, size: int) -> bytes: ...
@@ -98,7 +98,7 @@ class NorFlash:
     def _begin(self, seconds: float, work: Callable[[], None]) -> None:
         if self._enabled:
             self._enabled = False
-            self.ready_at = self._host.cycles + int(seconds * self._host.clock)
+            self.ready_at = self._host.cycles + int(seconds * self._host.core_clock)
             work()
 
     def _program(self, address: int, data: bytes) -> None:

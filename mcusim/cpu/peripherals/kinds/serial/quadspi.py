@@ -134,10 +134,10 @@ class Quadspi(RegisterBlock):
         elif self._mode == POLL:
             self._match = self._match_from(begins + self._byte * self._length)
             if self._match >= 0:
-                self.host.at(self._match, self._catch_up)
+                self.at(self._match, self._catch_up)
         else:
             self._left, self._next, self._ends = self._length, begins + self._byte, begins
-            self.host.at(begins, self._catch_up)
+            self.at(begins, self._catch_up)
             self._wake()
 
     def _wake(self) -> None:
@@ -145,7 +145,7 @@ class Quadspi(RegisterBlock):
         if self._mode == READ and self._left:
             wanted = (self["CR"] >> 8 & 31) - len(self._data)
             for more in {max(0, min(wanted, self._left - 1)), self._left - 1}:
-                self.host.at(self._next + more * self._byte, self._catch_up)
+                self.at(self._next + more * self._byte, self._catch_up)
 
     def _match_from(self, first: int) -> int:
         """When polling finds the status that PSMKR and PSMAR want, first looked at at ``first``; -1: never."""
@@ -189,7 +189,7 @@ class Quadspi(RegisterBlock):
             self._left -= len(data)
             self._ends = max(self._ends, self.host.cycles) + self._byte * len(data)
             if not self._left:
-                self.host.at(self._ends, self._catch_up)
+                self.at(self._ends, self._catch_up)
         self._catch_up()
 
     def loaded(self, register: str, word: int) -> int:

@@ -63,7 +63,7 @@ class Usart(RegisterBlock):
             self._comes = -1
         elif self._comes < 0 and self._input:
             self._comes = self.host.cycles + self._frame()
-            self.host.at(self._comes, self._refresh)
+            self.at(self._comes, self._refresh)
         while 0 <= self._comes <= self.host.cycles:
             self._arrive()
 
@@ -79,7 +79,7 @@ class Usart(RegisterBlock):
             self._character, status = self._input[0], status | RXNE
         self._input, self[self._status] = self._input[1:], status
         self._comes += self._frame()
-        self.host.at(self._comes, self._refresh)
+        self.at(self._comes, self._refresh)
 
     def _frame(self) -> int:
         return FRAME * (self["BRR"] & 0xFFFF) * self.host.dividers(self.bus)[0]
@@ -126,7 +126,7 @@ class Usart(RegisterBlock):
                 self.host.output(bytes([value & 0xFF]))
                 self._free_at = max(self._free_at, self.host.cycles) + self._frame()
                 for due in (self._free_at - self._frame(), self._free_at):
-                    self.host.at(due, self._refresh)
+                    self.at(due, self._refresh)
             self[register] = 0
         if register == "ICR":
             self["ISR"] &= ~(value & (ORE | IDLE))

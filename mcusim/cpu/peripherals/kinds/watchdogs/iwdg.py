@@ -71,7 +71,7 @@ class Iwdg(RegisterBlock):
         """One event at a time, however often it is refreshed."""
         if not self._entered:
             self._entered = True
-            self.host.at(self._limit, self._look)
+            self.at(self._limit, self._look)
 
     def _look(self) -> None:
         self._entered = False

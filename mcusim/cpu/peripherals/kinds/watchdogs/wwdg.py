@@ -49,7 +49,7 @@ class Wwdg(RegisterBlock):
             self["CR"], self._since = written, self.host.cycles
             if written & WDGA:
                 for count in (LAST, LAST - 1):
-                    self.host.at(self._since + max(0, (written & COUNT) - count) * self._step, self._look)
+                    self.at(self._since + max(0, (written & COUNT) - count) * self._step, self._look)
         self.request(bool(self["SR"] & EWIF and self["CFR"] & EWI))
 
     def _look(self) -> None:
