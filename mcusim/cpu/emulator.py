@@ -70,8 +70,11 @@ class Emulator(GuestCore):
         while stop is None:
             step = SLICE if self._rtt is None else RTT_SLICE
             c[C.LIMIT] = min(last, self.instructions + (1 if self._round.watching else step))
-            c[C.STOP], c[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
-            error = self.core.run(self.core["pc"])
+            error = self._go()
+            while c[C.STOP] == C.WAITING and error == NO_ERROR and c[C.STOP_ADDRESS] != NOT_STOPPED:
+                self.waits.arrived(self)
+                error = self._go()
+            self.waits.disturbed(self)
             stop = self._after(error, last)
             self._show()
             if progress is not None:
@@ -82,6 +85,11 @@ class Emulator(GuestCore):
             self._over = stop
             self.trace_ports.end()
         return stop
+
+    def _go(self) -> int:
+        """Run until something stops the core; Unicorn's error."""
+        self.state[C.STOP], self.state[C.STOP_ADDRESS] = C.RUNNING, NOT_STOPPED
+        return self.core.run(self.core["pc"])
 
     def _after(self, error: int, last: int) -> Stop | None:
         """What the stop means; None: continue."""
@@ -121,6 +129,8 @@ class Emulator(GuestCore):
         entered = int(self.state[C.ENTERED])
         looping = entered >= 0 and not self._interruptible and branches_to_itself(self.code.block_of(entered))
         if looping or not self._round.closed(self, self._interruptible):
+            if not self._round.watching:
+                self.waits.sample(self)
             return Stop("loop") if looping else None
         fault = explain_round(self) if self.faults.open(self.interrupts.state) is None else None
         return Stop("loop") if fault is None else Stop("fault", fault=fault)

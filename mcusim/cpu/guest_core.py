@@ -29,11 +29,13 @@ from mcusim.cpu.stops.stop_reason import (
 from mcusim.cpu.stops.taken_faults import FaultLog
 from mcusim.cpu.system import ppb as system_registers
 from mcusim.cpu.system.event_queue import EventQueue, QueuedEvent
+from mcusim.cpu.system.exception_layout import MONITOR
 from mcusim.cpu.system.interrupts import Interrupts
 from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.register_names import lines_of
 from mcusim.cpu.unicorn_core import UnicornCore
+from mcusim.cpu.waits.waits import Waits
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
@@ -92,6 +94,7 @@ class GuestCore:
         self.reached: Stop | None = None  # how it is to end at once (mcusim.cpu.stops.stop_points)
         self.faults = FaultLog()
         self._round = Round()
+        self.waits = Waits()
         self._reset(caches)
         self.core.share(self._arrays())
         self.core.attach()
@@ -114,6 +117,7 @@ class GuestCore:
         c[C.DEVICE_FAULTS] = traits.device_faults
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
+        self.interrupts.state[MONITOR] = self.core.monitor
         branch.reset(self.branches)
         self.calls[0], self.calls[1:].reshape(-1, C.EDGE)[:, 1:] = CALL_EDGES - 1, 0
         system_registers.prepare(machine, self._ppb, c, caches)

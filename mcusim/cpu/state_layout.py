@@ -67,6 +67,9 @@ PREFETCHED = core.field("PREFETCHED")  # M4: state in which the block entered la
 LAST_UNALIGNED, WITH_BRANCH, ENTERED = core.fields(
     "LAST_UNALIGNED", "WITH_BRANCH", "ENTERED"
 )  # ENTERED: the block entered last
+# of a program that waits (mcusim.cpu.waits): before when it is not looked for, blocks that wait to be passed before the
+# core stops, whether stores are written down in JOURNAL
+WAIT_FROM, WAIT_PASS, KEEPS_STORES = core.fields("WAIT_FROM", "WAIT_PASS", "KEEPS_STORES")
 # faults and limits
 FAULT, FAULT_ADDRESS, FAULT_PC = core.fields("FAULT", "FAULT_ADDRESS", "FAULT_PC")
 FAULT_SIZE, FAULT_WRITE, UNMAPPED = core.fields("FAULT_SIZE", "FAULT_WRITE", "UNMAPPED")
@@ -116,7 +119,7 @@ JOURNAL_USED, JOURNAL = core.field("JOURNAL_USED"), core.array("JOURNAL", JOURNA
 CORE = core.freeze()
 
 # why the core stopped
-RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION, ASLEEP = range(10)
+RUNNING, AT_HORIZON, AT_LIMIT, UNKNOWN, RETURNED, FAULTED, FLUSH, EVENTS, EXCEPTION, ASLEEP, WAITING = range(11)
 
 # fault codes
 NO_FAULT, UNALIGNED, UNALIGNED_DEVICE, NO_ACCESS, NO_PERIPHERAL, STACK = range(6)
@@ -150,6 +153,7 @@ CONDITIONAL_ACCESS, HAS_FP, FOUND_IN_DECODE, LEAVES_SLOT, LEAVES_SLOT_WITH_BRANC
     64,
 )
 TAIL_CALL = 128  # its branch goes to the first instruction of another function
+WAITS = 256  # in a loop that seems to wait
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)

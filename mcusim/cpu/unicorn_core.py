@@ -32,7 +32,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from mcusim.cpu.cores import core_named
 from mcusim.cpu.hooks import entry_points as hooks
-from mcusim.cpu.unicorn_selftest import skip_flag_offset
+from mcusim.cpu.unicorn_selftest import monitor_place, skip_flag_offset
 from mcusim.errors import MachineError
 from mcusim.machine.description import Machine
 from mcusim.machine.document import show_address
@@ -126,6 +126,14 @@ class UnicornCore:
             lambda uc, offset, count, value, data: store(offset, count, value),
             None,
         )
+
+    @property
+    def monitor(self) -> int:
+        """Where the host has the address that the local exclusive monitor marks; 0: not known."""
+        place = monitor_place()
+        if place is None:
+            return 0
+        return int(ctypes.c_uint64.from_address(self.uc._uch.value + place[0]).value) + place[1]
 
     @property
     def windows(self) -> dict[int, Any]:

@@ -7,12 +7,15 @@ PC from outside sets it, starting the core clears it. If it is not found, or the
 slower, and clearing the IT bits themselves (which blocks with conditional accesses need in any case). How large the
 state is differs by version and platform; the allocator that gave the memory knows, and what lies behind belongs to
 others: it is not looked at, so never written to.
+
+The local exclusive monitor is found likewise (:func:`monitor_place`).
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +24,14 @@ from unicorn.arm_const import (
     UC_ARM_REG_LR,
     UC_ARM_REG_PC,
     UC_ARM_REG_R0,
+    UC_ARM_REG_R1,
     UC_ARM_REG_R2,
     UC_ARM_REG_R6,
     UC_ARM_REG_R7,
     UC_CPU_ARM_CORTEX_M7,
 )
 
-__all__ = ["skip_flag_offset"]
+__all__ = ["monitor_place", "skip_flag_offset"]
 
 _CODE, _DATA = 0x0800_0000, 0x2000_0000
 _ALLOCATORS = ("malloc_usable_size", "malloc_size")  # of glibc and musl; of macOS
@@ -100,3 +104,64 @@ def skip_flag_offset() -> int | None:
     """
     found = _candidates()
     return found[-1] if found and survives(found[-1]) else None
+
+
+# The local exclusive monitor. Exception entry and return clear it, and no function of Unicorn does: the word of its
+# core that has the marked address is found by its value, and proved by a store exclusive that fails once it is -1.
+# ldrex r0,[r1]; nop; nop; strex r2,r3,[r1]; nop
+_EXCLUSIVE = bytes.fromhex("51e8000f00bf00bf41e8003200bf")
+_LOADED, _STORED = _CODE + 6, _CODE + 12
+_MARKS = (_DATA + 0x124, _DATA + 0xABC)
+_LARGEST = 1 << 17  # bytes of a core's state that are looked at
+
+
+def _writable() -> list[tuple[int, int]]:
+    """The areas of this process's memory that may be written to; none where the system does not tell."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    areas = [line.split()[:2] for line in lines]
+    bounds = [where.split("-") for where, how in areas if how.startswith("rw")]
+    return [(int(low, 16), int(high, 16)) for low, high in bounds]
+
+
+def _marked(address: int) -> Uc:
+    """A core that has loaded exclusively from ``address``."""
+    uc = _core()
+    uc.mem_write(_CODE, _EXCLUSIVE)
+    uc.reg_write(UC_ARM_REG_R1, address)
+    uc.emu_start(_CODE | 1, _LOADED)
+    return uc
+
+
+def _words_with(uc: Uc, value: int) -> set[tuple[int, int]]:
+    """Where ``value`` is: offset of a pointer in Unicorn's state, and of the word behind it."""
+    state, areas = ctypes.string_at(uc._uch.value, state_size(uc) & ~7), _writable()
+    found: set[tuple[int, int]] = set()
+    for i, pointer in enumerate(np.frombuffer(state, np.uint64).tolist()):
+        end = next((high for low, high in areas if low <= pointer < high), 0)
+        if end and pointer % 16 == 0:
+            words = np.frombuffer(ctypes.string_at(pointer, min(end - pointer, _LARGEST) & ~7), np.uint64)
+            found |= {(8 * i, 8 * int(n)) for n in np.flatnonzero(words == value)}
+    return found
+
+
+def _clears(pointer: int, offset: int) -> bool:
+    """Whether a store exclusive fails after -1 was written there, and else does not."""
+    failed = []
+    for clear in (False, True):
+        uc = _marked(_MARKS[0])
+        if clear:
+            word = ctypes.c_uint64.from_address(uc._uch.value + pointer).value + offset
+            ctypes.c_int64.from_address(word).value = -1
+        uc.emu_start(_LOADED - 2 | 1, _STORED)
+        failed.append(uc.reg_read(UC_ARM_REG_R2))
+    return failed == [0, 1]
+
+
+@cache
+def monitor_place() -> tuple[int, int] | None:
+    """Offset of a pointer in Unicorn's private state and of the marked address behind it; None: exceptions leave it."""
+    first, second = (_words_with(_marked(address), address) for address in _MARKS)
+    return next((place for place in sorted(first & second) if _clears(*place)), None)

@@ -3,9 +3,9 @@
 A block's accesses come in the order the decoder foresaw; ``CURSOR`` walks along them. Where conditional accesses make
 the order uncertain the hook gives the exact PC instead.
 
-Not modelled: loads that overtake a miss they do not depend on (a load miss stops the core), exclusive monitors, the bus
-cycles of peripherals and of the private peripheral bus (their registers answer at once), an access whose parts lie in
-two regions (it is timed as one of the first).
+Not modelled: loads that overtake a miss they do not depend on (a load miss stops the core), the global exclusive
+monitor, the bus cycles of peripherals and of the private peripheral bus (their registers answer at once), an access
+whose parts lie in two regions (it is timed as one of the first).
 """
 
 from __future__ import annotations
@@ -195,8 +195,21 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 
 @native
+def keep(c: State, place: int, value: int) -> None:
+    """Write down a store; those behind the last for which there is room are counted only."""
+    used = c[C.JOURNAL_USED]
+    if used + 2 <= C.JOURNAL_SIZE:
+        c[C.JOURNAL + used], c[C.JOURNAL + used + 1] = place, value
+    c[C.JOURNAL_USED] = used + 2
+
+
+@native
 def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int, value: int) -> None:
     """The sanitizer, or who watches a firmware, checks the access; to stop the core it does so as for a fault."""
+    if c[C.KEEPS_STORES]:
+        if write:
+            keep(c, address << 8 | size, value)
+        return
     if s[L.WATCH]:
         watching.accessed(c, s, q, address, size, write, pc, value)
         return
@@ -306,5 +319,5 @@ def ordinary(
     a[r + C.PENALTY] += extra
     if write:
         data.put(s, q, address, size, value)
-    if s[L.VIOLATIONS]:
+    if s[L.VIOLATIONS] | c[C.KEEPS_STORES]:
         watch(c, s, q, address, size, write, pc, value)

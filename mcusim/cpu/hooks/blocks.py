@@ -197,6 +197,17 @@ def prefetch(c: State, s: State, t: State, i: int) -> None:
 
 
 @native
+def waits(c: State, s: State) -> int:
+    """Whether to stop at a block of a loop that seems to wait."""
+    if s[L.NOW] < c[C.WAIT_FROM]:
+        return 0
+    if c[C.WAIT_PASS] > 0:
+        c[C.WAIT_PASS] -= 1
+        return 0
+    return 1
+
+
+@native
 def enter(c: State, s: State, t: State, i: int, last: int) -> None:
     """Open block record ``i``; ``last`` is the record left before it, or -1."""
     flags = t[i + C.FLAGS]

@@ -79,6 +79,15 @@ def _saved_floats(uc: Any, user: Any, c: Any, s: Any, at: Any) -> Any:
     return 1 if c[C.FAULT] == C.NO_FAULT else 0
 
 
+@native_as(types.int64(types.voidptr, USER, INT64_WORDS, INT64_WORDS, types.int64, types.int64))
+def _held_back(uc: Any, user: Any, c: Any, s: Any, at: Any, flags: Any) -> Any:
+    """Whether the core stops before a block that waits, or that has no FPU."""
+    if flags & C.WAITS and blocks.waits(c, s):
+        c[C.STOP] = C.WAITING
+        return 1
+    return 1 if flags & C.HAS_FP and c[C.FPU] == 0 and not _saved_floats(uc, user, c, s, at) else 0
+
+
 def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
     """A basic block is about to run: close the last one, stop if it is time, charge this one."""
     c = words(user[CORE])
@@ -111,7 +120,7 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         stop(uc)
         return
     flags = t[i + C.FLAGS]
-    if flags & C.HAS_FP and c[C.FPU] == 0 and not _saved_floats(uc, user, c, s, at):
+    if (flags & C.WAITS or (flags & C.HAS_FP and c[C.FPU] == 0)) and _held_back(uc, user, c, s, at, flags):
         c[C.STOP_ADDRESS] = at
         stop(uc)
         return

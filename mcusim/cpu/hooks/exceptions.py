@@ -37,7 +37,7 @@ from unicorn.arm_const import (
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import accesses, history
-from mcusim.cpu.hooks.frames import NPRIV, THUMB, charge, load, masks, mode, pop, push
+from mcusim.cpu.hooks.frames import NPRIV, THUMB, charge, clear_monitor, load, masks, mode, pop, push
 from mcusim.cpu.hooks.unicorn_calls import get, put
 from mcusim.cpu.system import exception_layout as X
 from mcusim.cpu.system import nvic, systick
@@ -73,6 +73,7 @@ def begin(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, place: Any, h
     s[L.NOW] = start + max(0, s[L.NOW] - start - hidden)
     charge(c, s, start, stalls)
     nvic.take(x, place)
+    clear_monitor(x)
     x[X.CURRENT], x[X.SINCE], x[X.ENTERING], x[X.EVENT] = place, s[L.NOW], 0, 1
     x[X.COUNT + place] += 1
     x[X.HANDLER + place] = vector & ~1

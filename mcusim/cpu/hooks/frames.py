@@ -192,9 +192,17 @@ def push(uc: Any, scratch: Any, c: Any, s: Any, x: Any, ppb: Any, back: Any, pla
         c[C.STACK_KNOWN] = 0
 
 
+@native
+def clear_monitor(x: State) -> None:
+    """No address is marked for a store exclusive any more: entry and return do that (Arm DDI0403 B1.5.6, B1.5.8)."""
+    if x[X.MONITOR]:
+        host.put64(x[X.MONITOR], -1)
+
+
 @native_as(types.void(types.voidptr, types.voidptr, *_STATES[:3], types.int64, types.int64, types.int64))
 def go_on(uc: Any, scratch: Any, c: Any, s: Any, x: Any, control: Any, state: Any, back: Any) -> None:
     """Run on at ``back``, with CONTROL and XPSR as they were."""
+    clear_monitor(x)
     put(uc, scratch, UC_ARM_REG_CONTROL, control)
     put(uc, scratch, UC_ARM_REG_XPSR, state)
     put(uc, scratch, UC_ARM_REG_APSR_G, state)  # which Unicorn leaves as they are

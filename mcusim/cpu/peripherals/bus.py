@@ -27,7 +27,7 @@ from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
 from mcusim.cpu.peripherals.kinds.serial.usart import Usart
 from mcusim.cpu.peripherals.program_flash import ProgramFlash
-from mcusim.cpu.peripherals.register_block import RegisterBlock
+from mcusim.cpu.peripherals.register_block import NEVER, RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of, divider, flash_of, held_in_reset
 from mcusim.cpu.peripherals.sdram_watch import SdramWatch
 from mcusim.cpu.set_up.clock_tree import core_clock_now
@@ -45,6 +45,7 @@ from mcusim.memory.system import MemorySystem
 __all__ = ["Peripherals", "Strictness"]
 
 MOST_FINDINGS = 20
+POLLING = 64  # loads that find nothing new: the program waits
 Strictness = Literal["strict", "lenient"]
 
 
@@ -80,7 +81,8 @@ class Peripherals:
         self._accesses: Callable[[], Any] = lambda: ()
         self.writes = RegisterWrites()
         self.from_reset = False  # the program begins with the clock of a reset
-        self._polls = Polls(self._everything, self._quiet)
+        self.polled: list[tuple[int, int]] | None = None  # loads of a round: address and value, where these are wanted
+        self.polls = Polls(self._everything, self._quiet)
         self.ending: Ending | None = None
         self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
         ranges = [(block.base, block.base + block.size) for block in self._all]
@@ -264,13 +266,23 @@ class Peripherals:
         value = self.load(address, size)
         if self.on_load is not None:
             self.on_load(address, value)
-        if self.ending is None and self._polls.loaded(address, value):
+        if self.ending is None and self.polls.loaded(address, value):
             text = (
                 f"the program reads {self.label(address)} ({address:#010x}) again and again, finds {value:#x}, and"
                 " nothing can change that any more: no bit of a peripheral has a change to come"
             )
             self._end(Ending("endless poll", text, self.pc, address, self._core.registers()))
+        if self.polled is not None:
+            self.polled.append((address, value))
+        elif self.polls.idle >= POLLING:
+            self._waits()
         return value
+
+    def _waits(self) -> None:
+        """The core stops before the next block, to see whether the loop repeats (:mod:`mcusim.cpu.waits`)."""
+        c = self._state
+        if c[C.STOP] == C.RUNNING and self._memory[L.NOW] >= c[C.WAIT_FROM]:
+            c[C.STOP] = C.WAITING
 
     def load(self, address: int, size: int) -> int:
         """What a load finds; memory where no block is (a bit-band window shows that too), else a fault is noted."""
@@ -286,7 +298,7 @@ class Peripherals:
         """The effects of a store."""
         if self._state[C.FAULT] != C.NO_FAULT:
             return
-        self._polls.stored()
+        self.polls.stored()
         block = self.block_at(address)
         if block is not None:
             if isinstance(block, Rcc | Fmc):
@@ -307,6 +319,14 @@ class Peripherals:
         index = bisect_right(self._bases, address) - 1
         block = self._all[index] if index >= 0 else None
         return block if block is not None and address < block.base + block.size else None
+
+    def changes_at(self, address: int) -> int:
+        """From which cycle on a load of ``address`` may find something else, if no event comes; 0: at any time."""
+        for window, target in bit_band.WINDOWS.items():
+            if window <= address < window + bit_band.SIZE:
+                address = target + (address - window >> 7 << 2)
+        block = self.block_at(address)
+        return NEVER if block is None else block.changes_at(address - block.base & ~3)
 
     def answers(self, address: int) -> bool:
         """Whether a block has ``address``."""
@@ -350,6 +370,6 @@ class Peripherals:
         """Whether nothing can change what is polled: its own blocks, an interrupt, a DMA that writes memory."""
         if self._interrupts.may_come:
             return False
-        polled = {self.block_at(address) for address in self._polls.read}
+        polled = {self.block_at(address) for address in self.polls.read}
         anything = None in polled  # a window of bits
         return not any(one.waiting for one in self.blocks if anything or one in polled or one.masters)

@@ -25,12 +25,12 @@ class Polls:
     def __init__(self, state: Callable[[], Any], quiet: Callable[[], bool]) -> None:
         self._state, self._quiet = state, quiet
         self._seen: dict[int, int] = {}
-        self._idle, self._next = 0, FIRST
+        self.idle, self._next = 0, FIRST  # loads in succession that found nothing new; when to look
         self._noted: tuple[int, Any] | None = None
 
     def stored(self) -> None:
         """A store to a block: the polling begins anew."""
-        self._idle, self._next, self._noted = 0, FIRST, None
+        self.idle, self._next, self._noted = 0, FIRST, None
         self._seen.clear()
 
     @property
@@ -44,13 +44,32 @@ class Polls:
             self.stored()
             self._seen[address] = value
             return False
-        self._idle += 1
-        if self._idle < self._next:
+        self.idle += 1
+        if self.idle < self._next:
             return False
-        if self._idle > self._next + TRIES or self._noted is None:
+        if self.idle > self._next + TRIES or self._noted is None:
             if self._noted is not None:
-                self._next, self._noted = 2 * self._idle, None
+                self._next, self._noted = 2 * self.idle, None
                 return False
             self._noted = address, self._state()
             return False
         return self._noted[0] == address and self._noted[1] == self._state() and self._quiet()
+
+    def beyond(self, loads: int, step: int) -> int:
+        """Of so many loads more, ``step`` a round: rounds to run so that a look at the state is not left out."""
+        idle, look = self._after(loads)
+        return -(-(idle - look + 1) // step) if step and idle >= look else 0
+
+    def left_out(self, loads: int) -> None:
+        """So many loads more would find the same."""
+        before = self._next
+        self.idle, self._next = self._after(loads)
+        if self._next != before:
+            self._noted = None
+
+    def _after(self, loads: int) -> tuple[int, int]:
+        """``idle`` then, and the next look."""
+        idle, look = self.idle + loads, self._next
+        while idle > look + TRIES:
+            look = 2 * (look + TRIES + 1)
+        return idle, look

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from mcusim.cpu.peripherals.program_flash import ProgramFlash
 
-__all__ = ["BlockHost", "Follow", "Register", "RegisterBlock"]
+__all__ = ["NEVER", "BlockHost", "Follow", "Register", "RegisterBlock"]
 
+NEVER = 1 << 52  # a cycle that does not come
 WORD = 0xFFFF_FFFF
 APB2 = 0x4001_0000  # where it begins in all families here
 
@@ -137,6 +138,7 @@ class RegisterBlock:
     """``registers`` by offset; a word that none of them names is plain storage, at first 0."""
 
     masters = False  # whether it reads and writes memory by itself
+    by_events = False  # whether all that a class changes by itself it does at events of the host
 
     def __init__(
         self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
@@ -215,6 +217,14 @@ class RegisterBlock:
         """Whether a bit is still to change by itself."""
         self.settle()
         return bool(self._due)
+
+    def changes_at(self, offset: int) -> int:
+        """From which cycle on a load of the register at ``offset`` may find something else, although nothing was stored
+        and no event has come; 0: at any time, as far as this class knows of one whose ``waiting`` is another."""
+        if not self.waiting:
+            return NEVER
+        known = self.by_events or type(self).waiting is RegisterBlock.waiting
+        return min((due for due, _ in self._due.values()), default=NEVER) if known else 0
 
     @property
     def names(self) -> Collection[str]:

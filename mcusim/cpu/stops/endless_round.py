@@ -50,7 +50,7 @@ class Round:
         if before is not None and (before == counts or (before[1:] == counts[1:] and _still(emulator))):
             return True
         self._seen[state] = counts
-        if len(self._seen) > LONGEST:
+        if before is not None or len(self._seen) > LONGEST:  # the same would be seen again and again
             self._seen.clear()
         return False
 

@@ -43,6 +43,7 @@ __all__ = [
     "LOG_USED",
     "LOG_WHAT",
     "MEM_MANAGE",
+    "MONITOR",
     "NEVER",
     "NMI",
     "ON_PROCESS",
@@ -101,6 +102,8 @@ LOG_USED, LOG = exceptions.field("LOG_USED"), exceptions.array("LOG", LOG_SIZE *
 IMPLEMENTED = exceptions.array("IMPLEMENTED", WORDS)  # lines that the part has, and system exceptions
 CFSR, HFSR = exceptions.fields("CFSR", "HFSR")  # the fault status registers
 EVENT, SEV_ON_PEND = exceptions.fields("EVENT", "SEV_ON_PEND")  # the event register of WFE; SCR.SEVONPEND
+# where the host has the address that the local exclusive monitor marks, 0: not known
+MONITOR = exceptions.field("MONITOR")
 EXCEPTIONS = exceptions.freeze()
 
 

@@ -45,6 +45,21 @@ CODE = {
         "86f31188cbf80070bff36f8fdaf8000048f8040b002080f31188bff36f8fdaf8000048f8040b7047"
     ),
     "svc #3; bx lr": "03df7047",
+    "str r7, [r11]; isb; strex r1, r0, [r9]; bx lr": "cbf80070bff36f8f49e800017047",
+    "ldrex r0, [r9]; bx lr": "59e8000f7047",
+    "1: ldr r0, [r9]; cmp r0, #0; beq 1b; bx lr": "d9f800000028fbd07047",
+    "str r7, [r9]; bx lr": "c9f800707047",
+    "ldr r0, [r9]; adds r0, #1; str r0, [r9]; bx lr": "d9f800000130c9f800007047",
+    "push {r4, lr}; 1: bl 2f; cmp r0, r6; bne 1b; pop {r4, pc}; "
+    "2: push {r7, lr}; ldr r0, [r9]; str r0, [sp, #-4]; pop {r7, pc}": (
+        "10b500f003f8b042fbd110bd80b5d9f800004df8040c80bd"
+    ),
+    "1: ldr r0, [r10]; lsrs r0, r0, #16; cmp r0, r6; bne 1b; bx lr": "daf80000000cb042fad17047",
+    "1: ldr r0, [r6]; lsls r0, r0, #15; bpl 1b; bx lr": "3068c003fcd57047",
+    "1: ldr r0, [r9]; str r4, [r9, #4]; adds r4, #1; cmp r0, r6; bne 1b; bx lr": ("d9f80000c9f804400134b042f8d17047"),
+    "ldrex r0, [r9]; str r7, [r11]; isb; adds r0, #1; strex r1, r0, [r9]; bx lr": (
+        "59e8000fcbf80070bff36f8f013049e800017047"
+    ),
     "movs r0, #0; movs r1, #0; movs r2, #0; movs r3, #0; mov r12, r0; adds r5, #1; bx lr": (
         "0020002100220023844601357047"
     ),

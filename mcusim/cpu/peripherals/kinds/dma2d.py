@@ -16,6 +16,7 @@ START, ABORT, TCIE, TCIF = 1, 4, 1 << 9, 1 << 1
 class Dma2d(RegisterBlock):
     """CR.START until ISR.TCIF."""
 
+    by_events = True
     _ends = -1  # cycle, or none
 
     @property

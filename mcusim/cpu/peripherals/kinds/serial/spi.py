@@ -22,6 +22,7 @@ FIFO = 4  # bytes
 class Spi(RegisterBlock):
     """``_received``: bytes that wait in DR."""
 
+    by_events = True
     _free_at = 0  # cycle at which the last frame has left
     _received = 0
 

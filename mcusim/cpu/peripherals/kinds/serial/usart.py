@@ -28,6 +28,7 @@ FRAME = 10  # bits: start, eight of data, stop
 class Usart(RegisterBlock):
     """One transmitter and one receiver, each with its shift register and one character that waits."""
 
+    by_events = True
     _free_at = 0  # cycle at which the last character has left
     _comes = -1  # cycle at which the next character has come, or the line is idle; -1: the receiver is off
     _character, _seen = 0, 0  # the one that was received, and the flags that a load of SR has shown

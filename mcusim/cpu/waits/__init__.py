@@ -1,0 +1,1 @@
+"""Programs that wait: rounds of a loop that repeat exactly are counted, not run."""
