@@ -219,6 +219,7 @@ def _notes(image: Image, outcome: FirmwareOutcome) -> tuple[str, ...]:
         found.append("the image has no DWARF lines: build it with -g to see source lines")
     if not outcome.transfers:
         found.append("no DMA transfer was started")
+    found += outcome.remarks
     if outcome.lost:
         found.append(f"{outcome.lost:,} more reports found no room")
     return tuple(found)

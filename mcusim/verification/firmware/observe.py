@@ -48,4 +48,9 @@ def observed(
         memory=memory,
         names=tuple(variables.name(a) or f"memory at {a:#010x}" for a, _ in memory),
         lost=shadow.lost,
+        remarks=tuple(
+            one.text if one.pc is None else f"{diagnosis.places.at(one.pc).text()}: {one.text}"
+            for one in emulator.peripherals.findings()
+            if one.rule == "no-answer"
+        ),
     )

@@ -27,6 +27,7 @@ class FirmwareOutcome:
     """One run: how it ``ended`` (a kind of stop) and with which ``status``, the text of a ``fault`` and its ``place``.
 
     ``memory``: the bytes that transfers read or wrote, as they were at the end, and ``names`` of the variables there.
+    ``remarks``: what register blocks do not answer as the program may expect.
     """
 
     ended: str
@@ -41,6 +42,7 @@ class FirmwareOutcome:
     names: tuple[str, ...] = ()
     lost: int = 0
     place: Place | None = None
+    remarks: tuple[str, ...] = ()
 
     def difference(self, other: FirmwareOutcome) -> str | None:
         """What is first found to differ from ``other``, an undisturbed run; printed lines that name a time may."""

@@ -74,6 +74,7 @@ def test_a_flag_that_an_earlier_transfer_left_set_tells_nothing_of_the_next(tmp_
     clear = [store(LIFCR, 0x3D)] if clears else []
     result = watched(tmp_path, [CLOCK, *copy(), ENDED, *clear, *copy(words=1024), ENDED, READ])
     assert rules(result) == ([] if clears else ["read-early"])
+    assert any("while HTIF, TCIF were set" in note for note in result.notes) != clears
 
 
 def test_a_controller_without_its_clock(tmp_path: Path) -> None:
