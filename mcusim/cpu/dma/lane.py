@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from mcusim.cpu.dma.copy import Copy
 from mcusim.cpu.dma.log import LoggedTransfer, Outcome
+from mcusim.cpu.dma.paced import PacedTransfer
 from mcusim.cpu.dma.wiring import Wiring
 
-__all__ = ["DmaLane"]
+__all__ = ["DmaLane", "StreamLane"]
 
 
 class DmaLane:
@@ -91,3 +93,47 @@ class DmaLane:
             record.rounds += outcome == "complete"
             flags = tuple(name for name, flag in self.names.items() if self.flags & flag)
             self._log.end(record, cycle, outcome, moved, flags)
+
+
+class StreamLane(DmaLane):
+    """A lane with one copy, or one transfer by requests, under way at a time."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring)
+        self._copy: Copy | None = None
+        self._paced: PacedTransfer | None = None
+        self._half_due = self._stopped = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether something is in flight, or waits for requests."""
+        return self._copy is not None or self._paced is not None
+
+    def request(self) -> None:
+        """A peripheral may have a request for it."""
+        if self._paced is not None:
+            self._paced.serve()
+
+    def update(self) -> None:
+        """Bring flags and registers to the present."""
+        copy = self._copy
+        if copy is None:
+            return
+        ended = copy.update()
+        if self._half_due and copy.half:
+            self._half_due = False
+            self.flags |= self.names["HTIF"]
+            self._half()
+        if ended:
+            self._copy, self._half_due = None, False
+            self.last = copy.begin, copy.begin if copy.end is None else copy.end
+            self._copied(copy)
+        self._signal()
+
+    def _copied(self, copy: Copy) -> None:
+        """``copy`` has ended."""
+        raise NotImplementedError
+
+    def _any_register(self, *addresses: int) -> bool:
+        """Whether a copy has a peripheral's register as a side."""
+        return any(self._host.answers(address) for address in addresses)

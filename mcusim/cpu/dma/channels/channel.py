@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from mcusim.cpu.dma.channels import channel_registers as R
 from mcusim.cpu.dma.copy import Copy, CopyOrder
-from mcusim.cpu.dma.lane import DmaLane
+from mcusim.cpu.dma.lane import StreamLane
 from mcusim.cpu.dma.log import Direction, LoggedTransfer, Outcome
 from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.wiring import Wiring
@@ -29,7 +29,7 @@ FREE = R.ENABLE | R.COMPLETE | R.HALF | R.ERROR  # of CCR while EN is set
 CHANNELS = 8  # of a controller at most; of equal priorities the lower number goes first
 
 
-class Channel(DmaLane):
+class Channel(StreamLane):
     """``wiring`` says which one it is; ``two_buffers``: it has CM1AR, and double-buffer mode."""
 
     names = R.FLAG_NAMES
@@ -41,14 +41,6 @@ class Channel(DmaLane):
         if two_buffers:
             self._writable[CM1AR] = 0xFFFF_FFFF
         self._words = dict.fromkeys(NAMES, 0)
-        self._copy: Copy | None = None
-        self._paced: PacedTransfer | None = None
-        self._half_due = self._stopped = False
-
-    @property
-    def under_way(self) -> bool:
-        """Whether something is in flight, or waits for requests."""
-        return self._copy is not None or self._paced is not None
 
     @property
     def enabled(self) -> int:
@@ -61,11 +53,6 @@ class Channel(DmaLane):
         if register == CNDTR and under_way is not None:
             return under_way.units_left
         return self._words[register]
-
-    def request(self) -> None:
-        """A peripheral may have a request for the channel."""
-        if self._paced is not None:
-            self._paced.serve()
 
     def write(self, register: int, value: int) -> None:
         """A store to the register. While EN is set only CCR's EN and interrupt enables change."""
@@ -87,23 +74,9 @@ class Channel(DmaLane):
         paced = self._paced
         return paced is not None and len(paced.memories) > 1 and register == (CM1AR, CMAR)[paced.target]
 
-    def update(self) -> None:
-        """Bring flags and registers to the present."""
-        copy = self._copy
-        if copy is None:
-            return
-        ended = copy.update()
-        if self._half_due and copy.half:
-            self._half_due = False
-            self.flags |= R.HALF
-            self._half()
-        if ended:
-            self._copy = None
-            self._words[CNDTR] = copy.units_left
-            end = copy.begin if copy.end is None else copy.end
-            self.last = copy.begin, end
-            self._ended(copy.failed, end, copy.moved, copy.moved)
-        self._signal()
+    def _copied(self, copy: Copy) -> None:
+        self._words[CNDTR] = copy.units_left
+        self._ended(copy.failed, self.last[1], copy.moved, copy.moved)
 
     def reset(self) -> None:
         """As after a reset; what is in flight is written to its end first."""
@@ -118,7 +91,8 @@ class Channel(DmaLane):
         setting, self._stopped = R.ChannelSetting.read(self._words[CCR]), False
         if not self._words[CNDTR] or self.under_way:  # or what is being stopped has not come to its end
             return
-        if setting.copies and setting.peripheral_size == setting.memory_size and not self._at_register():
+        one_size = setting.peripheral_size == setting.memory_size
+        if setting.copies and one_size and not self._any_register(*self._addresses):
             self._half_due = True
             self._copy = copy = Copy(self._order(setting), self._wiring, self.update)
             self._record_of(setting).live = copy.progress
@@ -132,12 +106,13 @@ class Channel(DmaLane):
             self._record_of(setting).live = paced.progress
             paced.serve()
 
-    def _at_register(self) -> bool:
-        """Whether a copy has a peripheral's register as a side."""
-        return any(self._host.answers(self._words[register]) for register in (CPAR, CMAR))
+    @property
+    def _addresses(self) -> tuple[int, int]:
+        return self._words[CPAR], self._words[CMAR]
 
     def _sides(self, setting: R.ChannelSetting) -> tuple[int, int]:
-        return self._words[CPAR] & -setting.peripheral_size, self._words[CMAR] & -setting.memory_size
+        peripheral, memory = self._addresses
+        return peripheral & -setting.peripheral_size, memory & -setting.memory_size
 
     def _order(self, setting: R.ChannelSetting) -> CopyOrder:
         near, far = self._sides(setting)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mcusim.cpu.dma.copy import Copy, CopyOrder
 from mcusim.cpu.dma.host import RequestLine
-from mcusim.cpu.dma.lane import DmaLane
+from mcusim.cpu.dma.lane import StreamLane
 from mcusim.cpu.dma.log import LoggedTransfer, Outcome
 from mcusim.cpu.dma.paced import ALWAYS, PacedEvent, PacedOrder, PacedTransfer, Side
 from mcusim.cpu.dma.streams import stream_registers as R
@@ -27,7 +27,7 @@ FCR_RESET = 0x21
 MOST = 0xFFFF  # units, which NDTR has when the peripheral is the flow controller
 
 
-class Stream(DmaLane):
+class Stream(StreamLane):
     """``wiring`` says which one it is, and what of the machine it is joined to."""
 
     names = R.FLAG_NAMES
@@ -36,14 +36,6 @@ class Stream(DmaLane):
         super().__init__(wiring)
         self._words = {**dict.fromkeys(WRITABLE, 0), FCR: FCR_RESET}
         self._units = 0  # what NDTR was set to last, or reads while nothing moves
-        self._copy: Copy | None = None
-        self._paced: PacedTransfer | None = None
-        self._half_due = self._stopped = False
-
-    @property
-    def under_way(self) -> bool:
-        """Whether something is in flight, or waits for requests."""
-        return self._copy is not None or self._paced is not None
 
     @property
     def enabled(self) -> int:
@@ -56,11 +48,6 @@ class Stream(DmaLane):
         if register == NDTR:
             return self._units if under_way is None else under_way.units_left
         return self._words[register]
-
-    def request(self) -> None:
-        """A peripheral may have a request for the stream."""
-        if self._paced is not None:
-            self._paced.serve()
 
     def write(self, register: int, value: int) -> None:
         """A store to the register. While EN is set only CR's EN and interrupt enables, and FEIE, change."""
@@ -78,20 +65,6 @@ class Stream(DmaLane):
             self._start()
         elif register == CR and old_enabled and not word & R.ENABLE:
             self._disable()
-        self._signal()
-
-    def update(self) -> None:
-        """Bring flags and registers to the present."""
-        copy = self._copy
-        if copy is None:
-            return
-        ended = copy.update()
-        if self._half_due and copy.half:
-            self._half_due = False
-            self.flags |= R.HALF
-            self._half()
-        if ended:
-            self._end(copy)
         self._signal()
 
     def reset(self) -> None:
@@ -119,7 +92,7 @@ class Stream(DmaLane):
             return
         elif not copies:
             self._begin_paced(setting, self._wiring.line(setting.channel))
-        elif self._at_register(setting):
+        elif self._any_register(self._words[PAR], self._words[M0AR]):
             self._begin_paced(setting, ALWAYS)
         else:
             self._half_due = True
@@ -166,10 +139,6 @@ class Stream(DmaLane):
             units=self._words[NDTR],
             priority=R.STREAMS * setting.priority + R.STREAMS - 1 - self.number,
         )
-
-    def _at_register(self, setting: R.StreamControl) -> bool:
-        """Whether a copy has a peripheral's register as a side."""
-        return any(self._host.answers(self._words[register]) for register in (PAR, M0AR))
 
     def _begin_paced(self, setting: R.StreamControl, line: RequestLine | None) -> None:
         """Move a unit for each request; a channel without a peripheral here never has one."""
@@ -249,16 +218,13 @@ class Stream(DmaLane):
         elif self._paced is not None:
             self._paced.stop()
 
-    def _end(self, copy: Copy) -> None:
+    def _copied(self, copy: Copy) -> None:
         self.flags |= R.ERROR if copy.failed else R.COMPLETE
         self._words[CR] &= ~R.ENABLE
         self._rest(copy.units_left)
         self.transfers, self.bytes = self.transfers + 1, self.bytes + copy.moved
-        end = copy.begin if copy.end is None else copy.end
-        self.last = copy.begin, end
-        self._copy, self._half_due = None, False
         stopped = self._stopped and copy.units_left
-        self._close(end, "error" if copy.failed else "stopped" if stopped else "complete", copy.moved)
+        self._close(self.last[1], "error" if copy.failed else "stopped" if stopped else "complete", copy.moved)
 
     def _rest(self, units: int) -> None:
         """NDTR as a transfer leaves it; after one that came to its end EN begins with the same number again."""
