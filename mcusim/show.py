@@ -43,6 +43,7 @@ _PAGES = {
     "Result": "mcusim.report.html.pages:result_page",
     "Both": "mcusim.report.html.pages:both_page",
     "Comparison": "mcusim.report.html.pages:rows_page",
+    "EmulationResult": "mcusim.report.html.firmware_page:firmware_page",
     "MemoryPlan": "mcusim.report.html.memory_page:memory_html",
     "RunDifference": "mcusim.report.html.diff_page:diff_page",
 }
@@ -51,13 +52,17 @@ _JSON = {
     "Result": "mcusim.results.result:to_json",
     "Both": "mcusim.api.both:Both.to_json",
     "Comparison": "mcusim.api.compare:Comparison.to_json",
+    "EmulationResult": "mcusim.report.json.emulation:emulation_json",
     "MemoryPlan": "mcusim.report.json.memory:memory_json",
     "ModelInspection": "mcusim.report.text.flash:inspection_json",
     "RunDifference": "mcusim.results.saved.run_difference:RunDifference.to_json",
     "FirmwareVerification": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
     "Verification": "mcusim.verification.verification:Verification.to_json",
 }
-_TRACES = {"Result": "mcusim.report.export.perfetto:perfetto_json"}
+_TRACES = {
+    "Result": "mcusim.report.export.perfetto:perfetto_json",
+    "EmulationResult": "mcusim.report.export.firmware:firmware_perfetto",
+}
 _PROGRAMS = {"Program": "mcusim.show:_program_text"}
 _LINES = 400  # of a table in a notebook
 _FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}
@@ -95,7 +100,7 @@ def save(
     """Write the page, the JSON or the trace of ``found``; raises UsageError where it has none."""
     require_type("path", path, ((str, Path), "a path"))
     makers = {"html": _PAGES, "json": _JSON, "perfetto": _TRACES, "program": _PROGRAMS}[kind]
-    if kind == "perfetto" and getattr(found, "run", None) is None:
+    if kind == "perfetto" and getattr(found, "run", found) is None:
         raise UsageError(f"{path}: there is no run to trace")
     made = _made(found, makers, {"html": "page", "json": "JSON", "perfetto": "trace"}.get(kind, kind))
     text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False) + "\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,8 @@ import mcusim
 from mcusim import show
 from mcusim.api.plan_memory import memory
 from mcusim.errors import UsageError
+from mcusim.kernels.test_programs import program_path
+from mcusim.report.json.emulation import emulation_json
 from tests.results.test_energy_and_results import make_result
 
 
@@ -59,3 +63,13 @@ def test_other_objects_have_none() -> None:
 
     with pytest.raises(UsageError, match="no table of a Result"):
         mcusim.table(Result())
+
+
+def test_an_emulated_program_is_saved_as_the_command_writes_it(tmp_path: Path) -> None:
+    run = mcusim.emulate(program_path("conv", "cortex-m7"), "stm32f746g-disco", call="lcg", arguments=[0x2000_0000])
+    run.save_json(tmp_path / "run.json")
+    assert json.loads((tmp_path / "run.json").read_text()) == emulation_json(run)
+    run.save_html(tmp_path / "run.html")
+    with pytest.raises(UsageError, match="was not recorded: emulate"):
+        run.save_perfetto(tmp_path / "trace.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.html", "run.json"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from mcusim.errors import UsageError
 from mcusim.results.firmware.task_stacks import TaskStack, task_stacks
 from mcusim.results.hot_spots import function_of
-from mcusim.shown import Displayed
+from mcusim.shown import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
@@ -69,13 +69,15 @@ class FirmwareSetUp:
 
 
 @dataclass(frozen=True)
-class EmulationResult(Displayed):
+class EmulationResult(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     """One program on one machine. ``started`` at the reset vector, the entry point or a called function, at ``pc``.
 
     ``until`` is where it was to end, None for nowhere. ``arguments`` are the words of the call, ``result`` is r0 after
     one that returned. ``caches``: whether they were on from the first instruction. ``dumps`` in the order asked for.
     ``findings``: what a board would not have answered, or not as it is answered here.
     ``set_up``: what the program set up by registers.
+    ``profile``: ``cycles``, ``issued`` (instructions), ``causes``, ``regions``, ``exceptions``, ``depths`` and more.
+    ``dma``: what each stream moved. ``recording``: the run over time, of ``record=True``, which pages and traces need.
     ``faults``: those that handlers of the program took, by place, in the order of the first.
     """
 
@@ -142,7 +144,7 @@ class EmulationResult(Displayed):
         return 0 if kind in ("returned", "main", "idle", "loop") or (kind == "exit" and self.stop.status == 0) else 1
 
     def _line(self) -> str:
-        return f"on {self.machine.name[:60]}: {self.stop.kind}, {self.profile.cycles:,.0f} cycles"
+        return f"on {self.machine.name[:60]}: {self.stop.kind}, {int(self.profile.cycles):,} cycles"
 
 
 def place(image: Image, address: int) -> str:

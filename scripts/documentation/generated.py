@@ -135,11 +135,19 @@ def run_json() -> str:
     return _NOTE + run_json_page()
 
 
+def emulation_json() -> str:
+    """Every key of the JSON of an emulated program."""
+    from mcusim.report.json.emulation_keys import emulation_json_page
+
+    return _NOTE + emulation_json_page()
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "evidence/ledger.md": ledger,
     "reference/broken-overlays.md": broken_overlays,
     "reference/command-line.md": command_line,
     "reference/core-timing.md": core_timing,
     "reference/machines.md": machines,
+    "reference/emulate-json.md": emulation_json,
     "reference/run-json.md": run_json,
 }

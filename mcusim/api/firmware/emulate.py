@@ -69,8 +69,8 @@ def emulate(
     integers or names of symbols) find data, ``.bss``, FPU and caches as start-up code would have left them. ``caches``
     overrides that. ``until`` is where it ends: a symbol, an address, "1000 cycles" or "5 ms". ``stack``: how far that
     may grow. ``loads`` are texts ``FILE@ADDRESS``, put into memory before the start; ``dumps`` ``ADDRESS:SIZE`` or a
-    symbol. ``output`` gets what is printed; a KeyboardInterrupt ends the run. ``more``:
-    :class:`~mcusim.api.firmware.options.FirmwareOptions`. A fault is a result. Raises
+    symbol. ``output`` gets what is printed; a KeyboardInterrupt ends the run. ``more``, as ``record``, ``uart``,
+    ``peripherals``: :class:`~mcusim.api.firmware.options.FirmwareOptions`. A fault is a result. Raises
     :class:`~mcusim.errors.InputError`. Not modelled: what its parts do not model.
     """
     target, image = load_firmware(path, images, machine, overrides)

@@ -18,8 +18,8 @@ class FirmwareOptions(TypedDict, total=False):
     ``machine_from_firmware``: run once to find the figures that the firmware sets up by registers, then again from the
     start on a machine that has them. ``set_up_costs``: a further run for each figure that differs, for the cycles that
     it is worth. ``record``: the result has the run over time; calls of functions that a pattern of names has, as
-    ``"arm_*"``, apart. ``progress`` gets instructions and
-    simulated seconds of a run now and then, ``stage`` the name of each run where there are several.
+    ``"arm_*"``, apart. ``progress`` gets instructions and simulated seconds of a run now and then, ``stage`` the name
+    of each run where there are several.
     """
 
     peripherals: Literal["strict", "lenient"]

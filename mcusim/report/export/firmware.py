@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
+from mcusim.errors import UsageError
 from mcusim.report.export.perfetto import microseconds
 from mcusim.report.export.vcd import picoseconds
 from mcusim.results.emulation import EmulationResult
@@ -22,7 +23,7 @@ def firmware_perfetto(result: EmulationResult) -> str:
     """One event a line; threads are the core, each exception's handler and each DMA stream.
 
     Slices carry ``cycles`` and, of handlers, ``latency``, of transfers ``bytes``. Times are whole nanoseconds, nearest
-    to the cycle's. Raises ValueError for a run that was not recorded.
+    to the cycle's. Raises UsageError for a run that was not recorded.
     """
     lines = ",\n".join(json.dumps(record, separators=(",", ":"), allow_nan=False) for record in _records(result))
     about = {"program": _printable(result.name), "machine": _printable(result.machine.name)}
@@ -33,7 +34,7 @@ def firmware_perfetto(result: EmulationResult) -> str:
 def firmware_vcd(result: EmulationResult) -> str:
     """A scope for the core, ``irq`` and ``dma``; in it of each lane ``busy`` and ``label``, a string as GTKWave has it.
 
-    Times are picoseconds, rounded to the nearest. Raises ValueError for a run that was not recorded.
+    Times are picoseconds, rounded to the nearest. Raises UsageError for a run that was not recorded.
     """
     from vcd import VCDWriter
 
@@ -63,7 +64,7 @@ def firmware_vcd(result: EmulationResult) -> str:
 def _lanes(result: EmulationResult) -> list[FirmwareLane]:
     lanes = firmware_lanes(result)
     if not lanes:
-        raise ValueError("the run was not recorded")
+        raise UsageError("the run was not recorded: emulate(..., record=True)")
     return lanes
 
 

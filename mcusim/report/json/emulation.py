@@ -20,26 +20,10 @@ __all__ = ["emulation_json"]
 
 
 def emulation_json(result: EmulationResult) -> dict[str, Any]:
-    """Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
+    """Every key is described in :data:`mcusim.report.json.emulation_keys.EMULATION_KEYS`.
 
-    ``program images[] machine clock_hz set clock{}``, images being all files that were loaded; ``start{kind, address,
-    function, arguments, caches}``; ``stop{kind, until, status, exit_status, fault}``: kind is exit, returned, idle,
-    loop, main (it returned to reset code that ends there), reached or horizon (what until asked for), limit, reset,
-    fault or interrupted, status the command's, exit_status the program's own or null, fault null or ``{kind, text, pc,
-    address, function, file, line, registers{}, branches[{from, to, text}], hint}``, the newest branch last. ``cycles
-    instructions ipc seconds``. ``causes{}`` sums to cycles, and so do the cycles of ``functions[]``; ``lines[]`` and
-    ``hottest[]`` (instructions) by falling cycles too. ``exceptions[{number, name, count, cycles, latency{min, median,
-    max}, jitter, histogram[{from, to, count}], handler}]``: entries, own cycles of the handler, cycles from pending to
-    its first instruction (histogram: each, or 16 equal steps). ``nesting[{depth, count}]``: handlers active when one
-    began. ``task_stacks[{name, low, top, limit, used}]``: where PSP was, name and limit may be null. ``faults[]``:
-    those that handlers took, as ``stop.fault``, with ``exception handler count cfsr hfsr``; ``resets``. ``regions{name:
-    {reads, writes, read_bytes, write_bytes, data_stall, fetch_stall}}``; ``caches{what: {hits, total}}`` with flash
-    accelerator and SDRAM rows; ``counters{}`` of memories; ``branches{branches, taken, mispredicted}``. ``stack{top,
-    limit, used}``, limit null when unknown; ``result`` is r0 of a call that returned, else null; ``dumps[{address,
-    name, hex}]``; ``dma[{controller, stream, transfers, bytes}]``; ``findings[{rule, text, fix, pc, function, file,
-    line, address, count}]`` of what a board would not have answered, pc to address null where no single access did it.
-    ``set_up{figures[], refused{}}``: :func:`mcusim.report.json.set_up.set_up_json`. ``unforeseen``: blocks whose
-    accesses came in another order than decoding foresaw; ``assumptions[]``, ``warnings[]``.
+    Cycles are those of the core, with the fraction that memories on other clocks cause; sizes and addresses plain.
+    ``causes{}`` sums to ``cycles``, and so do the cycles of ``functions[]``.
     """
     return {
         "program": result.image.path,

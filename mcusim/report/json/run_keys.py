@@ -6,12 +6,26 @@ null: without ``run`` (the model does not fit, or its kernel faults) all figures
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from mcusim.report.json.described import ANY, Keys, key_table, under
 
-__all__ = ["RUN_KEYS", "described", "run_json_page"]
+__all__ = ["CLOCK_KEYS", "RUN_KEYS", "run_json_page"]
 
-_ANY = "any"
+CLOCK_KEYS: Keys = {
+    "clock.hz": ("integer", "core clock"),
+    "clock.max_hz": (
+        "integer?",
+        "the fastest that the part is specified for; null when the machine's file does not say",
+    ),
+    "clock.forced": ("bool", "whether `hz` is beyond it"),
+    "clock.regulator": ("text?", "the regulator's setting at that clock; null when the machine's file names none"),
+    "clock.moved[].key": ("text", "what followed a changed clock: a machine key, or `regulator`"),
+    "clock.moved[].before": ("text", "as the machine's file has it"),
+    "clock.moved[].after": ("text", "as it is here"),
+    "clock.moved[].rule": ("text", "by which divider or up to which clock of the table"),
+    "clock.moved[].basis": ("text", "what the rule rests on: `datasheet`, `measured`, `calibrated` or `assumed`"),
+    "clock.moved[].source": ("text", "and where it is from"),
+    "clock.stayed[]": ("text", "a key with its value that has no divider or table to follow a changed clock by"),
+}
 _PLACE = {
     "region": ("text", "region of the first byte"),
     "address": ("integer", "address of the first byte"),
@@ -107,26 +121,13 @@ _HEAD = {
         "of an arena `activations`, `scratch` (what it adds), `state`, `runtime`; else `overlay` ...",
     ),
     "set.<key>": ("text", "machine keys that were changed"),
-    "clock.hz": ("integer", "core clock"),
-    "clock.max_hz": (
-        "integer?",
-        "the fastest that the part is specified for; null when the machine's file does not say",
-    ),
-    "clock.forced": ("bool", "whether `hz` is beyond it"),
-    "clock.regulator": ("text?", "the regulator's setting at that clock; null when the machine's file names none"),
-    "clock.moved[].key": ("text", "what followed a changed clock: a machine key, or `regulator`"),
-    "clock.moved[].before": ("text", "as the machine's file has it"),
-    "clock.moved[].after": ("text", "as it is here"),
-    "clock.moved[].rule": ("text", "by which divider or up to which clock of the table"),
-    "clock.moved[].basis": ("text", "what the rule rests on: `datasheet`, `measured`, `calibrated` or `assumed`"),
-    "clock.moved[].source": ("text", "and where it is from"),
-    "clock.stayed[]": ("text", "a key with its value that has no divider or table to follow a changed clock by"),
+    **CLOCK_KEYS,
     "model_sha256": ("text?", "of the model's file; of a built-in network its definition's"),
     "options": (
         "object?",
         "what the policy was asked for and chose; null without a run",
     ),
-    "options.<name>": (_ANY, "a number, a text, a list of texts or null"),
+    "options.<name>": (ANY, "a number, a text, a list of texts or null"),
     "cycles": ("integer?", "core cycles"),
     "clock_hz": ("integer", "core clock"),
     "latency_ms": ("number?", "milliseconds"),
@@ -259,72 +260,24 @@ _SOMETIMES = {
 }
 
 
-def _under(prefix: str, keys: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    return {f"{prefix}[].{key}": text for key, text in keys.items()}
-
-
-RUN_KEYS: Mapping[str, tuple[str, str]] = {
+RUN_KEYS: Keys = {
     **_HEAD,
     "operators": ("list?", "null without a run"),
-    **_under("operators", _OPERATOR),
+    **under("operators[]", _OPERATOR),
     "tensors": ("list?", "null without a run"),
-    **_under("tensors", _TENSOR),
+    **under("tensors[]", _TENSOR),
     "buffers": ("list?", "buffers that are no tensor's; null without a run"),
-    **_under("buffers", _BUFFER),
+    **under("buffers[]", _BUFFER),
     **_TAIL,
-    **_under("outputs", _OUTPUT),
+    **under("outputs[]", _OUTPUT),
     **_SOMETIMES,
 }
 """By path: type and meaning."""
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "text": (str,), "integer": (int,), "number": (int, float), "bool": (bool,), "object": (dict,), "list": (list,),
-}  # fmt: skip
-
-
-def described(data: Any) -> Iterator[tuple[str, str | None]]:
-    """Each value in the JSON of a run: its path as written there, and the key of :data:`RUN_KEYS` that describes it;
-    None where none does. Containers are listed where the table has them."""
-    yield from _walk(data, "", "")
-
-
-def _walk(value: Any, path: str, key: str) -> Iterator[tuple[str, str | None]]:
-    if path and (key in RUN_KEYS or not isinstance(value, dict | list)):
-        yield path, key if key in RUN_KEYS and _is(value, RUN_KEYS[key][0]) else None
-    if key in RUN_KEYS and RUN_KEYS[key][0] == _ANY:
-        return
-    if isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _walk(item, f"{path}[{i}]", f"{key}[]")
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _walk(item, f"{path}.{name}".lstrip("."), _key(key, name))
-
-
-def _key(parent: str, name: str) -> str:
-    """The key of a member: its own name where the table has it, or the one that represents any name."""
-    own = f"{parent}.{name}".lstrip(".")
-    if any(key == own or key.startswith((f"{own}.", f"{own}[")) for key in RUN_KEYS):
-        return own
-    start = f"{parent}.<"
-    any_name = next((key for key in RUN_KEYS if key.startswith(start)), None)
-    return own if any_name is None else any_name[: any_name.index(">") + 1]
-
-
-def _is(value: Any, kind: str) -> bool:
-    if value is None or kind == _ANY:
-        return kind.endswith("?") or kind == _ANY
-    plain = kind.removesuffix("?")
-    return isinstance(value, _TYPES[plain]) and (plain == "bool") is isinstance(value, bool)
 
 
 def run_json_page() -> str:
     """The reference page of these keys, as Markdown."""
-    rows = [f"| `{key}` | {_cell(kind)} | {text} |" for key, (kind, text) in RUN_KEYS.items()]
-    return "\n".join([_HEADING, "| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
-
-
-def _cell(kind: str) -> str:
-    return f"{kind[:-1]} or null" if kind.endswith("?") else kind
+    return _HEADING + key_table(RUN_KEYS)
 
 
 _HEADING = """# JSON of a run
@@ -335,4 +288,5 @@ in bytes, addresses are integers. `a.b` is key `b` of object `a`, `a[]` any item
 
 The parts sum to the whole: cycles and ms of `operators` to those of the run, mJ and bytes together with
 `outside_operators`. A test compares this table with what is written.
+
 """

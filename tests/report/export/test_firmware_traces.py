@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
+from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.report.export.firmware import firmware_perfetto, firmware_vcd
 from mcusim.results.emulation import EmulationResult
@@ -47,5 +48,5 @@ def test_vcd_is_busy_while_transfers_run(overlay: EmulationResult, tmp_path: Pat
 def test_a_run_that_was_not_recorded_cannot_be_traced() -> None:
     run = mcusim.emulate(program_path("dma", "cortex-m7"), "stm32f746g-disco")
     for export in (firmware_perfetto, firmware_vcd):
-        with pytest.raises(ValueError, match="not recorded"):
+        with pytest.raises(UsageError, match="not recorded"):
             export(run)

@@ -13,7 +13,8 @@ from mcusim.api import replay
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.model.operators import opaque
 from mcusim.program import read_program
-from mcusim.report.json.run_keys import RUN_KEYS, described, run_json_page
+from mcusim.report.json.described import described
+from mcusim.report.json.run_keys import RUN_KEYS, run_json_page
 from mcusim.results import Measured, to_json
 from mcusim.results.advice import Advice, LimitCheck, WayOut
 from tests.support.graphs.small_graphs import chain
@@ -51,19 +52,19 @@ def rows() -> list[Any]:
 
 
 def test_every_key_is_described() -> None:
-    missing = {path for row in rows() for path, key in described(row) if key is None}
+    missing = {path for row in rows() for path, key in described(row, RUN_KEYS) if key is None}
     assert missing == set(), "describe new keys in mcusim/report/json/run_keys.py, with the type that they have"
 
 
 def test_every_description_has_its_key() -> None:
-    assert {key for row in rows() for _, key in described(row)} == set(RUN_KEYS)
+    assert {key for row in rows() for _, key in described(row, RUN_KEYS)} == set(RUN_KEYS)
 
 
 @pytest.mark.parametrize(
     "row", [{"new": 1}, {"cycles": "7"}, {"fits": 1}, {"operators": [{"ms": None}]}, {"policy": None}]
 )
 def test_what_is_not_described_is_found(row: dict[str, Any]) -> None:
-    assert None in {key for _, key in described(row)}
+    assert None in {key for _, key in described(row, RUN_KEYS)}
 
 
 def test_the_page_lists_them() -> None:
