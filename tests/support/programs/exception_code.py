@@ -47,6 +47,7 @@ CODE = {
     "svc #3; bx lr": "03df7047",
     "str r7, [r11]; isb; strex r1, r0, [r9]; bx lr": "cbf80070bff36f8f49e800017047",
     "ldrex r0, [r9]; bx lr": "59e8000f7047",
+    "str r1, [r0, #4]; str r2, [r0, #8]; str r3, [r0]; 1: subs r4, #1; bne 1b; bx lr": ("416082600360013cfdd17047"),
     "1: ldr r0, [r9]; cmp r0, #0; beq 1b; bx lr": "d9f800000028fbd07047",
     "str r7, [r9]; bx lr": "c9f800707047",
     "ldr r0, [r9]; adds r0, #1; str r0, [r9]; bx lr": "d9f800000130c9f800007047",
