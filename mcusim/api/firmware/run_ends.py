@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["RunEnd", "end_of", "run_to", "set_host", "watch"]
 
 _LONGEST_LINE = 4096  # bytes of a command line
+_ONE_CYCLE = re.compile(r"^1 *cycles$")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
 
 
@@ -43,7 +44,7 @@ def end_of(image: Image, machine: Machine, until: str | int | None) -> RunEnd:
     require_type("until", until, ((str, int), "a symbol, an address or a duration"))
     text = until.strip() if isinstance(until, str) else f"{until:#x}"
     if isinstance(until, str) and _is_time(text):
-        return RunEnd(text, cycle=_cycle(text, machine))
+        return RunEnd(_ONE_CYCLE.sub("1 cycle", text), cycle=_cycle(text, machine))
     return RunEnd(text, address_of(image, until, "--until")[0] & ~1)
 
 

@@ -59,9 +59,14 @@ def test_until_a_symbol_of_a_program_that_ships() -> None:
 def test_until_a_time_stops_at_the_first_block_from_there_on(until: str, cycle: int) -> None:
     path = program_path("conv", "cortex-m7")
     result = mcusim.emulate(path, F746, until=until)
-    assert result.stop.kind == "horizon" and cycle <= result.profile.cycles < cycle + 100
+    assert result.stop.kind == "horizon" and result.until == until and cycle <= result.profile.cycles < cycle + 100
     before = mcusim.emulate(path, F746, until=f"{cycle - 100} cycles")
     assert before.profile.cycles < result.profile.cycles
+
+
+def test_one_cycle_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulate", vendor(tmp_path), "--until", "1 cycles", "--top", "0"]) == 0
+    assert "stopped after 1 cycle\n" in capsys.readouterr().out
 
 
 def test_an_end_that_is_not_reached_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
