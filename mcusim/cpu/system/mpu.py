@@ -75,7 +75,8 @@ class MpuRegion:
         """TEX, C, B, S, AP and XN decoded (Arm DDI0403 B3.5, MPU_RASR).
 
         Shared normal memory is not cached, as on the Cortex-M7 (Arm DDI0489F 5.9). Encodings that are reserved or
-        left to the implementation count as uncached normal memory.
+        left to the implementation count as uncached normal memory. XN alone forbids code: vendors' examples run from
+        flash that a region makes strongly-ordered.
         """
         tex, c, b, shared = self.rasr >> 19 & 7, self.rasr >> 17 & 1, self.rasr >> 16 & 1, self.rasr >> 18 & 1
         policy = c << 1 | b
@@ -88,7 +89,7 @@ class MpuRegion:
             cache, allocate = (2, True) if (tex, policy) == (1, 3) else (0, False)
         if shared:
             cache, allocate = 0, False
-        execute = not device and not self.rasr >> 28 & 1
+        execute = not self.rasr >> 28 & 1
         return Attributes(cache, allocate, device, execute, *_ACCESS[self.rasr >> 24 & 7])
 
 

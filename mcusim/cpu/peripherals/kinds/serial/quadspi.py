@@ -2,10 +2,11 @@
 
 ST RM0385 chapter 14, RM0386: a command begins with the store that completes it (CCR, AR or DR), takes the clocks of its
 phases at (CR.PRESCALER + 1) core cycles each, and sets SR.TCF at its end; the FIFO has 32 bytes; polling repeats a read
-every PIR clocks until the masked status matches (SMF). CR.ABORT ends all.
+every PIR clocks until the masked status matches (SMF). CR.ABORT ends all. With CR.DMAEN it asks the DMA (FIFO) while a
+read has filled the FIFO to its threshold or has ended, and while a write has room for that many bytes.
 
-Not modelled: double data rate, two flashes, DMA requests, the core's wait at an empty FIFO (it gets its bytes at once),
-an AHB divider of RCC; the memory-mapped region answers in every mode.
+Not modelled: double data rate, two flashes, the core's wait at an empty or a full FIFO (it gets and gives its bytes at
+once), an AHB divider of RCC; the memory-mapped region answers in every mode.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mcusim.cpu.peripherals.register_block import BlockHost, Register, RegisterB
 
 __all__ = ["Quadspi"]
 
-EN, ABORT, TCEN, APMS, PMM = 1 << 0, 1 << 1, 1 << 3, 1 << 22, 1 << 23  # in CR
+EN, ABORT, DMAEN, TCEN, APMS, PMM = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 22, 1 << 23  # in CR
 TEF, TCF, FTF, SMF, TOF, BUSY = (1 << n for n in range(6))  # in SR; the enable bits are 16 higher in CR
 WRITE, READ, POLL, MAPPED = range(4)  # CCR.FMODE
 ROOM = 32  # bytes of the FIFO
@@ -28,7 +29,7 @@ class Quadspi(RegisterBlock):
     """``_left``: bytes that a command still has to move, the next of them at ``_next``; ``_data``: the FIFO's."""
 
     _mode = -1  # CCR.FMODE of the command under way
-    _left, _next, _ends, _match = 0, 0, 0, -1
+    _left, _begins, _next, _ends, _match = 0, 0, 0, 0, -1  # `_begins`: of the first byte
     _data, _finished = b"", False
 
     def __init__(
@@ -60,6 +61,11 @@ class Quadspi(RegisterBlock):
     @property
     def _byte(self) -> int:
         return self._phase(24, 8) * self._clock
+
+    @property
+    def _threshold(self) -> int:
+        """Bytes in the FIFO, of a write room for so many, at which the flag is set and the DMA asked."""
+        return (self["CR"] >> 8 & 31) + 1
 
     @property
     def _length(self) -> int:
@@ -110,13 +116,28 @@ class Quadspi(RegisterBlock):
     def _show(self) -> None:
         """FTF, FLEVEL and BUSY as they are now, and the interrupt."""
         level = len(self._data) if self._mode == READ else 0
-        wanted = (self["CR"] >> 8 & 31) + 1
-        full = level >= wanted or (level > 0 and not self._left)
+        full = level >= self._threshold or (level > 0 and not self._left)
         sends = self._field(26) == WRITE and self._field(24) and self["CR"] & EN
         ready = full or bool(sends and (self._mode < 0 or self._left))
         status = self["SR"] & (TEF | TCF | SMF | TOF)
         self["SR"] = status | FTF * ready | BUSY * (self._mode >= 0) | level << 8
         self.request(bool(self["SR"] & self["CR"] >> 16 & (TEF | TCF | FTF | SMF | TOF)))
+        if self.served_by is not None and self.asks("FIFO"):
+            self.served_by()
+
+    # the DMA
+
+    def asks(self, request: str) -> bool:
+        """FIFO: it is enabled for that, and has bytes of a read, or room for bytes of a write."""
+        if request != "FIFO" or not self["CR"] & DMAEN or not self["SR"] & FTF:
+            return False
+        return self._mode == READ or self._room_at <= self.host.cycles
+
+    @property
+    def _room_at(self) -> int:
+        """When a write's FIFO has room for as many bytes as the threshold."""
+        room = self._ends - (ROOM - self._threshold) * self._byte
+        return room if self._mode == WRITE and room > self._begins else self.host.cycles
 
     # what starts it
 
@@ -136,14 +157,15 @@ class Quadspi(RegisterBlock):
             if self._match >= 0:
                 self.at(self._match, self._catch_up)
         else:
-            self._left, self._next, self._ends = self._length, begins + self._byte, begins
+            self._left, self._next = self._length, begins + self._byte
+            self._begins = self._ends = begins
             self.at(begins, self._catch_up)
             self._wake()
 
     def _wake(self) -> None:
         """Look again when an interrupt of a read may come: at the FIFO's threshold, and at the end."""
         if self._mode == READ and self._left:
-            wanted = (self["CR"] >> 8 & 31) - len(self._data)
+            wanted = self._threshold - 1 - len(self._data)
             for more in {max(0, min(wanted, self._left - 1)), self._left - 1}:
                 self.at(self._next + more * self._byte, self._catch_up)
 
@@ -170,7 +192,7 @@ class Quadspi(RegisterBlock):
         taken, self._data = self._data[:size], self._data[size:]
         if self._left and self._next <= self.host.cycles:  # it waited for room
             self._next = self.host.cycles + self._byte
-        if self._left and self["CR"] >> 16 & (TCF | FTF):
+        if self._left and self["CR"] & (DMAEN | (TCF | FTF) << 16):
             self._wake()
         elif not self._left and not self._data and self._finished and self._mode == READ:
             self._mode = -1
@@ -190,6 +212,8 @@ class Quadspi(RegisterBlock):
             self._ends = max(self._ends, self.host.cycles) + self._byte * len(data)
             if not self._left:
                 self.at(self._ends, self._catch_up)
+            elif self["CR"] & DMAEN and self._room_at > self.host.cycles:
+                self.at(self._room_at, self._catch_up)
         self._catch_up()
 
     def loaded(self, register: str, word: int) -> int:

@@ -156,3 +156,46 @@ def test_memory_mapped_mode_is_busy_until_aborted_or_reset(qspi: Quadspi, clock:
 def test_an_unknown_instruction_is_a_finding(qspi: Quadspi, clock: Clock) -> None:
     send(qspi, clock, 0xC1)
     assert "0xc1" in clock.findings[0]
+
+
+DMAEN, FOUR_BYTES = 1 << 2, 3 << 8
+
+
+def test_a_read_asks_the_dma_at_the_threshold_and_for_the_rest(qspi: Quadspi, clock: Clock) -> None:
+    asked: list[int] = []
+    qspi.served_by = lambda: asked.append(clock.cycles)
+    put(qspi, CR=1 << 24 | FOUR_BYTES | DMAEN | 1, DLR=4, CCR=READ | DATA | ADDRESS | ONE_LINE | 0x03, AR=0x1234)
+    first = 2 * (8 + 24 + 8)  # the cycle of the first byte: instruction, address, eight clocks
+    clock.cycles = first + 3 * 16 - 1
+    assert get(qspi, "SR") & FTF == 0
+    assert not asked
+    assert not qspi.asks("FIFO")
+    clock.cycles += 1
+    assert get(qspi, "SR") & FTF
+    assert asked == [clock.cycles]
+    get(qspi, "DR")
+    assert not qspi.asks("FIFO")
+    clock.cycles = first + 4 * 16
+    get(qspi, "SR")
+    assert qspi.asks("FIFO")
+    get(qspi, "DR", 1)
+    assert not qspi.asks("FIFO")
+    assert get(qspi, "SR") & (TCF | BUSY) == TCF
+
+
+def test_a_write_asks_the_dma_while_its_fifo_has_room(qspi: Quadspi, clock: Clock) -> None:
+    qspi.served_by = lambda: None
+    send(qspi, clock, 0x06)
+    put(qspi, CR=1 << 24 | FOUR_BYTES | DMAEN | 1, DLR=39, CCR=WRITE | DATA | ADDRESS | ONE_LINE | 0x02, AR=0)
+    begins = clock.cycles + 2 * (8 + 24)
+    written = 0
+    while qspi.asks("FIFO"):
+        put(qspi, DR=0)
+        written += 4
+    assert written == 32
+    clock.cycles = begins + 4 * 16 - 1  # four bytes of 16 cycles have not left yet
+    assert not qspi.asks("FIFO")
+    clock.cycles += 1
+    assert qspi.asks("FIFO")
+    put(qspi, CR=1 << 24 | FOUR_BYTES | 1)
+    assert not qspi.asks("FIFO")
