@@ -18,6 +18,7 @@ ISTTY, SEEK, FLEN, CLOCK, TIME, ERRNO, CMDLINE, HEAPINFO = 0x09, 0x0A, 0x0C, 0x1
 EXIT, EXIT_EXTENDED, ELAPSED, TICKFREQ = 0x18, 0x20, 0x30, 0x31
 APPLICATION_EXIT = 0x20026
 LONGEST = 1 << 16  # bytes of one write
+PIECE = 64  # of a text, which no memory's end divides
 FAILED = 0xFFFF_FFFF
 CONSOLE, FEATURES = 1, 2  # handles
 FEATURES_NAME, FEATURES_DATA = b":semihosting-features", b"SHFB\x03"  # SYS_EXIT_EXTENDED; ``:tt`` to append is stderr
@@ -77,10 +78,11 @@ class Semihosting:
     def _text(self, address: int) -> bytes:
         found = bytearray()
         while len(found) < LONGEST:
-            byte = self._host.read(address + len(found), 1)
-            if byte == b"\0":
+            at = address + len(found)
+            part, end, _ = self._host.read(at, PIECE - at % PIECE).partition(b"\0")
+            found += part
+            if end:
                 break
-            found += byte
         return bytes(found)
 
     def _exit(self, operation: int, parameter: int) -> int:
