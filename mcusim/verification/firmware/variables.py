@@ -29,10 +29,10 @@ class Variable:
 
 
 class ProgramVariables:
-    """Those of ``image`` that its symbols give a size."""
+    """Those of ``image`` that its symbols give a size; GCC without optimisation gives static ones in .bss no type."""
 
     def __init__(self, image: Image) -> None:
-        objects = (s for s in image.symbols if s.kind == "object" and s.size)
+        objects = (s for s in image.symbols if s.kind in ("object", "label") and s.size)
         self._all = sorted({Variable(s.address, s.address + s.size, s.name) for s in objects})
         self._starts = [one.address for one in self._all]
 

@@ -117,7 +117,7 @@ class Named(Image):
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:  # type: ignore[override]
-        return (Symbol("buffer", RAM, 64, "object", 1, 1), Symbol("other", RAM + 64, 64, "object", 1, 1))
+        return (Symbol("buffer", RAM, 64, "object", 1, 1), Symbol("other", RAM + 64, 64, "label", 1, 1))
 
 
 def fill(units: int, extent: int) -> LoggedTransfer:
@@ -130,6 +130,7 @@ def fill(units: int, extent: int) -> LoggedTransfer:
 
 def test_a_transfer_goes_past_its_variable() -> None:
     variables = ProgramVariables(Named())
+    assert variables.name(RAM + 68) == "other + 4"
     assert list(beyond(fill(16, 64), variables)) == []
     assert list(beyond(fill(17, 68), variables)) == [("writes 4 B past the end of buffer", RAM + 64, RAM + 68)]
 
