@@ -35,7 +35,7 @@ from mcusim.cpu.system.memory_attributes import memory_ranges, watched
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.register_names import lines_of
 from mcusim.cpu.unicorn_core import UnicornCore
-from mcusim.cpu.waits.waits import Waits
+from mcusim.cpu.waits.waits import CoreWaits
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
@@ -94,7 +94,7 @@ class GuestCore:
         self.reached: Stop | None = None  # how it is to end at once (mcusim.cpu.stops.stop_points)
         self.faults = FaultLog()
         self._round = Round()
-        self.waits = Waits()
+        self.waits = CoreWaits()
         self._reset(caches)
         self.core.share(self._arrays())
         self.core.attach()

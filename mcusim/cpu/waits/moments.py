@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.guest_core import GuestCore
     from mcusim.cpu.peripherals.register_block import RegisterBlock
 
-__all__ = ["Moment", "Places", "registers_of"]
+__all__ = ["CoreMoment", "LoopPlaces", "registers_of"]
 
 _REGISTERS = [
     *(arm.UC_ARM_REG_R0 + n for n in range(13)), arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_XPSR,
@@ -27,7 +27,7 @@ _SYSTEM = ((0x0000, 0x2000), (0xE000, 0xF000))  # of the private peripheral bus:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LoopPlaces:
     """The slots of the tables of blocks, accesses and calls that the blocks of a loop may change."""
 
     blocks: Any
@@ -35,11 +35,11 @@ class Places:
     calls: Any
 
 
-class Moment:
+class CoreMoment:
     """``places``: the slots of the tables to look at, None: all. ``loads`` and ``stores`` are those since the core was
     let go for this round; None: there were too many."""
 
-    def __init__(self, core: GuestCore, places: Places | None, registers: tuple[int, ...]) -> None:
+    def __init__(self, core: GuestCore, places: LoopPlaces | None, registers: tuple[int, ...]) -> None:
         c, tables = core.state, core.tables
         self.registers = registers
         self.core = c[: C.FLOATS].copy()

@@ -19,7 +19,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.branch_predictor import TAKEN
-from mcusim.cpu.waits.moments import Moment, Places
+from mcusim.cpu.waits.moments import CoreMoment, LoopPlaces
 from mcusim.cpu.waits.slots import FIXED, TIME
 from mcusim.memory import state_layout as L
 
@@ -43,7 +43,7 @@ class Repetition:
     changes: Mapping[str, tuple[Any, Any]]
 
 
-def repetition(moments: Sequence[Moment], kinds: Mapping[str, Any], writes: Any) -> Repetition | None:
+def repetition(moments: Sequence[CoreMoment], kinds: Mapping[str, Any], writes: Any) -> Repetition | None:
     """What the rounds between three moments have in common, None: they do not repeat.
 
     ``kinds`` of the slots of the core, memory and branches; ``writes`` says which slots of ``accesses`` count stores.
@@ -68,7 +68,7 @@ def repetition(moments: Sequence[Moment], kinds: Mapping[str, Any], writes: Any)
     return Repetition(ticks, int(third.core[C.INSTRUCTIONS] - second.core[C.INSTRUCTIONS]), taken, changes)
 
 
-def _same(second: Moment, third: Moment) -> bool:
+def _same(second: CoreMoment, third: CoreMoment) -> bool:
     """What does not change from the end of one round to that of the next."""
     if (second.registers, second.loads, second.held) != (third.registers, third.loads, third.held):
         return False
@@ -89,7 +89,7 @@ def _allowed(kinds: Any, change: Any, after: Any, ticks: int, now: int) -> bool:
     return not (after[still] > now).any()
 
 
-def places_of(core: GuestCore, found: Repetition) -> Places | None:
+def places_of(core: GuestCore, found: Repetition) -> LoopPlaces | None:
     """The slots of the tables that belong to the blocks of a round that was compared in full; None: not to be skipped.
 
     A later round that runs no other blocks changes nothing else in the tables.
@@ -108,4 +108,4 @@ def places_of(core: GuestCore, found: Repetition) -> Places | None:
         records += [*range(first, end), *(number for _, number in block.divides)]
     words = (np.array(records)[:, None] * C.ACCESS + np.arange(C.ACCESS)).reshape(-1)
     own = (np.array(numbers)[:, None] * C.BLOCK + np.arange(C.BLOCK)).reshape(-1)
-    return Places(own, words, found.changes["calls"][0])
+    return LoopPlaces(own, words, found.changes["calls"][0])

@@ -19,7 +19,7 @@ import numpy as np
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks.block_tables import CodeBlock
 from mcusim.cpu.system.exception_layout import NEVER
-from mcusim.cpu.waits.moments import Moment, Places, registers_of
+from mcusim.cpu.waits.moments import CoreMoment, LoopPlaces, registers_of
 from mcusim.cpu.waits.rounds import Repetition, places_of, repetition
 from mcusim.cpu.waits.slots import of_branches, of_core, of_memory
 from mcusim.memory import state_layout as L
@@ -27,7 +27,7 @@ from mcusim.memory import state_layout as L
 if TYPE_CHECKING:
     from mcusim.cpu.guest_core import GuestCore
 
-__all__ = ["Waits"]
+__all__ = ["CoreWaits"]
 
 WORTH = 10_000 * L.TICK  # a shorter wait is run
 LEAST, MOST = 50_000 * L.TICK, 20_000_000 * L.TICK  # from a loop that does not repeat to the next look at one
@@ -36,16 +36,16 @@ STRIDES = (1, 2, 4)  # visits of the block in a round; a Cortex-M7's store buffe
 LONGEST = 8  # taken branches of a loop that is recognised by them
 
 
-class Waits:
+class CoreWaits:
     """Of one core. ``skips`` False: every round is run; ``rounds``: those that were not."""
 
     def __init__(self) -> None:
         self.skips, self.rounds = True, 0
         self._kinds: dict[str, Any] = {}
-        self._moments: list[Moment] = []
+        self._moments: list[CoreMoment] = []
         self._block = -1  # the marked one that is measured at
-        self._places: Places | None = None
-        self._known: dict[int, tuple[Places, int]] = {}  # by block: its loop's places, and visits in a round
+        self._places: LoopPlaces | None = None
+        self._known: dict[int, tuple[LoopPlaces, int]] = {}  # by block: its loop's places, and visits in a round
         self._stride = self._tries = 0
         self._pause = LEAST
 
@@ -102,7 +102,7 @@ class Waits:
 
     def _measure(self, core: GuestCore) -> None:
         """The marked block is reached: compare, and go for another round."""
-        moment = Moment(core, self._places, registers_of(core))
+        moment = CoreMoment(core, self._places, registers_of(core))
         self._moments.append(moment)
         if len(self._moments) == 3:
             found = repetition(self._moments, self._kinds_of(core), self._writes(core))
@@ -118,7 +118,7 @@ class Waits:
         c[C.KEEPS_STORES], c[C.JOURNAL_USED], c[C.WAIT_FROM], c[C.WAIT_PASS] = 1, 0, 0, self._stride
         core.peripherals.polled = []
 
-    def _wider(self, moment: Moment) -> bool:
+    def _wider(self, moment: CoreMoment) -> bool:
         """Compare more visits of the block at a time, where its registers come again."""
         again = self._moments[0].registers == moment.registers
         place = STRIDES.index(self._stride) + 1
@@ -199,7 +199,7 @@ class Waits:
         sliced = left // found.instructions <= (due - 1 - now) // found.ticks  # the run's slice ends first
         self._rest(core, int(core.memory.state[L.NOW]) + found.ticks if sliced else due)
 
-    def _count(self, core: GuestCore, found: Repetition, rounds: int, places: Places | None) -> None:
+    def _count(self, core: GuestCore, found: Repetition, rounds: int, places: LoopPlaces | None) -> None:
         tables = core.tables
         arrays = {
             "core": core.state, "memory": core.memory.state, "branches": core.branches,

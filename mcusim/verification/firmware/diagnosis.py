@@ -18,7 +18,7 @@ from mcusim.memory.watch import layout as W
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared
-from mcusim.verification.firmware.places import Places
+from mcusim.verification.firmware.places import SourcePlaces
 from mcusim.verification.firmware.shadow import Report, Shadow
 from mcusim.verification.firmware.variables import ProgramVariables
 from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
@@ -45,7 +45,7 @@ class FirmwareDiagnosis:
     ) -> None:
         self._emulator, self._shadow = emulator, shadow
         self._watcher, self._variables = watcher, variables
-        self.places = Places(emulator, image, variables)
+        self.places = SourcePlaces(emulator, image, variables)
         self._explain = {
             W.STALE: self._stale, W.MAYBE_STALE: self._maybe_stale, W.UNCLEANED: self._uncleaned,
             W.MAYBE_UNCLEANED: self._uncleaned, W.DIRTY: self._dirty, W.MAYBE_DIRTY: self._dirty,

@@ -13,7 +13,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.cpu.system import exception_layout as X
 from mcusim.verification.firmware.finding import FirmwareFinding, Place
-from mcusim.verification.firmware.places import Places
+from mcusim.verification.firmware.places import SourcePlaces
 from mcusim.verification.firmware.shadow import Shadow
 
 __all__ = ["end_storm", "ending_findings", "waits_unheard"]
@@ -21,7 +21,7 @@ __all__ = ["end_storm", "ending_findings", "waits_unheard"]
 NEAR = 32  # bytes of code between a load and the loop that it should be in
 
 
-def ending_findings(emulator: Emulator, shadow: Shadow, places: Places, stop: Stop) -> Iterator[FirmwareFinding]:
+def ending_findings(emulator: Emulator, shadow: Shadow, places: SourcePlaces, stop: Stop) -> Iterator[FirmwareFinding]:
     """What a run that came to ``stop`` ended in."""
     if stop.kind not in ("loop", "idle"):
         return
@@ -35,7 +35,7 @@ def ending_findings(emulator: Emulator, shadow: Shadow, places: Places, stop: St
         yield from _kept(emulator, shadow, places, here)
 
 
-def _kept(emulator: Emulator, shadow: Shadow, places: Places, here: Place) -> Iterator[FirmwareFinding]:
+def _kept(emulator: Emulator, shadow: Shadow, places: SourcePlaces, here: Place) -> Iterator[FirmwareFinding]:
     """The program has loaded a word just before the loop, and a handler has stored to it since."""
     latest = {address: (address, size, pc, value) for address, size, pc, value in reversed(list(shadow.loads()))}
     for address, size, pc, value in latest.values():
@@ -55,7 +55,7 @@ def _kept(emulator: Emulator, shadow: Shadow, places: Places, here: Place) -> It
 
 
 def waits_unheard(
-    emulator: Emulator, places: Places, stop: Stop, unknown: list[LoggedTransfer]
+    emulator: Emulator, places: SourcePlaces, stop: Stop, unknown: list[LoggedTransfer]
 ) -> Iterator[tuple[LoggedTransfer, str, str]]:
     """Transfers of whose end the waiting program does not know, because their interrupt is not enabled."""
     poll = stop.fault is not None and stop.fault.kind == "endless poll"
@@ -76,7 +76,7 @@ def end_storm(emulator: Emulator) -> None:
     """End a run in which one exception comes again each time its handler has ended, and nothing else runs."""
     place = emulator.interrupts.log.storm
     if place:
-        name = Places.named(emulator, place)
+        name = SourcePlaces.named(emulator, place)
         text = f"{name} is taken again each time its handler returns, and the main program does not run any more: the"
         emulator.peripherals.ends("interrupt storm", f"{text} handler does not clear what asks for it")
 

@@ -14,10 +14,10 @@ from mcusim.cpu.system.register_names import family_of, line_name
 from mcusim.verification.firmware.finding import Place
 from mcusim.verification.firmware.variables import ProgramVariables
 
-__all__ = ["Places"]
+__all__ = ["SourcePlaces"]
 
 
-class Places:
+class SourcePlaces:
     """Those of ``image``, which runs on ``emulator``."""
 
     def __init__(self, emulator: Emulator, image: Image, variables: ProgramVariables) -> None:
