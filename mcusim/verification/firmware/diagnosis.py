@@ -25,7 +25,7 @@ from mcusim.verification.firmware.watcher import Clash, Failure, Watcher
 
 __all__ = ["FirmwareDiagnosis"]
 
-_EXCLUSIVE = (0xE850, 0xE8D0)  # LDREX; LDREXB and LDREXH
+_EXCLUSIVE = (0xE850, 0xE8D0, 0xE840, 0xE8C0)  # LDREX; LDREXB and LDREXH; STREX; STREXB and STREXH
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +236,8 @@ class FirmwareDiagnosis:
         return _Reading("never-transferred", text, "let the number of units (NDTR) be that of the bytes that are used")
 
     def _race(self, report: Report) -> _Reading | None:
-        first = self._emulator.core.peek(report.other & ~1, 2) or b"\0\0"
-        if int.from_bytes(first, "little") & 0xFFF0 in _EXCLUSIVE:
+        codes = [self._emulator.core.peek(pc & ~1, 2) or b"\0\0" for pc in (report.other, report.pc)]
+        if any(int.from_bytes(code, "little") & 0xFFF0 in _EXCLUSIVE for code in codes):
             return None
         what = self._what(report.low)
         first_at, then_at = self._at(report.other), self._at(report.pc)
