@@ -33,6 +33,7 @@ from mcusim.cpu.peripherals.kinds.rng import Rng
 from mcusim.cpu.peripherals.kinds.rtc import Rtc
 from mcusim.cpu.peripherals.kinds.serial.i2c import I2c
 from mcusim.cpu.peripherals.kinds.serial.quadspi import Quadspi
+from mcusim.cpu.peripherals.kinds.serial.sized_spi import SizedSpi
 from mcusim.cpu.peripherals.kinds.serial.spi import Spi
 from mcusim.cpu.peripherals.kinds.serial.usart import Usart
 from mcusim.cpu.peripherals.kinds.syscfg import Syscfg
@@ -68,6 +69,7 @@ KINDS: dict[str, type[RegisterBlock]] = {
     "dma2d": Dma2d,
     "i2c": I2c,
     "spi": Spi,
+    "sized_spi": SizedSpi,
     "regulator": Regulator,
     "hsem": Hsem,
     "rcc": Rcc,

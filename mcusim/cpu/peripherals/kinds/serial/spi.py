@@ -3,7 +3,7 @@
 Assumed, from memory of ST RM0090 and RM0385. A frame takes its bits (8 or 16; CR2.DS where it has that) at the bus's
 clock over 2 to 256 (CR1.BR). What has arrived is counted: one frame, or four bytes of FIFO where CR2 has DS.
 
-Not modelled: a connected device, overruns, transfers as a slave, CRC, I2S, DMA requests, half duplex.
+Not modelled: a connected device, overruns, transfers as a slave, CRC, I2S, half duplex.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Spi"]
 ENABLE = 1 << 6  # SPE in CR1
 LONG = 1 << 11  # DFF in CR1
 RXNE, TXE, BUSY = 1 << 0, 1 << 1, 1 << 7  # in SR
-RXNEIE, TXEIE = 1 << 6, 1 << 7  # in CR2
+RXDMAEN, TXDMAEN, RXNEIE, TXEIE = 1 << 0, 1 << 1, 1 << 6, 1 << 7  # in CR2
 FIFO = 4  # bytes
 
 
@@ -29,6 +29,11 @@ class Spi(RegisterBlock):
     @property
     def waiting(self) -> bool:
         return self._free_at > self.host.cycles or super().waiting
+
+    def asks(self, request: str) -> bool:
+        """TX: DR is empty; RX: a frame is there. Each where CR2 enables it and the block is on."""
+        wanted, flag = (TXDMAEN, TXE) if request == "TX" else (RXDMAEN, RXNE)
+        return bool(self["CR1"] & ENABLE and self["CR2"] & wanted and self["SR"] & flag)
 
     @property
     def _has_fifo(self) -> bool:
@@ -77,3 +82,5 @@ class Spi(RegisterBlock):
         self["SR"] = self["SR"] & ~(RXNE | TXE | BUSY) | flags
         asked = (RXNE if self["CR2"] & RXNEIE else 0) | (TXE if self["CR2"] & TXEIE else 0)
         self.request(bool(flags & asked))
+        if self.served_by is not None and (self.asks("TX") or self.asks("RX")):
+            self.served_by()
