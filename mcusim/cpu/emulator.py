@@ -66,7 +66,7 @@ class Emulator(GuestCore):
         c = self.state
         last = FOREVER if limit is None else self.instructions + limit
         c[C.RUN_HORIZON], c[C.HORIZON] = horizon, 0
-        stop = self._over or (sleep(self) if self.asleep else None)
+        stop = self._over or (self._asleep() if self.asleep else None)
         while stop is None:
             step = SLICE if self._rtt is None else RTT_SLICE
             c[C.LIMIT] = min(last, self.instructions + (1 if self._round.watching else step))
@@ -118,7 +118,7 @@ class Emulator(GuestCore):
         if reason == C.RETURNED:
             return Stop("returned")
         end_block(self)
-        return self._flush() or sleep(self)
+        return self._flush() or self._asleep()
 
     def _at_limit(self, last: int) -> Stop | None:
         """So many instructions have run; a branch to itself that nothing interrupts goes no further."""
@@ -178,6 +178,9 @@ class Emulator(GuestCore):
         self.interrupts.collect(LOG_SIZE // 2)
         if c[C.RESET_ASKED]:
             return restart(self)
+        if self.peripherals.reset_asked is not None:
+            asked, self.peripherals.reset_asked = self.peripherals.reset_asked, None
+            return restart(self, asked)
         if self.confined and (c[C.PERIPHERAL_WRITTEN] or c[C.MPU_CHANGED]):
             what = "a store to a peripheral" if c[C.PERIPHERAL_WRITTEN] else "a change of the MPU"
             return self._stray("write outside its buffers", what)
@@ -200,6 +203,10 @@ class Emulator(GuestCore):
                 self.code.forget()
             c[C.MPU_CHANGED] = 0
         return None
+
+    def _asleep(self) -> Stop | None:
+        """Sleep; what has ended it may be a reset."""
+        return sleep(self) or self._flush()
 
     def _stray(self, kind: str, what: str) -> Stop:
         """End a confined function that left its memory."""

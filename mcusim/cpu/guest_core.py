@@ -23,6 +23,7 @@ from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.cpu.startup import Start, stack_is_reserved, stack_limit
 from mcusim.cpu.startup import start as start_of
 from mcusim.cpu.stops.endless_round import Round
+from mcusim.cpu.stops.reset import PerformedReset
 from mcusim.cpu.stops.stop_reason import (
     Stop,
 )
@@ -55,8 +56,8 @@ class GuestCore:
 
     for_event = False  # asleep in a WFE
     started: Start | None = None  # at its reset vector
-    # system resets: those performed, how many may be (0: the first one ends the run), what memories held at the last
-    resets, most_resets, contents_at_reset = 0, 100, 0
+    # how many system resets may be (0: the first one ends the run), what memories held at the last
+    most_resets, contents_at_reset = 100, 0
 
     def __init__(
         self,
@@ -123,6 +124,7 @@ class GuestCore:
         system_registers.prepare(machine, self._ppb, c, caches)
         if not caches:
             s[L.DCACHE] = s[L.ICACHE] = 0
+        self.reset_log: list[PerformedReset] = []  # those performed
         self.install_ranges(None)
 
     def install_ranges(self, mpu: Mpu | None) -> None:
@@ -144,6 +146,11 @@ class GuestCore:
         }
 
     # what a caller sees and sets
+
+    @property
+    def resets(self) -> int:
+        """System resets that were performed."""
+        return len(self.reset_log)
 
     @property
     def cycles(self) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.profile import CycleProfile
     from mcusim.cpu.recording.recording import Recording
     from mcusim.cpu.set_up.row import SetUpRow
+    from mcusim.cpu.stops.reset import PerformedReset
     from mcusim.cpu.stops.stop_reason import Stop
     from mcusim.cpu.stops.taken_faults import TakenFault
     from mcusim.machine.description import Machine
@@ -100,7 +101,7 @@ class EmulationResult(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     set_up: FirmwareSetUp = field(default=FirmwareSetUp(), repr=False)
     recording: Recording | None = field(default=None, repr=False, compare=False)
     faults: tuple[TakenFault, ...] = ()
-    resets: int = 0  # that the program asked for, and ran on from
+    resets: tuple[PerformedReset, ...] = ()  # of the part, that the program ran on from
 
     @property
     def name(self) -> str:

@@ -43,6 +43,9 @@ class Clock:
     def ends(self, kind: str, text: str) -> None:
         self.ended = kind, text
 
+    def resets(self, cause: str, text: str) -> None:
+        self.ended = cause, text
+
     def found(self, text: str) -> None:
         self.findings.append(text)
 

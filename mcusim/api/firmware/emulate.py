@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
-from mcusim.api.firmware.inputs import core_with, load_firmware, most_instructions, start_of, strictness_of
+from mcusim.api.firmware.inputs import (
+    core_with,
+    load_firmware,
+    most_instructions,
+    resets_allowed,
+    start_of,
+    strictness_of,
+)
 from mcusim.api.firmware.options import FirmwareOptions, require_known
 from mcusim.api.firmware.recordings import begin_recording, recording_of
 from mcusim.api.firmware.run_ends import RunEnd, end_of, run_to, set_host, watch
@@ -94,7 +101,7 @@ def _emulator(
     more: FirmwareOptions,
 ) -> Emulator:
     """The core with the program and the files in its memory."""
-    itm = more.get("itm", "0")
+    itm, most_resets = more.get("itm", "0"), resets_allowed(more.get("most_resets", 100))
     require_type("itm", itm, ((str,), "a text"))
     emulator = core_with(
         image,
@@ -105,6 +112,7 @@ def _emulator(
         itm=itm,
         output=output,
     )
+    emulator.most_resets = most_resets
     for text in loads:
         load_file(emulator, image, text)
     for name, data in more.get("uart", {}).items():
@@ -231,7 +239,7 @@ def _result(emulator: Emulator, image: Image, begin: _StartPoint, stop: Stop) ->
         result=registers["r0"] if returned else None,
         findings=emulator.peripherals.findings(),
         faults=emulator.faults.taken,
-        resets=emulator.resets,
+        resets=tuple(emulator.reset_log),
         assumptions=machine_assumptions(emulator.machine, measured.regions, "cache maintenance" in measured.causes),
         dma=tuple(_streams(emulator)),
         set_up=FirmwareSetUp(firmware_set_up(emulator, emulator.machine)),

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image
     from mcusim.cpu.startup import Start
 
-__all__ = ["Strictness", "core_with", "load_firmware", "most_instructions", "start_of", "strictness_of"]
+__all__ = [
+    "Strictness",
+    "core_with",
+    "load_firmware",
+    "most_instructions",
+    "resets_allowed",
+    "start_of",
+    "strictness_of",
+]
 
 Strictness = Literal["strict", "lenient"]
 
@@ -72,6 +80,13 @@ def most_instructions(limit: object) -> int | None:
     if isinstance(limit, bool) or not isinstance(limit, Integral) or not 0 < int(limit) < 1 << 60:
         raise UsageError(f"max_instructions = {repr(limit)[:80]}: must be a whole number of at least 1, or None")
     return int(limit)
+
+
+def resets_allowed(most: object) -> int:
+    """``most_resets`` as the core takes it. Raises UsageError."""
+    if isinstance(most, bool) or not isinstance(most, Integral) or not 0 <= int(most) < 1 << 30:
+        raise UsageError(f"most_resets = {repr(most)[:80]}: must be a whole number from 0 on")
+    return int(most)
 
 
 def core_with(

@@ -15,6 +15,7 @@ class FirmwareOptions(TypedDict, total=False):
     (``"lenient"``). ``stdin`` and ``semihosting_args`` are what semihosting reads. ``uart``: what a USART receives, by
     its name, at its baud rate from when its receiver is on. ``itm``: the stimulus ports that a debugger has enabled,
     ``"0"`` unless said otherwise, as ``"0,3-5"``, ``"all"`` or ``"none"``.
+    ``most_resets``: how many resets of the part are performed, 100 unless said otherwise; the next one ends the run.
     ``machine_from_firmware``: run once to find the figures that the firmware sets up by registers, then again from the
     start on a machine that has them. ``set_up_costs``: a further run for each figure that differs, for the cycles that
     it is worth. ``record``: the result has the run over time; calls of functions that a pattern of names has, as
@@ -27,6 +28,7 @@ class FirmwareOptions(TypedDict, total=False):
     semihosting_args: str | None
     uart: Mapping[str, bytes]
     itm: str
+    most_resets: int
     machine_from_firmware: bool
     set_up_costs: bool
     record: bool | str

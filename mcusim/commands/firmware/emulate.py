@@ -91,6 +91,12 @@ Itm = Annotated[
     str,
     typer.Option("--itm", metavar="PORTS", help='Stimulus ports that a debugger has enabled: "0,3-5", all or none.'),
 ]
+MostResets = Annotated[
+    int,
+    typer.Option(
+        "--most-resets", metavar="N", help="Resets by watchdogs or the program that are performed; the next ends it."
+    ),
+]
 FromFirmware = Annotated[
     bool,
     typer.Option(
@@ -127,6 +133,7 @@ class Firmware:
     caches: Caches = None
     peripherals: Peripherals = "strict"
     itm: Itm = "0"
+    most_resets: MostResets = 100
     machine_from_firmware: FromFirmware = False
     set_up_costs: Costs = False
 
@@ -147,6 +154,7 @@ class Firmware:
             "caches": _caches(self.caches),
             "peripherals": _strictness(self.peripherals),
             "itm": self.itm,
+            "most_resets": self.most_resets,
             "machine_from_firmware": self.machine_from_firmware,
             "set_up_costs": self.set_up_costs,
         }

@@ -52,6 +52,8 @@ Strictness = Literal["strict", "lenient"]
 class Peripherals:
     """``bounds`` has first address and end of every range that answers, for the native hooks; ``count`` of them."""
 
+    reset_asked: Ending | None = None  # by a watchdog, or with the option bytes
+
     def __init__(
         self,
         machine: Machine,
@@ -184,6 +186,11 @@ class Peripherals:
             controller.look()
         changed, self.flash.changed = self.flash.changed, []
         return [(base + low, base + high) for low, high in changed for base in self.flash.bases]
+
+    def resets(self, cause: str, text: str) -> None:
+        registers = self._core.registers()
+        self.reset_asked = Ending(cause, text, registers["pc"] & ~1, None, registers)
+        self._state[C.STOP] = C.FLUSH
 
     def ends(self, kind: str, text: str) -> None:
         registers = self._core.registers()

@@ -75,7 +75,10 @@ class BlockHost(Protocol):
         """The instruction at ``pc`` did that to the flash."""
 
     def ends(self, kind: str, text: str) -> None:
-        """The run is over: a board would be reset here."""
+        """The run is over: what the program asks for is not modelled."""
+
+    def resets(self, cause: str, text: str) -> None:
+        """The part is reset: by IWDG, WWDG or option bytes."""
 
     def found(self, text: str) -> object:
         """The program did what a board does not answer as it may expect; the same ``text`` counts once."""
@@ -211,6 +214,10 @@ class RegisterBlock:
         self._due.clear()
         for name in [name for name in vars(self) if hasattr(type(self), name)]:
             delattr(self, name)
+
+    def kept(self) -> object:
+        """What it keeps over a reset of the part."""
+        return None
 
     @property
     def waiting(self) -> bool:

@@ -1,20 +1,24 @@
-"""A system reset that the program asks for (AIRCR.SYSRESETREQ): it runs on from its vector table.
+"""A system reset, by the program (AIRCR.SYSRESETREQ), a watchdog or the option bytes: it runs on from its vectors.
 
-Core, private peripheral bus, NVIC, caches (off, their lines lost), peripherals and MPU are as after a reset; memories
-keep what they hold, the clock and all counters run on. Two resets that find all memories the same are followed by a
-third, and so on: that is the end, as is :attr:`mcusim.cpu.emulator.Emulator.most_resets`. Not modelled: transfers of a
-DMA controller that are under way (they go on), reset flags (RCC_CSR), what only a power-on reset clears.
+Core, private peripheral bus, NVIC, caches (off, their lines lost), peripherals and MPU are as after a reset, but for
+flags that say why it was reset, the backup domain (RTC, RCC_BDCR) and option bytes; memories keep what they hold, the
+clock and all counters run on. Two resets that find all that the same are followed by a third, and so on: that is the
+end, as is :attr:`mcusim.cpu.emulator.Emulator.most_resets`. Not modelled: transfers of a DMA controller that are under
+way (they go on), what only a power-on reset clears.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from unicorn import arm_const as arm
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.stops.stop_reason import Stop
+from mcusim.cpu.peripherals.findings import Ending
+from mcusim.cpu.peripherals.kinds.rcc import Rcc
+from mcusim.cpu.stops.stop_reason import Stop, explain_ending
 from mcusim.cpu.system import ppb
 from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.memory import state_layout as L
@@ -23,23 +27,40 @@ from mcusim.memory.ports import core_data
 if TYPE_CHECKING:
     from mcusim.cpu.emulator import Emulator
 
-__all__ = ["restart"]
+__all__ = ["PerformedReset", "restart"]
 
 THREAD, HANDLER = 0x0100_0000, 0x0100_0003
 _CLEARED = (C.FPU, C.TRAP_UNALIGNED, C.TRAP_DIVIDE, C.TICK_LEFT, C.COUNT_READ, C.RESET_ASKED, C.CALL_DEPTH, C.CALL_BASE,
             C.NESTED, C.MPU_CHANGED, C.MPU_REGION, C.STOP)  # fmt: skip
 
 
-def restart(emulator: Emulator) -> Stop | None:
-    """Go on from the reset vector (None), or say that the run ends: where there is none, or resets have no end."""
+@dataclass(frozen=True, slots=True)
+class PerformedReset:
+    """``cause``: software, IWDG, WWDG, option bytes; at core cycle ``cycle``, of or during the instruction ``pc``."""
+
+    cause: str
+    cycle: int
+    pc: int
+
+
+def restart(emulator: Emulator, asked: Ending | None = None) -> Stop | None:
+    """Go on from the reset vector (None), or say that the run ends: where there is none, or resets have no end.
+
+    ``asked``: which block asks for it, its kind the cause; None: the program does by AIRCR.
+    """
     start = emulator.started
+    cause = "software" if asked is None else asked.kind
     contents = _contents(emulator)
     endless = emulator.resets > 0 and contents == emulator.contents_at_reset
     if start is None or start.vectors is None or endless or emulator.resets >= emulator.most_resets:
-        return Stop("reset")
+        return _end(emulator, asked)
     emulator.contents_at_reset = contents
-    emulator.resets += 1
+    pc = int(emulator.state[C.SYSTEM_PC]) if asked is None else asked.pc
+    emulator.reset_log.append(PerformedReset(cause, emulator.cycles, pc))
     _clear(emulator)
+    for block in emulator.peripherals.blocks:
+        if isinstance(block, Rcc):
+            block.note(cause)
     table = emulator.read(start.vectors, 8)
     emulator.core["sp"] = int.from_bytes(table[:4], "little") & ~3
     emulator.core["lr"] = 0xFFFF_FFFF
@@ -48,12 +69,23 @@ def restart(emulator: Emulator) -> Stop | None:
     return None
 
 
+def _end(emulator: Emulator, asked: Ending | None) -> Stop:
+    """A watchdog's reset that is not performed is a fault of that name."""
+    if asked is None:
+        return Stop("reset")
+    kind = "watchdog" if asked.kind.endswith("WDG") else asked.kind
+    after = f"; resets have no end, {emulator.resets:,} were performed" if emulator.resets else ""
+    return Stop("fault", fault=explain_ending(emulator, replace(asked, kind=kind, text=asked.text + after)))
+
+
 def _contents(emulator: Emulator) -> int:
-    """A number of what all writable memories hold, as the core sees them."""
+    """A number of what memories, backup domain and reset flags hold, as the core sees them."""
     found = 0
     for region in emulator.machine.memory.values():
-        if region.writable:
+        if region.writable or region.kind == "flash":
             found = crc32(emulator.read(region.base, region.size), found)
+    for block in emulator.peripherals.blocks:
+        found = crc32(repr(block.kept()).encode(), found)
     return found
 
 

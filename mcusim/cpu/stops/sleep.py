@@ -67,7 +67,7 @@ def sleep(emulator: Emulator) -> Stop | None:
     """Sleep until an exception is pending that ends it (None), the run's horizon, or for ever: "idle"."""
     c, s, interrupts = emulator.state, emulator.memory.state, emulator.interrupts
     for _ in range(MOST_DEADLINES):
-        if _wakes(emulator) or emulator.peripherals.ending is not None:
+        if _wakes(emulator) or emulator.peripherals.ending or emulator.peripherals.reset_asked:
             emulator.asleep = emulator.for_event = False
             return None
         due = int(min(c[C.SYSTICK_DUE], c[C.EVENT_DUE]))

@@ -6,6 +6,7 @@ memories, caches, flash accelerator and branch predictor.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ _HINTS = {
     "no such peripheral": "--peripherals lenient lets a block keep what is stored; a machine file may add one",
     "store to flash": "look for a pointer that was not set; --peripherals lenient sets the error flag and goes on",
     "SDRAM not ready": "--peripherals lenient notes it as a finding and goes on",
-    "watchdog": "refresh it often enough, or let it reset the part when that is meant",
+    "watchdog": "refresh it often enough",
     "endless poll": "an enable bit or an earlier command may be missing: look for what sets the bit that is awaited",
     "stack overflow": "a larger stack (--stack for --call, the linker script else), or less recursion and local arrays",
     "no coprocessor": "start-up code usually enables the FPU; --call starts with it on",
@@ -215,7 +216,7 @@ def _ended(result: EmulationResult) -> str:
         "returned": f"{place(result.image, result.pc)} returned",
         "idle": "the program waits for an interrupt (WFI), and none can come",
         "loop": f"the program stays in an endless loop, {place(result.image, result.pc)}",
-        "reset": f"the program asks for a system reset without end; {result.resets:,} were performed",
+        "reset": f"system resets have no end; {len(result.resets):,} were performed (--most-resets)",
         "limit": "runaway program: the limit of instructions (--max-instructions) was reached",
         "interrupted": "interrupted",
     }.get(stop.kind, stop.kind)
@@ -238,11 +239,17 @@ def _summary(result: EmulationResult) -> list[str]:
     share = f"of {size(room)} ({100 * result.stack.used / room:.0f} %)" if room else "its limit is unknown"
     rows.append(["stack", f"{result.stack.used:,} B", share])
     if result.resets:
-        rows.append(["resets", f"{result.resets:,}", "asked for by the program (AIRCR)"])
+        rows.append(["resets", f"{len(result.resets):,}", _reset_causes(result)])
     if result.result is not None:
         rows.append(["r0", f"{result.result:#x}", _decimal(result.result)])
     shown = columns([row[:2] for row in rows])
     return [f"{a}  {b[2]}".rstrip() for a, b in zip(shown, rows, strict=True)]
+
+
+def _reset_causes(result: EmulationResult) -> str:
+    """``software 2, IWDG``: how often each, in the order of the first."""
+    causes = Counter(one.cause for one in result.resets)
+    return ", ".join(f"{cause} {count:,}" if len(result.resets) > 1 else cause for cause, count in causes.items())
 
 
 def _decimal(word: int) -> str:

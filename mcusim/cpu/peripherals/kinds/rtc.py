@@ -26,6 +26,12 @@ class Rtc(RegisterBlock):
     def waiting(self) -> bool:
         return super().waiting or self.host.cycles < self._synchronised
 
+    def reset(self) -> None:
+        """It is in the backup domain, which a reset of the part leaves alone."""
+
+    def kept(self) -> object:
+        return sorted(self._words.items())
+
     def loaded(self, register: str, word: int) -> int:
         if register == "ISR" and self.host.cycles >= self._synchronised:
             self["ISR"] |= RSF

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from mcusim.results.emulation import EmulationResult
+from mcusim.results.emulation import EmulationResult, place
 from mcusim.text import columns, size
 
 __all__ = ["event_lines"]
 
 
+MOST_RESETS = 10  # that are listed
+
+
 def event_lines(result: EmulationResult) -> list[str]:
-    """A table of the exceptions, of the stacks that PSP was in and of the DMA streams; nothing where there was none."""
-    return [*_exceptions(result), *_task_stacks(result), *_streams(result)]
+    """Tables of the exceptions, the stacks that PSP was in, the DMA streams and the resets; nothing without any."""
+    return [*_exceptions(result), *_task_stacks(result), *_streams(result), *_resets(result)]
 
 
 def _exceptions(result: EmulationResult) -> list[str]:
@@ -40,3 +43,15 @@ def _streams(result: EmulationResult) -> list[str]:
     rows = [["DMA stream", "transfers", "moved"]]
     rows += [[f"{use.controller}.s{use.stream}", f"{use.transfers:,}", size(use.bytes)] for use in result.dma]
     return ["", *columns(rows)] if rows[1:] else []
+
+
+def _resets(result: EmulationResult) -> list[str]:
+    rows = [["reset by", "at cycle", "  place"]]
+    for one in result.resets[:MOST_RESETS]:
+        rows.append([one.cause, f"{one.cycle:,}", f"  {place(result.image, one.pc)}"])
+    if not rows[1:]:
+        return []
+    numbers = columns([row[:-1] for row in rows])
+    shown = [f"{line}{row[-1]}" for line, row in zip(numbers, rows, strict=True)]
+    more = len(result.resets) - MOST_RESETS
+    return ["", *shown, *([f"  and {more:,} more"] if more > 0 else [])]

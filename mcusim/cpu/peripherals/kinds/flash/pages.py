@@ -80,7 +80,7 @@ class PageFlash(FlashInterface):
         if wanted & FSTPG and not old & FSTPG:
             self.host.ends("fast programming", "FLASH_CR.FSTPG is set: fast programming by rows is not modelled")
         if wanted & OBL_LAUNCH:
-            self.host.ends("reset", "FLASH_CR.OBL_LAUNCH loads the option bytes")
+            self.host.resets("option bytes", "FLASH_CR.OBL_LAUNCH loads the option bytes")
         elif wanted & OPTSTRT:
             self.operate(0, 0, self.flash.size, self.flash.times.options(), self._finished)
         elif wanted & START:

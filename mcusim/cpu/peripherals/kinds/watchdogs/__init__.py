@@ -1,1 +1,1 @@
-"""Watchdogs: a program that does not refresh them in time is ended by their name."""
+"""Watchdogs: they reset a part whose program does not refresh them in time."""

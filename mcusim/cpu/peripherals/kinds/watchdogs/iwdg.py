@@ -1,4 +1,4 @@
-"""IWDG: the independent watchdog; one that is not refreshed in time ends the run, where a board is reset.
+"""IWDG: the independent watchdog; one that is not refreshed in time resets the part.
 
 ST RM0090 chapter 21, RM0385 chapter 26: KR takes 0xCCCC (start), 0xAAAA (refresh) and 0x5555 (PR, RLR and WINR may be
 written); their changes show in SR until five cycles of the LSI later. The LSI has 32 kHz (its typical frequency,
@@ -57,7 +57,7 @@ class Iwdg(RegisterBlock):
         if key == REFRESH and self._since >= 0:
             counted = (self.host.cycles - self._since) // self._step
             if self["RLR"] - counted > (self["WINR"] if "WINR" in self._at else 0xFFF):
-                self.host.ends("watchdog", "IWDG was refreshed before its window: a board is reset here")
+                self.host.resets("IWDG", "IWDG was refreshed before its window")
         if key in (START, REFRESH) and (key == START or self._since >= 0):
             self._refresh(started=True)
 
@@ -81,4 +81,4 @@ class Iwdg(RegisterBlock):
             self._enter()
             return
         time = (self._limit - self._since) / self.host.clock
-        self.host.ends("watchdog", f"IWDG was not refreshed for {1e3 * time:.3g} ms: a board is reset here")
+        self.host.resets("IWDG", f"IWDG was not refreshed for {1e3 * time:.3g} ms")

@@ -1,4 +1,4 @@
-"""WWDG: the window watchdog; a refresh too early or too late ends the run, where a board is reset.
+"""WWDG: the window watchdog; a refresh too early or too late resets the part.
 
 ST RM0090 chapter 22, RM0385 chapter 27: the counter CR.T falls every 4,096 x 2^CFR.WDGTB cycles of its bus; at 0x40
 comes the early wakeup interrupt, below it the reset; a store to CR while the counter is above CFR.W resets too.
@@ -45,7 +45,7 @@ class Wwdg(RegisterBlock):
             written = self["CR"] | old & WDGA  # only a reset clears it
             self["CR"] = old
             if old & WDGA and self._now > self["CFR"] & COUNT:
-                self.host.ends("watchdog", "WWDG was refreshed before its window: a board is reset here")
+                self.host.resets("WWDG", "WWDG was refreshed before its window")
             self["CR"], self._since = written, self.host.cycles
             if written & WDGA:
                 for count in (LAST, LAST - 1):
@@ -56,6 +56,6 @@ class Wwdg(RegisterBlock):
         if not self["CR"] & WDGA or self._now > LAST:
             return
         if self._now < LAST:
-            self.host.ends("watchdog", "WWDG has counted below 0x40: a board is reset here")
+            self.host.resets("WWDG", "WWDG has counted below 0x40")
         self["SR"] |= EWIF
         self.request(bool(self["CFR"] & EWI))

@@ -8,9 +8,9 @@ import pytest
 
 from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.peripherals.registry import blocks_of
-from mcusim.machine import load_machine
+from mcusim.machine import Machine, load_machine
 from tests.support.bare_clock import Clock
-from tests.support.programs.register_script import run, store, wait
+from tests.support.programs.register_script import load, run, store, wait
 
 F4, F7 = load_machine("stm32f469i-disco"), load_machine("stm32f746g-disco")
 
@@ -55,7 +55,7 @@ def test_the_independent_watchdog_bites_when_its_time_is_over() -> None:
     due(clock, 157 + 4000 + 2499)
     assert clock.ended == ("", "")
     due(clock, 157 + 4000 + 2500)
-    assert clock.ended[0] == "watchdog" and "IWDG was not refreshed for 2.5 ms" in clock.ended[1]
+    assert clock.ended[0] == "IWDG" and "IWDG was not refreshed for 2.5 ms" in clock.ended[1]
 
 
 def test_the_independent_watchdog_s_window() -> None:
@@ -97,10 +97,28 @@ def test_the_window_watchdog_refreshed_too_early() -> None:
     assert "before its window" in clock.ended[1]
 
 
-@pytest.mark.parametrize("machine", [F4, F7])
-def test_a_watchdog_ends_a_run_by_its_name(machine: object, tmp_path: Path) -> None:
-    short = [store(0x4000_3000, 0x5555), store(0x4000_3008, 31)]  # 32 counts of 4 / 32 kHz
-    result, _ = run(tmp_path, machine, [*short, store(0x4000_3000, 0xCCCC), wait(9)])  # type: ignore[arg-type]
+@pytest.mark.parametrize(("machine", "cause"), [(F4, "IWDG"), (F7, "IWDG"), (F4, "WWDG")])
+def test_a_watchdog_resets_the_part_until_nothing_changes(machine: Machine, cause: str, tmp_path: Path) -> None:
+    csr, bkp = 0x4002_3874, 0x4000_2850
+    iwdg = [store(0x4000_3000, 0x5555), store(0x4000_3008, 31), store(0x4000_3000, 0xCCCC)]  # 32 counts of 4 / 32 kHz
+    starts = iwdg if cause == "IWDG" else [store(0x4000_2C00, 0xC0)]
+    ending = [load(csr), load(bkp), store(bkp, 0x1234), *starts, wait(1 << 22)]
+    result, words = run(tmp_path, machine, ending)
+    assert words == [0x0E00_0000 | 1 << (29 if cause == "IWDG" else 30), 0x1234]  # reset flags, a backup register
+    assert [one.cause for one in result.resets] == [cause, cause]
+    first, second = (one.cycle for one in result.resets)
+    assert abs(second - 2 * first) < 50  # each takes as long
     fault = result.stop.fault
-    assert fault is not None and fault.kind == "watchdog" and fault.text.startswith("IWDG was not refreshed for 4 ms")
-    assert result.exit_status == 1 and 0.004 <= result.seconds < 0.005
+    assert fault is not None and fault.kind == "watchdog" and result.exit_status == 1
+    assert "resets have no end, 2 were performed" in fault.text
+    once, _ = run(tmp_path, machine, ending, most_resets=1)
+    assert len(once.resets) == 1 and once.stop.kind == "fault"
+    never, _ = run(tmp_path, machine, [*ending[:-1], store(csr, 1 << 24), wait(9)], most_resets=0)
+    assert not never.resets and "resets have no end" not in (never.stop.fault.text if never.stop.fault else "")
+
+
+def test_a_sleeping_core_is_reset_by_its_watchdog(tmp_path: Path) -> None:
+    """`wait` ends in `b .`, which is as good as a sleep; so the clock jumps."""
+    iwdg = [store(0x4000_3000, 0x5555), store(0x4000_3008, 31), store(0x4000_3000, 0xCCCC)]
+    result, _ = run(tmp_path, F7, iwdg)
+    assert [one.cycle // 1000 for one in result.resets] == [864, 1728]  # 4 ms at 216 MHz
