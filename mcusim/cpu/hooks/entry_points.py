@@ -174,8 +174,8 @@ def _noted(uc: Any, user: Any, c: Any, s: Any) -> None:
         place = watching.asked(s, i)
         if place == 0 or nvic.has(x, ENABLED, place) == 0:
             continue
-        if nvic.group(x, x[PRIORITY + place]) < frames.masks(uc, user[SCRATCH], x, nvic.active_level(x)):
-            watching.raced(c, s, place)
+        preempts = nvic.group(x, x[PRIORITY + place]) < frames.masks(uc, user[SCRATCH], x, nvic.active_level(x))
+        if preempts and watching.raced(c, s, i):
             return
 
 

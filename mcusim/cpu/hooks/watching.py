@@ -25,7 +25,9 @@ from mcusim.memory.watch.handled import (
     handler_loads,
     handler_stores,
     harmless,
+    loaded_as_stored,
     record_at,
+    touches,
     value_at,
 )
 from mcusim.memory.watch.lines import fresh, held, line_at
@@ -278,7 +280,7 @@ def accessed(c: State, s: State, q: int, address: int, size: int, write: int, pc
             races(c, s, q, address, part, pc)
             by_handler = racing(c, s, W.word(s, W.PLACE), address)
             if by_handler:
-                handler_stores(s, by_handler, address, part, value)
+                handler_stores(s, by_handler, address, part, value, pc)
             stored(s, q, address, part, pc, by_handler)
         elif s[q + L.SEEN]:
             loaded(c, s, q, address, part, pc)
@@ -302,7 +304,7 @@ def pushed(c: State, s: State, q: int, address: int) -> None:
 def asked(s: State, i: int) -> int:
     """The place of the ``i``th of ``PROBES`` handlers that the core may race with, 0 for none."""
     h = record_at(s, W.word(s, W.ASKED_ADDRESS) & ~3, i)
-    if h == 0:
+    if h == 0 or touches(s, W.word(s, W.ASKED_LOAD), h) == 0:
         return 0
     place = W.word(s, h + W.H_PLACE)
     if place == W.word(s, W.PLACE) or may_come(s, place) == 0 or harmless(s, W.word(s, W.ASKED_LOAD), h):
@@ -311,8 +313,11 @@ def asked(s: State, i: int) -> int:
 
 
 @native
-def raced(c: State, s: State, place: int) -> None:
-    """That handler could have come between the load and the store."""
-    at = W.word(s, W.ASKED_ADDRESS)
-    load = W.word(s, W.word(s, W.ASKED_LOAD) + W.B_PC)
-    note(c, s, W.RACE, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, 0, load)
+def raced(c: State, s: State, i: int) -> int:
+    """The ``i``th of those handlers could have come between the load and the store; whether that is a race for sure."""
+    at, load = W.word(s, W.ASKED_ADDRESS), W.word(s, W.ASKED_LOAD)
+    h = record_at(s, at & ~3, i)
+    kind = W.MAYBE_RACE if loaded_as_stored(s, load, h) else W.RACE
+    place = W.word(s, h + W.H_PLACE)
+    note(c, s, kind, W.word(s, W.ASKED_PC), 0, at, at + 1, 0, place, 0, h, W.word(s, load + W.B_PC))
+    return 1 if kind == W.RACE else 0

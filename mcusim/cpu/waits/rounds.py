@@ -19,6 +19,7 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.pipeline.branch_predictor import TAKEN
+from mcusim.cpu.system.exception_layout import NEVER
 from mcusim.cpu.waits.moments import CoreMoment, LoopPlaces
 from mcusim.cpu.waits.slots import FIXED, TIME
 from mcusim.memory import state_layout as L
@@ -35,9 +36,11 @@ _EXCLUSIVE = ("ldrex", "strex", "clrex")
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One round: its ticks, instructions and taken branches, and what it adds to the slots of each array."""
+    """One round: its ticks, instructions and taken branches, and what it adds to the slots of each array; ``until``: the
+    first tick that the state has of something to come, which no round has touched."""
 
     ticks: int
+    until: int
     instructions: int
     taken: int
     changes: Mapping[str, tuple[Any, Any]]
@@ -51,21 +54,24 @@ def repetition(moments: Sequence[CoreMoment], kinds: Mapping[str, Any], writes: 
     first, second, third = moments
     if not _same(second, third) or first.registers != second.registers:
         return None
-    ticks = int(third.memory[L.NOW] - second.memory[L.NOW])
-    changes = {}
+    now = int(third.memory[L.NOW])
+    ticks = now - int(second.memory[L.NOW])
+    changes, until = {}, int(NEVER)
     for name in (*_COMPARED, *_COUNTERS):
         change = getattr(third, name) - getattr(second, name)
         if not np.array_equal(change, getattr(second, name) - getattr(first, name)):
             return None
-        if name in kinds and not _allowed(kinds[name], change, getattr(third, name), ticks, third.memory[L.NOW]):
-            return None
+        if name in kinds:
+            if not _allowed(kinds[name], change, ticks):
+                return None
+            until = min(until, _first_to_come(kinds[name], change, getattr(third, name), now))
         at = np.flatnonzero(change)
         changes[name] = at, change[at]
     made = third.accesses[writes].sum() - second.accesses[writes].sum()
     if ticks <= 0 or ticks % L.TICK or third.stores is None or made != len(third.stores) // 2:
         return None  # a store that was not written down was one to a register
     taken = int(third.branches[TAKEN] - second.branches[TAKEN])
-    return Repetition(ticks, int(third.core[C.INSTRUCTIONS] - second.core[C.INSTRUCTIONS]), taken, changes)
+    return Repetition(ticks, until, int(third.core[C.INSTRUCTIONS] - second.core[C.INSTRUCTIONS]), taken, changes)
 
 
 def _same(second: CoreMoment, third: CoreMoment) -> bool:
@@ -76,17 +82,20 @@ def _same(second: CoreMoment, third: CoreMoment) -> bool:
     return all(a is not None and b is not None and np.array_equal(a, b) for a, b in pairs)
 
 
-def _allowed(kinds: Any, change: Any, after: Any, ticks: int, now: int) -> bool:
+def _allowed(kinds: Any, change: Any, ticks: int) -> bool:
     """Whether slots of these ``kinds`` may change so."""
     moved = np.flatnonzero(change)
     kind, by = kinds[moved], change[moved]
     if (kind == FIXED).any() or (by[kind == TIME] != ticks).any():
         return False
     like = kind >= 0
-    if (by[like] != change[kind[like]]).any():
-        return False
-    still = (kinds == TIME) & (change == 0)
-    return not (after[still] > now).any()
+    return not (by[like] != change[kind[like]]).any()
+
+
+def _first_to_come(kinds: Any, change: Any, after: Any, now: int) -> int:
+    """The first of the times after ``now`` that a round has left as they were, NEVER: there is none."""
+    times = after[(kinds == TIME) & (change == 0) & (after > now)]
+    return int(times.min()) if times.size else int(NEVER)
 
 
 def places_of(core: GuestCore, found: Repetition) -> LoopPlaces | None:

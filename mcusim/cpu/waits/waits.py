@@ -106,7 +106,8 @@ class CoreWaits:
         self._moments.append(moment)
         if len(self._moments) == 3:
             found = repetition(self._moments, self._kinds_of(core), self._writes(core))
-            if found is not None and self._complete(core, found):
+            worth = found is not None and found.until - core.memory.state[L.NOW] >= WORTH
+            if found is not None and worth and self._complete(core, found):
                 self._skip(core, found)
                 return
             self._tries += 1
@@ -182,7 +183,7 @@ class CoreWaits:
         c, now = core.state, int(core.memory.state[L.NOW])
         loads, places = self._moments[-1].loads, self._places
         changes = self._changes(core, found)
-        due = min(self._due(core), changes)
+        due = min(self._due(core), changes, found.until)
         events = int(min(c[C.EVENT_DUE], c[C.SYSTICK_DUE], changes))
         if (events >= NEVER and not core.interrupts.may_come) or due <= now:
             self._give_up(core)

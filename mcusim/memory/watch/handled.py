@@ -1,8 +1,9 @@
 """Words that handlers store to: when would a store between the main program's load and its own be no loss.
 
 It would not where the handler stores blindly what the main program has just loaded (a flag that is set, seen and
-cleared), and where the handler stores only while a word of the main program's has one value, and the main program has
-given it another (a scheduler that is suspended).
+cleared), or a constant that it is (a state that the handler sets back; who looks at the instructions knows), and where
+the handler stores only while a word of the main program's has one value, and the main program has given it another (a
+scheduler that is suspended).
 
 Not modelled: more words than the table has room for; a word that was the same by chance each time a handler came.
 """
@@ -15,7 +16,10 @@ from mcusim.memory.watch import layout as W
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native
 
-__all__ = ["PROBES", "handler_begins", "handler_loads", "handler_stores", "harmless", "record_at", "value_at"]
+__all__ = [
+    "PROBES", "handler_begins", "handler_loads", "handler_stores", "harmless", "loaded_as_stored", "record_at",
+    "touches", "value_at",
+]  # fmt: skip
 
 PROBES = 8
 
@@ -50,13 +54,14 @@ def record_at(s: State, word: int, i: int) -> int:
 
 
 @native
-def record_of(s: State, word: int, place: int) -> int:
-    """The record of a word and a handler, or the free one for them; 0: there is no room."""
+def record_of(s: State, word: int, place: int, address: int) -> int:
+    """The record of a handler's stores to an address in a word, or the free one for them; 0: there is no room."""
     for i in range(PROBES):
         h = probe(word, i)
         if W.word(s, h + W.H_WORD) == 0:
             return h
-        if W.word(s, h + W.H_WORD) == word and W.word(s, h + W.H_PLACE) == place:
+        same = W.word(s, h + W.H_WORD) == word and W.word(s, h + W.H_ADDRESS) == address
+        if same and W.word(s, h + W.H_PLACE) == place:
             return h
     return 0
 
@@ -117,13 +122,26 @@ def keep_guards(s: State, h: int) -> None:
 
 
 @native
-def handler_stores(s: State, place: int, address: int, size: int, value: int) -> None:
-    """The handler at ``place`` stores ``value``."""
+def stores_at(s: State, h: int, pc: int) -> None:
+    """Enter the instruction among those that make the stores of record ``h``."""
+    count = W.word(s, h + W.H_STORES)
+    for i in range(min(count, W.MOST_STORES)):
+        if W.word(s, h + W.H_STORE + i) == pc:
+            return
+    if count < W.MOST_STORES:
+        W.put(s, h + W.H_STORE + count, pc)
+    W.put(s, h + W.H_STORES, count + 1)
+
+
+@native
+def handler_stores(s: State, place: int, address: int, size: int, value: int, pc: int) -> None:
+    """The handler at ``place`` stores ``value`` by the instruction at ``pc``."""
     value &= (1 << 8 * min(size, 4)) - 1
     for word in range(address & ~3, address + size, 4):
-        h = record_of(s, word, place)
+        h = record_of(s, word, place, address)
         if h == 0:
             continue
+        stores_at(s, h, pc & ~1)
         blind = 0 if has_loaded(s, word, -1) or W.word(s, W.LOADED) > W.MOST_LOADED else 1
         if W.word(s, h + W.H_WORD) == 0:
             new_record(s, h, word)
@@ -131,20 +149,35 @@ def handler_stores(s: State, place: int, address: int, size: int, value: int) ->
             W.put(s, h + W.H_ADDRESS, address)
             W.put(s, h + W.H_SIZE, size)
             W.put(s, h + W.H_VALUE, value)
+            W.put(s, h + W.H_SAME, 1)
             W.put(s, h + W.H_BLIND, blind)
             continue
         keep_guards(s, h)
-        same = W.word(s, h + W.H_ADDRESS) == address and W.word(s, h + W.H_SIZE) == size
-        if not (blind and same and W.word(s, h + W.H_VALUE) == value):
+        if W.word(s, h + W.H_SIZE) != size or W.word(s, h + W.H_VALUE) != value:
+            W.put(s, h + W.H_SAME, 0)
+        if not blind:
             W.put(s, h + W.H_BLIND, 0)
+
+
+@native
+def touches(s: State, load: int, h: int) -> int:
+    """Whether the stores of record ``h`` change what the main program's ``load`` loads."""
+    low, at = W.word(s, h + W.H_ADDRESS), W.word(s, load + W.B_ADDRESS)
+    return 1 if low < at + W.word(s, load + W.B_SIZE) and at < low + W.word(s, h + W.H_SIZE) else 0
+
+
+@native
+def loaded_as_stored(s: State, load: int, h: int) -> int:
+    """Whether the main program's ``load`` loads what the stores of record ``h`` have always stored there."""
+    same = W.word(s, h + W.H_ADDRESS) == W.word(s, load + W.B_ADDRESS)
+    same = same and W.word(s, h + W.H_SIZE) == W.word(s, load + W.B_SIZE)
+    return 1 if same and W.word(s, h + W.H_SAME) and W.word(s, load + W.B_VALUE) == W.word(s, h + W.H_VALUE) else 0
 
 
 @native
 def harmless(s: State, load: int, h: int) -> int:
     """Whether the store of record ``h`` would be no loss after the main program's ``load`` and before its own store."""
-    same = W.word(s, h + W.H_ADDRESS) == W.word(s, load + W.B_ADDRESS)
-    same = same and W.word(s, h + W.H_SIZE) == W.word(s, load + W.B_SIZE)
-    if W.word(s, h + W.H_BLIND) and same and W.word(s, load + W.B_VALUE) == W.word(s, h + W.H_VALUE):
+    if W.word(s, h + W.H_BLIND) and loaded_as_stored(s, load, h):
         return 1
     for i in range(W.word(s, h + W.H_GUARDS)):
         g = h + W.H_GUARD + 2 * i

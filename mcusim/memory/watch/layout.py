@@ -16,7 +16,7 @@ MOST_REPORTS = 400
 MOST_CODES = 0x4000
 BY_CORE, BY_HANDLER, TURN = 0x8000, 0x4000, 0x3FFF
 MOST_OPEN, MOST_TARGETS, LOOK_BACK = 24, 24, 8
-MOST_WORDS, MOST_GUARDS, MOST_LOADED = 4096, 6, 64
+MOST_WORDS, MOST_GUARDS, MOST_STORES, MOST_LOADED = 4096, 6, 4, 64
 CALLERS = 6
 PLACES = 288  # of exceptions
 CACHE_LINE = 5  # log2 of the bytes that a word of LINES is for
@@ -36,9 +36,10 @@ R_CALLERS = report.array("R_CALLERS", CALLERS)  # where the core's calls go back
 REPORT = report.freeze()
 # kinds: the core loads what is not the newest; may do so (no line was held, none was invalidated); the DMA reads so, or
 # may; it writes to a line that is dirty, or may be; the core loads the target of a transfer, stores to its source, to
-# its target before it knows of its end; it loads on past the end of what was transferred; a handler's store is lost
+# its target before it knows of its end; it loads on past the end of what was transferred; a handler's store is lost; it
+# is, unless the handler's value is a constant
 (STALE, MAYBE_STALE, UNCLEANED, MAYBE_UNCLEANED, DIRTY, MAYBE_DIRTY, EARLY, SOURCE_WRITTEN, TARGET_WRITTEN, SHORT,
- RACE) = range(11)  # fmt: skip
+ RACE, MAYBE_RACE) = range(12)  # fmt: skip
 
 # a transfer whose end the program does not know of: its number (0: no record), source, target, ticks of its beginning,
 # bytes that the hardware says are there, that the program has been told of, in which turn (0: the main program was),
@@ -61,13 +62,14 @@ B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE, B_PLACE = load.fields(
 )
 LOAD = load.freeze()
 
-# a word that a handler stores to: its address (0: no record) and the exception; what it stores, where, and whether it
-# is always that and it does not load the word before; which words of the main program's it had loaded then, each with
-# the same value
+# what a handler stores to: the word (0: no record), the exception, the address; size and value, whether these are
+# always so, whether it never loads the word before, by which instructions; which words of the main program's it had
+# loaded then, each with the same value
 handled = Record("word of a handler")
-H_WORD, H_PLACE, H_ADDRESS, H_SIZE, H_VALUE, H_BLIND, H_GUARDS = handled.fields(
-    "H_WORD", "H_PLACE", "H_ADDRESS", "H_SIZE", "H_VALUE", "H_BLIND", "H_GUARDS"
+H_WORD, H_PLACE, H_ADDRESS, H_SIZE, H_VALUE, H_SAME, H_BLIND, H_GUARDS = handled.fields(
+    "H_WORD", "H_PLACE", "H_ADDRESS", "H_SIZE", "H_VALUE", "H_SAME", "H_BLIND", "H_GUARDS"
 )
+H_STORES, H_STORE = handled.field("H_STORES"), handled.array("H_STORE", MOST_STORES)
 H_GUARD = handled.array("H_GUARD", 2 * MOST_GUARDS)
 HANDLED = handled.freeze()
 

@@ -15,6 +15,7 @@ from mcusim.cpu.image.image import Image
 from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
+from mcusim.verification.firmware.constants import stores_constant
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared
@@ -43,14 +44,14 @@ class FirmwareDiagnosis:
     def __init__(
         self, emulator: Emulator, image: Image, shadow: Shadow, watcher: Watcher, variables: ProgramVariables
     ) -> None:
-        self._emulator, self._shadow = emulator, shadow
+        self._emulator, self._image, self._shadow = emulator, image, shadow
         self._watcher, self._variables = watcher, variables
         self.places = SourcePlaces(emulator, image, variables)
         self._explain = {
             W.STALE: self._stale, W.MAYBE_STALE: self._maybe_stale, W.UNCLEANED: self._uncleaned,
             W.MAYBE_UNCLEANED: self._uncleaned, W.DIRTY: self._dirty, W.MAYBE_DIRTY: self._dirty,
             W.EARLY: self._early, W.SOURCE_WRITTEN: self._source_written, W.TARGET_WRITTEN: self._target_written,
-            W.SHORT: self._short, W.RACE: self._race,
+            W.SHORT: self._short, W.RACE: self._race, W.MAYBE_RACE: self._maybe_race,
         }  # fmt: skip
 
     def findings(self, stop: Stop) -> list[FirmwareFinding]:
@@ -234,6 +235,13 @@ class FirmwareDiagnosis:
                 "never-transferred", text, "wait for the end of the transfer before EN is cleared", other=stopped
             )
         return _Reading("never-transferred", text, "let the number of units (NDTR) be that of the bytes that are used")
+
+    def _maybe_race(self, report: Report) -> _Reading | None:
+        """None where the handler stores a constant, which the main program has just loaded: nothing would be lost."""
+        stores = self._shadow.constant_stores(report.held)
+        if stores and all(stores_constant(self._emulator.core.peek, self._image, pc) for pc in stores):
+            return None
+        return self._race(report)
 
     def _race(self, report: Report) -> _Reading | None:
         codes = [self._emulator.core.peek(pc & ~1, 2) or b"\0\0" for pc in (report.other, report.pc)]

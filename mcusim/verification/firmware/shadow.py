@@ -122,6 +122,14 @@ class Shadow:
                 address, size, pc, value = (int(words[b + at]) for at in (W.B_ADDRESS, W.B_SIZE, W.B_PC, W.B_VALUE))
                 yield address, size, pc, value
 
+    def constant_stores(self, record: int) -> list[int]:
+        """The instructions by which the handler of ``record`` has stored one value always; none where it has not, or
+        where there are more than a record has room for."""
+        count = int(self.words[record + W.H_STORES])
+        if not self.words[record + W.H_SAME] or count > W.MOST_STORES:
+            return []
+        return [int(pc) for pc in self.words[record + W.H_STORE : record + W.H_STORE + count]]
+
     def by_handler(self, address: int, size: int) -> int | None:
         """What the bytes are now, if a handler has stored to them last."""
         for base, arrays in self._arrays.items():

@@ -182,7 +182,7 @@ def test_semihosting_that_points_nowhere(isa: str) -> None:
     _, stop = run(isa, code("movs r0, #4; bkpt #0xab; bx lr"), r1=0x7000_0000)
     assert stop.fault is not None
     assert (stop.fault.kind, stop.fault.pc) == ("semihosting", AT + 2)
-    assert "operation 0x4: 1 B at 0x70000000" in stop.fault.text
+    assert "operation 0x4: 64 B at 0x70000000" in stop.fault.text
 
 
 @both

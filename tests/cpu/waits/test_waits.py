@@ -92,6 +92,20 @@ def test_a_wait_is_counted_as_if_it_had_run(isa: str, program: str) -> None:
     assert whole.cycles > PERIOD and short.waits.rounds > 1000
 
 
+@pytest.mark.parametrize("busy", [1_000, 50_000, 2 * PERIOD])
+def test_a_wait_is_counted_while_a_memory_that_it_does_not_use_is_busy(busy: int) -> None:
+    """As flash is while a sector is erased."""
+
+    def held(skips: bool) -> Emulator:
+        emulator = waiting("cortex-m7", DELAY, REPEATS[DELAY], skips)
+        memory = emulator.memory
+        memory.state[memory.blocks["sdram"] + L.BUSY] = busy * L.TICK
+        return emulator
+
+    short, _ = both_ways(held, lambda emulator: emulator.run(2_000_000))
+    assert short.waits.rounds > 1000
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("program", OTHERS)
 def test_a_loop_that_stores_or_reads_the_time_is_run(isa: str, program: str) -> None:

@@ -13,6 +13,7 @@ from mcusim.cpu.system import exception_layout as X
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
+from mcusim.memory.watch import layout as W
 from mcusim.verification.firmware.shadow import Shadow
 
 WORD, LOCK, TASK = 0x2001_0000, 0x2001_0100, 0x2001_0800
@@ -125,3 +126,17 @@ def test_of_two_handlers_that_store_to_a_word_the_one_that_does_so_blindly_is_no
     core.handler(1, loads=(WORD,), place=X.PENDSV)
     core.handler(1, place=X.SYSTICK)
     assert core.races(0)  # PendSV counts
+
+
+def test_a_state_that_the_handler_reads_and_sets_back_is_a_race_only_if_that_is_no_constant() -> None:
+    core = Core()
+    for value, kind in ((1, W.MAYBE_RACE), (2, W.RACE)):  # the main program loads 1: READY
+        core.shadow.words[W.COUNT] = 0
+        core.handler(1, loads=(WORD,))
+        core.handler(value, loads=(WORD,))
+        core.handler(1, loads=(WORD,))
+        assert core.races(5)
+        watching.raced(core.c, core.s, next(i for i in range(watching.PROBES) if watching.asked(core.s, i)))
+        (report,) = core.shadow.reports
+        assert report.kind == kind
+        assert core.shadow.constant_stores(report.held) == ([0x0800_0100] if kind == W.MAYBE_RACE else [])

@@ -13,7 +13,7 @@ from mcusim.report.json.emulation_keys import EMULATION_KEYS, emulation_json_pag
 from tests.support.paths import REPOSITORY
 
 F746 = "stm32f746g-disco"
-RARE = ("faults[]", "findings[]", "set_up.refused", "warnings[]", "clock.stayed", "stop.fault.branches")
+RARE = ("faults[]", "findings[]", "set_up.refused", "warnings[]", "clock.stayed", "stop.fault.branches", "reset_log[]")
 
 
 @cache

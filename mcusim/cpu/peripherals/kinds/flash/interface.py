@@ -25,6 +25,8 @@ OPTION_KEYS = 0x0819_2A3B, 0x4C5D_6E7F
 class FlashInterface(RegisterBlock):
     """``_keys``: by key register how many of its keys have come, -1 after a wrong one."""
 
+    by_events = True
+
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
         self._keys: dict[str, int] = {}
