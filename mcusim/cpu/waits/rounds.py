@@ -36,8 +36,8 @@ _EXCLUSIVE = ("ldrex", "strex", "clrex")
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One round: its ticks, instructions and taken branches, and what it adds to the slots of each array; ``until``: the
-    first tick that the state has of something to come, which no round has touched."""
+    """One round: its ticks, instructions and taken branches, and what it adds to the slots of each array; ``until``:
+    first tick of something to come, which no round has touched."""
 
     ticks: int
     until: int

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mcusim.cpu import state_layout as C
+from mcusim.cpu.decode.constant_stores import stores_constant
 from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image
 from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
-from mcusim.verification.firmware.constants import stores_constant
 from mcusim.verification.firmware.endings import ending_findings, waits_unheard
 from mcusim.verification.firmware.finding import FirmwareFinding, TransferUse
 from mcusim.verification.firmware.layout_rules import beyond, fixed, shared

@@ -99,7 +99,7 @@ def test_a_wait_is_counted_while_a_memory_that_it_does_not_use_is_busy(busy: int
     def held(skips: bool) -> Emulator:
         emulator = waiting("cortex-m7", DELAY, REPEATS[DELAY], skips)
         memory = emulator.memory
-        memory.state[memory.blocks["sdram"] + L.BUSY] = busy * L.TICK
+        memory.state[memory.blocks["sdram", False] + L.BUSY] = busy * L.TICK
         return emulator
 
     short, _ = both_ways(held, lambda emulator: emulator.run(2_000_000))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcusim.cpu.decode.constant_stores import stores_constant
 from mcusim.cpu.image.image import load_image
-from mcusim.verification.firmware.constants import stores_constant
 from tests.support.code.elf_writer import write_elf
 
 AT = 0x0800_0100
