@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -193,3 +195,31 @@ def test_a_row_rests_on_the_published_results_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     contents.mcusim_sha256.cache_clear()
     assert prepared(study).code != other
+
+
+GROWTH = """
+from pathlib import Path
+from mcusim.sweeps.point import perform
+from mcusim.sweeps.points import points
+from mcusim.sweeps.sweep import prepared
+from mcusim.sweeps.study_file import study_of
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+text = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"], "policies": ["internal"], "axes": {"core.clock": [
+    f"{100_000 + n} kHz" for n in range(400)]}}
+study = study_of((text, {}), "study", None, "study")
+work, found = prepared(study), points(study)
+for n, point in enumerate(found):
+    [(_, row)] = perform(work, ((str(n), point),))
+    assert row["status"] == "ok"
+    if n == 100:
+        before = resident()
+print(resident() - before)
+"""
+
+
+def test_a_process_does_not_grow() -> None:
+    done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 4 << 20  # of some 200 MiB
