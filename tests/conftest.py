@@ -1,4 +1,4 @@
-"""What holds for every test: which ones are exhaustive, how many processes run them, their processor time."""
+"""What holds for every test: which are exhaustive, how many processes run them, what they cost."""
 
 from __future__ import annotations
 
@@ -67,3 +67,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "teardown":  # the property "cpu" of a junit file: seconds of set-up, test and teardown
         item.user_properties.append(("cpu", f"{_processor_seconds() - item.stash[_START]:.3f}"))
     return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The sum of the properties "cpu": what all tests cost, whatever else the machine did."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    spent = [
+        float(dict(report.user_properties)["cpu"]) for report in reports if getattr(report, "when", "") == "teardown"
+    ]
+    terminalreporter.write_line(f"{sum(spent):.0f} s of the processor in {len(spent):,} tests")

@@ -28,6 +28,7 @@ from mcusim.cpu.unicorn_selftest import skip_flag_offset
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from mcusim.memory.ports import core_data
+from tests.support.other_processes import LONGEST_WAIT
 
 SDRAM_LOW = {"memory.sdram.base": "0x2000_0000"}
 BOARDS = {  # SDRAM where the program expects its data; what was there is out of the way
@@ -185,7 +186,7 @@ def test_emulated_program_starts_fast_the_second_time(benchmark: Any) -> None:
 
     def start() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
         assert "faults: each function fails" in done.stdout
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

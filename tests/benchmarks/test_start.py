@@ -7,11 +7,13 @@ import subprocess
 import sys
 from typing import Any
 
+from tests.support.other_processes import LONGEST_WAIT
+
 
 def seconds(arguments: list[str]) -> float:
     """Processor time of an interpreter with these arguments: other programs disturb it less than the wall clock."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=LONGEST_WAIT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -16,6 +16,7 @@ import pytest
 
 from mcusim.commands.app import main
 from tests.support.errors import one_error
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY, shared_model
 
 COMMANDS = ("run", "compare", "machines", "models", "inspect", "plan", "replay", "emulate", "export", "kernels")
@@ -247,7 +248,7 @@ def test_a_closed_pipe_is_quiet(unbuffered: str) -> None:
     command = f"{sys.executable} -m mcusim machines stm32f746g-disco | head -n 1; exit ${{PIPESTATUS[0]}}"
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False, env=environment
+        ["bash", "-c", command], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False, env=environment
     )
     assert done.stderr == ""
     assert done.returncode == 0
@@ -260,7 +261,7 @@ def test_a_closed_pipe_keeps_the_status(more: str, tmp_path: Path) -> None:
     trace = REPOSITORY / "traces" / "broken-03-early-buffer-reuse.jsonl"
     run = f"{sys.executable} -m mcusim verify {trace} --static{more}"
     command = f"{{ sleep 3; {run}; }} | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     assert (done.returncode, done.stderr) == (1, f"error: {trace}: 1 finding\n")
 
 
@@ -280,7 +281,7 @@ def test_an_output_that_fails_is_one_line_without_a_file_for_standard_output(
 
 def test_a_full_disk_is_one_line() -> None:
     command = f"{sys.executable} -m mcusim machines > /dev/full"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     assert done.stderr == "error: standard output: No space left on device\n"
     assert done.returncode == 2
 
@@ -290,7 +291,7 @@ def test_a_full_disk_is_one_line() -> None:
 )
 def test_without_a_standard_output(arguments: str, status: int) -> None:
     command = f"{sys.executable} -m mcusim {arguments}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 

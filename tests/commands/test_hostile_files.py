@@ -12,6 +12,7 @@ import pytest
 from mcusim.commands.app import main
 from tests.support.boards.memory_growth import Grown
 from tests.support.damaged_files import BINARY, TEXT, check, variants
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import shared_model
 
 MODELS = ("kws_ref_model.tflite", "vww_96_int8.tflite", "swiftnet_vwwc19_uint8.tflite")
@@ -67,7 +68,7 @@ def test_corrupted_inputs_within_a_memory_limit(tmp_path: Path) -> None:
             [sys.executable, "-m", "mcusim", "run", str(path)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LONGEST_WAIT,
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES)),
         )

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
 
 BATCH = REPOSITORY / "tests" / "support" / "code" / "stream_batch.py"
 MEBIBYTE = 1024  # KiB
-SECONDS = 300
 
 
 def batch(what: str, isa: str, count: int) -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def batch(what: str, isa: str, count: int) -> list[dict[str, Any]]:
         command,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=LONGEST_WAIT,
         check=False,
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},

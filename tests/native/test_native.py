@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcusim.native.called import called
+from tests.support.other_processes import LONGEST_WAIT
 
 # code without a file, for which numba finds no folder either
 PROBE = """
@@ -95,9 +96,9 @@ print(late)
 """
 
 
-def run(code: str, timeout: int = 120) -> list[str]:
+def run(code: str) -> list[str]:
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=timeout, check=False)
+    done = subprocess.run(command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 
@@ -131,4 +132,4 @@ def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
 
 
 def test_nothing_is_left_to_compile_after_all_was() -> None:
-    assert run(WARM, timeout=600) == ["[]"]
+    assert run(WARM) == ["[]"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,10 @@ from mcusim.program.program import TASKS, Maintain, Span, Transfer
 
 
 @pytest.mark.parametrize("units", ["16", "50"])
-def test_a_plan_of_too_many_transfers_is_refused_quickly(units: str) -> None:
+def test_a_plan_of_too_many_transfers_is_refused(units: str) -> None:
     graph, machine = load_model("mnasnet-w1.00-r128"), load_machine("stm32f746g-disco", {"dma.dma2.max_units": units})
-    start = time.process_time()
     with pytest.raises(UsageError, match="more than 40,000 tasks, the most it may have"):
         plan(graph, machine, "tinyops", load_profile())
-    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("units", ["65535", "300"])

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import runpy
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,9 +200,7 @@ def test_size_limits_keep_reading_short(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="larger than 16,777,216 B"):
         read_program(path)
     path.write_text("\n".join([header, *lines[:21_000]]), encoding="utf-8")
-    start = time.process_time()
     assert len(read_program(path).tasks) == 21_000
-    assert time.process_time() - start < 10
     path.write_text("\n".join([header, *("{}" for _ in range(40_001))]), encoding="utf-8")
     with pytest.raises(ProgramError, match="line 40002: more than 40000 tasks"):
         read_program(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 
 import pytest
@@ -12,8 +11,6 @@ from mcusim.commands.app import main
 from tests.support.errors import error_of
 
 VARIANTS_EACH = 40  # x (three models, a trace, a machine file) = 200
-LIMIT_SECONDS = 5.0
-ADVISED_SECONDS = 20.0  # of a valid file that does not fit, whose ways out are simulated too
 
 
 def place(size: int, rng: random.Random) -> int:
@@ -73,12 +70,9 @@ def variants(original: bytes, ways: tuple[Corruption, ...], seed: str) -> list[b
 
 
 def check(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> int:
-    """Run in this process: status 0, 1 or 2, an error unless it is 0, in time."""
-    started = time.process_time()
+    """Run in this process: status 0, 1 or 2, an error unless it is 0."""
     status = main(arguments)
-    seconds = time.process_time() - started
     captured = capsys.readouterr()
     assert status in (0, 1, 2)
     assert error_of(captured.err) if status else captured.err == ""
-    assert seconds < (ADVISED_SECONDS if status == 1 else LIMIT_SECONDS)
     return status

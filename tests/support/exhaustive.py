@@ -1,4 +1,4 @@
-"""The list of tests that only ``scripts/test-all`` runs: ``tests/exhaustive.txt``, written from measured times."""
+"""The list of tests that only ``scripts/test-all`` runs: ``tests/exhaustive.txt``."""
 
 from __future__ import annotations
 

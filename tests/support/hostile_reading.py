@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
 from collections import Counter
 from pathlib import Path
 
 from mcusim.commands.app import main
 from tests.support.hostile_models import hostile_cost, hostile_model
 
-SECONDS = 5.0
 COMPILING = "compiling native code"  # said once after installation
 
 
@@ -33,16 +31,12 @@ def wrong_answer(folder: Path, seed: int, statuses: Counter[str]) -> str | None:
         ["plan", str(model), "--allow-unknown", *cost, "-o", str(kept)],
     )
     for command in commands:
-        started = time.process_time()
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
             status = main(command)
-        seconds = time.process_time() - started
         error = "".join(line for line in err.getvalue().splitlines(True) if not line.startswith(COMPILING))
         statuses[f"{command[0]}: status {status}"] += 1
         if status not in (0, 1, 2) or len(error.splitlines()) != (status > 0) or len(error) > 2000:
             return f"{command[0]}, status {status}: {error[:400]!r}"
         if not set(out.getvalue() + error).isdisjoint("\x1b\x00\u202e"):
             return f"{command[0]}: a control character was printed"
-        if seconds > SECONDS:
-            return f"{command[0]} took {seconds:.1f} s"
     return None if kept.read_text() == "kept" else "a file was overwritten"

@@ -15,8 +15,8 @@ from mcusim.errors import UsageError
 from mcusim.sweeps import executors as cluster
 from mcusim.sweeps import read_study, sweep, sweep_table
 from mcusim.sweeps.executors import DIED
-from tests.support.boards.other_processes import kill
 from tests.support.boards.sweep_studies import LONG, finished_rows, names, write
+from tests.support.other_processes import kill
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 SHORTER = LONG.replace('high = "200 MHz"', 'high = "140 MHz"')

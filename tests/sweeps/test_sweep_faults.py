@@ -19,8 +19,8 @@ from mcusim.errors import UsageError
 from mcusim.sweeps import Study, read_study, sweep, sweep_table
 from mcusim.sweeps.journal import HEAD, Journal
 from mcusim.sweeps.point import SharedWork
-from tests.support.boards.other_processes import gone, kill, workers
 from tests.support.boards.sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_rows, write
+from tests.support.other_processes import LONGEST_WAIT, gone, kill, workers
 
 run = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
@@ -74,7 +74,7 @@ def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     pool = workers(process.pid)
     assert len(pool) == 2
     kill(pool[0])
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=LONGEST_WAIT)
     assert (process.returncode, errors) == (0, "")
     assert output.read_bytes() == undisturbed
 
@@ -86,7 +86,7 @@ def test_ctrl_c(tmp_path: Path, jobs: str) -> None:
     wait_for_rows(output, 2, process)
     pool = workers(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    out, errors = process.communicate(timeout=30)
+    out, errors = process.communicate(timeout=LONGEST_WAIT)
     assert (process.returncode, out, errors) == (130, "", "")
     assert gone(pool)
     assert finished_rows(output) >= 2
@@ -104,7 +104,7 @@ sys.exit(main(sys.argv[2:]))
 def limited(size: int, *words: str) -> subprocess.CompletedProcess[str]:
     """The command where no file can be larger than ``size`` bytes."""
     command = [sys.executable, "-c", LIMITED, str(size), *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_WAIT)
 
 
 def test_no_room(tmp_path: Path) -> None:

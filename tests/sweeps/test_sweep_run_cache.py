@@ -23,6 +23,7 @@ from mcusim.sweeps.points import points
 from mcusim.sweeps.run_cache import PlanView
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
+from tests.support.other_processes import LONGEST_WAIT
 
 POLICIES = ("internal", "external", "tinyops")
 
@@ -221,5 +222,7 @@ print(resident() - before)
 
 
 def test_a_process_does_not_grow() -> None:
-    done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT
+    )
     assert int(done.stdout) < 4 << 20  # of some 200 MiB

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,7 @@ def test_a_hostile_program_ends_soon_and_says_how(abuse: Piece, tmp_path: Path) 
     """``scripts/evidence/firmware/hostile_images`` runs hundreds of them by the command."""
     for seed in range(2):
         path, _, machine, *_ = hostile_program(tmp_path, abuse, seed)
-        begin = time.process_time()
         result = emulate(path, machine, peripherals="lenient", max_instructions=2000)
-        assert time.process_time() - begin < 5
         assert result.stop.kind in ENDS and result.profile.issued <= 2100
         assert (result.stop.fault is not None) is (result.stop.kind == "fault")
 

@@ -15,6 +15,7 @@ import pytest
 import mcusim
 from mcusim.commands.app import main
 from mcusim.kernels.test_programs import program_names, program_path
+from tests.support.other_processes import LONGEST_WAIT
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 FREE = 0x2000_4000  # RAM that no test program uses
@@ -267,7 +268,7 @@ def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
         assert process.stderr is not None
         assert process.stderr.readline() == "it runs\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LONGEST_WAIT)
     assert process.returncode == 130
     row = json.loads(out)
     assert row["stop"]["kind"] == "interrupted"

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.support.other_processes import LONGEST_WAIT
+
 CODE = """
 from mcusim.commands.shared.progress import {shown}, native_code
 from mcusim.native.notice import compiling
@@ -66,6 +68,8 @@ def test_compiling_is_shown_in_what_is_on_the_terminal(shown: str, arguments: st
 
 def test_without_a_terminal_it_is_one_line() -> None:
     code = CODE.format(shown="bar", arguments="'simulating', 3")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT
+    )
     assert done.stderr == f"{ONCE} …\n"
     assert done.stdout == "done\n"

@@ -22,7 +22,7 @@ from mcusim.labs.figures import Figures
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import Ask, Choose, Predict
 from mcusim.labs.notebook import notebook
-from tests.support.boards.other_processes import AS_A_TERMINAL
+from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
 
 # as a student who reads the first number that looks right, and gets it in the end; the last line of each id is right
 STUDENT = {
@@ -85,7 +85,7 @@ def test_a_terminal(tmp_path: Path) -> None:
             message += _until(master, "> ")
             os.write(master, f"{line}\n".encode())
     message += _until(master, None)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=LONGEST_WAIT) == 0
     assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once" in message and "Traceback" not in message
     hints = (
         "the other way round",
@@ -104,12 +104,12 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
         _until(master, "> ")
         os.write(master, last.encode() + (b"\n" if last == "q" else b""))
         message = _until(master, None)
-        assert process.wait(timeout=30) == status and text in message and "Traceback" not in message
+        assert process.wait(timeout=LONGEST_WAIT) == status and text in message and "Traceback" not in message
     process, master = _spawned(["lab", "overlap"])
     _until(master, "> ")
     time.sleep(0.5)  # Python's input() sees a signal that comes between its prompt and its read only when a line comes
     os.write(master, b"\x03")
-    assert "Traceback" not in _until(master, None) and process.wait(timeout=30) == 130
+    assert "Traceback" not in _until(master, None) and process.wait(timeout=LONGEST_WAIT) == 130
 
 
 def test_a_lab_is_left_and_continued(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_lab_is_left_and_continued(tmp_path: Path) -> None:
             time.sleep(0.5)
             os.write(master, last.encode())
             message = _until(master, None)
-        assert process.wait(timeout=30) == status and "Traceback" not in message
+        assert process.wait(timeout=LONGEST_WAIT) == status and "Traceback" not in message
     assert [*_answers(kept)] == [*lines[:9], "\\xff", *lines[9:]]
     assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later" in message
     assert main([*options[:2], "--answers", str(kept)]) == 0
@@ -168,9 +168,9 @@ def _spawned(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
     return process, master
 
 
-def _until(master: int, end: str | None, seconds: float = 60, prompts: int = 1) -> str:
+def _until(master: int, end: str | None, prompts: int = 1) -> str:
     """What is printed up to ``end``, with so many prompts before it, or until the terminal is closed."""
-    message, last = "", time.monotonic() + seconds
+    message, last = "", time.monotonic() + LONGEST_WAIT
     while time.monotonic() < last:
         if end is not None and message.endswith(end) and message.count("> ") - message.count("-> ") >= prompts:
             return message
@@ -243,7 +243,7 @@ def test_answers_through_a_pipe(tmp_path: Path) -> None:
     """Prompts and texts keep off the JSON."""
     command = [sys.executable, "-m", "mcusim", "lab", "overlap", "--json", "-"]
     lines = "".join(f"{line}\n" for lines in STUDENT.values() for line in lines)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     assert done.returncode == 0 and json.loads(done.stdout)["finished"]
     assert "[times] > no idea\n'no idea' is not a number" in done.stderr
 

@@ -17,7 +17,7 @@ import mcusim
 from mcusim.commands.app import main
 from mcusim.evidence.validate.ledger import ledger_json, ledger_table
 from mcusim.evidence.validate.validate import stored_validation
-from tests.support.boards.other_processes import AS_A_TERMINAL, children, eventually
+from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT, children, eventually
 from tests.support.paths import REPOSITORY
 
 FIGURE_1 = ["validate", "--source", "Liberis", "--jobs", "1"]
@@ -110,17 +110,17 @@ def test_ctrl_c_ends_the_runs_and_their_processes() -> None:
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY
     )
     try:
-        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        assert eventually(lambda: len(children(process.pid)) >= 2)
         sleep(1)  # they are at work, or about to be
         started = children(process.pid)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=LONGEST_WAIT)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
-    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
 def test_a_terminal_shows_a_bar_and_standard_output_the_table() -> None:
@@ -136,6 +136,6 @@ def test_a_terminal_shows_a_bar_and_standard_output_the_table() -> None:
     except OSError:  # the other end is closed
         pass
     os.close(terminal)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=LONGEST_WAIT)
     assert process.returncode == 0 and b"validating" in shown and b"\x1b" not in out
     assert out.startswith(b"                ") and b"figure-1 graph" in out

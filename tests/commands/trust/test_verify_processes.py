@@ -12,7 +12,7 @@ from time import sleep
 
 import pytest
 
-from tests.support.boards.other_processes import AS_A_TERMINAL, children, eventually
+from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT, children, eventually
 from tests.support.paths import REPOSITORY
 
 COMMAND = [sys.executable, "-m", "mcusim", "verify", str(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")]
@@ -24,17 +24,17 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_DFL"), *COMMAND, "--fuzz", "100000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
-        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        assert eventually(lambda: len(children(process.pid)) >= 2)
         sleep(1.5)  # they are at work, or about to be
         started = children(process.pid)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=LONGEST_WAIT)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
-    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
@@ -43,11 +43,11 @@ def test_a_fuzzing_under_nohup_continues() -> None:
     command = [sys.executable, "-c", AS_A_TERMINAL.format("SIG_IGN"), *COMMAND, "--fuzz", "12"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
     try:
-        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        assert eventually(lambda: len(children(process.pid)) >= 2)
         for _ in range(6):
             os.killpg(process.pid, signal.SIGINT)
             sleep(0.3)
-        out, _ = process.communicate(timeout=100)
+        out, _ = process.communicate(timeout=LONGEST_WAIT)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -59,13 +59,13 @@ def test_a_fuzzing_under_nohup_continues() -> None:
 def test_processes_of_the_fuzzing_do_not_outlive_one_that_is_killed() -> None:
     process = subprocess.Popen([*COMMAND, "--fuzz", "100000"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        assert eventually(lambda: len(children(process.pid)) >= 2, 100)
+        assert eventually(lambda: len(children(process.pid)) >= 2)
         sleep(1.5)
         started = children(process.pid)
     finally:
         process.kill()
         process.wait()
-    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 60)
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_bar_has_a_rate_and_leaves_standard_output_alone(folder: str, tmp_pa
     except OSError:  # the other end is closed
         pass
     os.close(terminal)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=LONGEST_WAIT)
     assert process.returncode == 0
     assert b"fuzzing" in shown and b"2/2" in shown and b"seeds/s" in shown and b"a-program.jsonl" in shown
     assert b"\x1b" not in out and out.rstrip().endswith(b"seeds 1 to 2: identical outputs")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import resource
 import struct
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tests.support.code.elf_writer import LABEL, OBJECT, DataSegment, ElfSymbol,
 from tests.support.code.images import CODE, DTCM, ELVES, FLASH, THREE, absolute, at_address, line_program
 
 VARIANTS = 400
-SECONDS = 1.0  # of processor time, for one image
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +46,6 @@ def written(path: Path) -> bytes:
 
 def used(path: Path, machine: Machine) -> str:
     """Everything a session asks of an image; the text of the ImageError, or nothing."""
-    begin = time.process_time()
     try:
         image = load_image(path)
         for address in (0, 1, FLASH, FLASH + 33, FLASH + 64, DTCM, 0x7FFF_FFFF, 0xFFFF_FFFE, 0xFFFF_FFFF):
@@ -60,7 +57,6 @@ def used(path: Path, machine: Machine) -> str:
         check_placements(image, machine, True)
     except ImageError as error:
         message = str(error)
-    assert time.process_time() - begin < SECONDS
     return message
 
 
@@ -124,11 +120,9 @@ def test_file_names_without_bytes_are_refused(tmp_path: Path) -> None:
     tables = unit.index(b"\x01\x01\x08\x02/home")
     unit[tables : tables + 6] = b"\x00\xff\xff\xff\xff\x01"
     path = write_elf(tmp_path / "a.elf", CODE, FLASH, sections={".debug_line": bytes(unit)})
-    begin = time.process_time()
     image = load_image(path)
     assert image.line_at(FLASH) is None
     assert image.warnings == ["source lines: some cannot be read (file names without a format)"]
-    assert time.process_time() - begin < SECONDS
 
 
 def test_rows_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

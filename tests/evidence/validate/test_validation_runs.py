@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -22,8 +21,6 @@ from mcusim.evidence.validate.validate import stored_validation, validate
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
 from tests.support.paths import REPOSITORY, shared_models
-
-LONGEST_SECOND = 10.0  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +49,9 @@ def test_the_figures_that_ship_are_those_of_the_runs(found: Validation) -> None:
         assert row.reason is None or not row.run or "models" in row.reason or "another file" in row.reason, row
 
 
-def test_a_second_time_takes_seconds_and_runs_nothing(
-    found: Validation, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_time_runs_nothing(found: Validation, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "perform", None)
-    began = monotonic()
     assert validate(models=shared_models(), jobs=2) == found
-    assert monotonic() - began < LONGEST_SECOND
 
 
 def run_of(**changes: Any) -> PublishedRun:

@@ -6,7 +6,6 @@ import random
 import resource
 import shutil
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,6 @@ FLASH_END, SRAM = 0x080E_0040, 0x2001_0000
 BEHIND = {"cortex-m4": 0x2002_0000, "cortex-m7": 0x6000_0000 + ROOM}  # SRAM3; SDRAM, from which only the M7 may fetch
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "AVERAGE_POOL_2D", "SOFTMAX", "LOGISTIC", "MEAN",
          "RESIZE_BILINEAR")  # fmt: skip
-SECONDS = 1.0
 
 
 def cases() -> list[tuple[Graph, int]]:
@@ -186,7 +184,7 @@ def test_a_set_far_apart_is_not_moved(tmp_path: Path) -> None:
 
 def moved(path: Path) -> str:
     """Load the file and move it; the text of the error, or nothing."""
-    begin, message = time.process_time(), ""
+    message = ""
     try:
         image = move(load_image(path), SRAM)
         for address in (0, SRAM, SRAM + 64, FLASH, 0xFFFF_FFFF):
@@ -195,7 +193,6 @@ def moved(path: Path) -> str:
         image.placements(False)
     except ImageError as error:
         message = str(error)
-    assert time.process_time() - begin < SECONDS
     return message
 
 

@@ -18,6 +18,7 @@ from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, FOLDER, program_names, program_path
 from tests.support.graphs import conv_reference
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
 
 ROOT = REPOSITORY
@@ -139,7 +140,7 @@ def copied_tree(folder: Path) -> Path:
 def check_build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(folder / BUILD), "--check"]
     env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=LONGEST_WAIT, check=False)
 
 
 @needs_sources

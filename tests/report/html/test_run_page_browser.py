@@ -164,6 +164,6 @@ def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: p
     whole = run_page(result)
     assert len(whole.encode()) < 8_000_000
     with opened(browser, whole, tmp_path) as found:
-        assert found.seconds() < 3 and found.hover(0.1, 0.12) and not found.printed
+        assert found.hover(0.1, 0.12) and not found.printed
         found.drag(0.4, 0.5)
-        assert found.layout("xaxis.range")[0] > 0 and found.seconds() < 4
+        assert found.layout("xaxis.range")[0] > 0

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests.support.boards.other_processes import AS_A_TERMINAL
+from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
 
 SMALL = """
 models = ["ds-cnn"]
@@ -57,6 +57,6 @@ def finished_rows(output: Path) -> int:
 
 def wait_for_rows(output: Path, count: int, process: subprocess.Popen[str]) -> None:
     """Until the journal has ``count`` rows, or the process has ended."""
-    until = monotonic() + 120
+    until = monotonic() + LONGEST_WAIT
     while finished_rows(output) < count and process.poll() is None and monotonic() < until:
         sleep(0.005)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.other_processes import LONGEST_WAIT
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
@@ -22,12 +24,6 @@ class Opened:
     page: Any
     printed: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    session: Any = None
-
-    def seconds(self) -> float:
-        """Processor time that the page has taken since it was opened: what else runs on the machine does not count."""
-        found = {one["name"]: one["value"] for one in self.session.send("Performance.getMetrics")["metrics"]}
-        return float(found["TaskDuration"])
 
     def hover(self, x: float, y: float, plot: int = 0) -> str:
         """The tooltip at a point of a plot, in parts of its area (0 is left and top); '' for nothing."""
@@ -78,12 +74,11 @@ def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str
     file = folder / "page.html"
     file.write_text(html, encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 1400}, color_scheme=scheme)
+    context.set_default_timeout(1000 * LONGEST_WAIT)
     found = Opened(context.new_page())
     found.page.on("console", lambda message: found.printed.append(message.text))
     found.page.on("pageerror", lambda error: found.printed.append(str(error)))
     found.page.on("request", lambda request: found.asked.append(request.url))
-    found.session = context.new_cdp_session(found.page)
-    found.session.send("Performance.enable", {"timeDomain": "threadTicks"})
     found.page.goto(file.as_uri())
     plots = found.page.locator(".plot")
     for i in range(plots.count()):

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from plotly.offline import get_plotlyjs
 
+from tests.support.other_processes import LONGEST_WAIT
+
 LOADS = re.compile(
     r"https?://|//\w+\.|\burl\(|@import|\bfetch\(|XMLHttpRequest|\bimport\(|\bopen\(|sendBeacon|WebSocket"
 )
@@ -67,7 +69,7 @@ def seen_by_browser(html: str, tmp_path: Path, script: str, width: int = 1280) -
     command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
     command += [f"--window-size={width},1200", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
     command += ["--virtual-time-budget=9000"]
-    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     message = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert done.returncode == 0 and not message, message or done.stderr[-2000:]
     found = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)

@@ -20,6 +20,7 @@ from mcusim.machine import machine_names
 from mcusim.sweeps import read_study, study_names
 from mcusim.sweeps.conclusions import board_prices, conclude, concluded
 from mcusim.sweeps.conclusions.boards import cheapest
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.pages.pages import Page, asks_for_nothing
 from tests.support.paths import REPOSITORY
 
@@ -37,7 +38,9 @@ def test_ten_studies_ship_and_each_has_conclusions() -> None:
 
 def test_all_run_by_one_command_and_all_they_conclude_holds(tmp_path: Path) -> None:
     script = REPOSITORY / "scripts" / "benchmarks" / "studies"
-    done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False
+    )
     assert done.returncode == 0 and "DOES NOT HOLD" not in done.stdout, done.stdout + done.stderr
     assert re.search(r"^10 studies, \d+ points, \d+ s; 0 do not hold$", done.stdout, re.MULTILINE)
     for name in study_names():

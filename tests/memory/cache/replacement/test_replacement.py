@@ -18,6 +18,7 @@ from mcusim.memory.ports import core_data, replay
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.code.single_access_core import F746, board
+from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
 
 SDRAM, FLASH, SIZE = 0x6000_0000, 0x0800_0000, 1024
@@ -143,6 +144,6 @@ def test_a_new_policy_is_one_new_file(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", PROBE]
     done = subprocess.run(
-        command, text=True, capture_output=True, timeout=120, check=False, env=environment, cwd=tmp_path
+        command, text=True, capture_output=True, timeout=LONGEST_WAIT, check=False, env=environment, cwd=tmp_path
     )
     assert done.stdout.split() == ["4", "6"], done.stderr
