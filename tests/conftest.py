@@ -1,4 +1,4 @@
-"""What holds for every test: which are exhaustive, how many processes run them, what they cost."""
+"""What holds for every test: which of them run, in how many processes, and what they cost."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
+from itertools import groupby
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.exhaustive import exhaustive
+from tests.support.changed import tests_of_changes
 
 # tests start some hundred interpreters: each would compile the package anew
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["MCUSIM_NO_CONFIG"] = "1"  # a user's file changes no test
 
-# the same examples in every run, however busy the machine is; `--hypothesis-profile default` looks for new ones
-settings.register_profile(
-    "repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("repeatable")
-
 _START = pytest.StashKey[float]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--changed", action="store_true", help="the tests of what differs from the branch main")
+    parser.addoption("--all-cases", action="store_true", help="every case of every family, not a sample: half an hour")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -34,21 +34,36 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Native code is compiled once, before workers would each do it; a test that is named by its id runs."""
+    """All cases or a sample; what has changed; native code is compiled once, before workers would each do it."""
+    if config.option.all_cases:
+        os.environ["MCUSIM_ALL_CASES"] = "1"  # before tests/support/cases.py is imported, here and in each worker
+    # the same examples in every run, however busy the machine is; `--hypothesis-profile default` looks for new ones
+    settings.register_profile(
+        "repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow],
+        max_examples=100 if config.option.all_cases else 30,
+    )  # fmt: skip
+    if config.getoption("--hypothesis-profile") is None:
+        settings.load_profile("repeatable")
+    if config.option.changed and not hasattr(config, "workerinput"):
+        config.args = tests_of_changes()
+        if not config.args:
+            pytest.exit("nothing differs from main", returncode=0)
     if config.getoption("numprocesses", None) and not config.option.collectonly:
         subprocess.run([sys.executable, "-m", "mcusim.native"], cwd=config.rootpath, check=False)
-    if any("::" in argument for argument in config.args) and config.option.markexpr == "not exhaustive":
-        config.option.markexpr = ""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    names = exhaustive()
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases as :mod:`tests.support.cases` says; a test that is named by its id runs."""
+    if not config.option.all_cases and not any("::" in argument for argument in config.args):
+        kept: list[pytest.Item] = []
+        for function, family in groupby(items, key=lambda item: getattr(item, "function", None)):
+            cases = list(family)
+            most = min(len(cases), getattr(function, "most_cases", len(cases)))
+            kept += [cases[i * len(cases) // most] for i in range(most)]
+        items[:] = kept
     for item in items:
         if str(item.config.rootpath) in item.nodeid:
             raise pytest.UsageError(f"a test's id has the place of the checkout in it: {item.nodeid}")
-        if item.nodeid in names or item.nodeid.partition("[")[0] in names:
-            item.add_marker(pytest.mark.exhaustive)
 
 
 def _processor_seconds() -> float:

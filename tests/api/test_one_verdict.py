@@ -18,6 +18,7 @@ from mcusim.errors import ModelError
 from mcusim.model.tflite.offline_plan import with_offline_plan
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators.tflm_arena import tflm_head
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.tflm_graphs import random_network
 from tests.support.paths import shared_model
@@ -67,6 +68,7 @@ def both(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     return found[0]  # type: ignore[no-any-return]
 
 
+@only_with_all_cases
 @pytest.mark.parametrize(("board", "fits"), [("stm32f746g-disco", False), ("nucleo-f767zi", True)])
 def test_what_memory_writes_runs_with_the_verdict_that_it_gave(
     board: str, fits: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -92,7 +94,7 @@ def test_vww_is_written_no_larger_than_it_was_read(tmp_path: Path, capsys: pytes
     assert "--allocator optimal writes a smaller one" in text
 
 
-@pytest.mark.parametrize("asked", [(), ("--allocator", "optimal")])
+@pytest.mark.parametrize("asked", sampled([(), ("--allocator", "optimal")], 1))
 def test_a_stored_plan_that_is_better_is_kept(
     asked: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,7 +105,7 @@ def test_a_stored_plan_that_is_better_is_kept(
     assert out.read_bytes() == path.read_bytes() and TFLM(out.read_bytes()).head == 237_552
 
 
-@pytest.mark.parametrize(("asked", "needed"), [("--allocator greedy", 261_376), ("--in-place", 261_376)])
+@pytest.mark.parametrize(("asked", "needed"), sampled([("--in-place", 261_376), ("--allocator greedy", 261_376)], 1))
 def test_a_file_with_a_larger_arena_than_it_had_says_so(
     asked: str, needed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

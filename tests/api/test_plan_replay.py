@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.cases import sampled
 
 Capsys = pytest.CaptureFixture[str]
 F469 = ["--machine", "stm32f469i-disco"]
@@ -42,15 +43,18 @@ def with_header(trace: Path, **changes: object) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["ds-cnn", *F469, "--policy", "internal"],
-        ["ds-cnn", *F469, "--policy", "external", "--weights", "qspi"],
-        ["ds-cnn", *F469, "--policy", "tinyops", "--sram-budget", "64 KiB", "--overlay", "filter,bias"],
-        ["ds-cnn", "--policy", "tinyops", *SLOW],
-        ["proxyless-w0.25-r192", "--policy", "internal", "--sram-budget", "320 KiB", "--set", "core.clock=1 MHz"],
-        ["proxyless-w0.85-r064", "--policy", "tinyops"],
-        ["mbv3-w0.40-r096", *F469, "--policy", "tinyops"],
-    ],
+    sampled(
+        [
+            ["ds-cnn", *F469, "--policy", "internal"],
+            ["ds-cnn", *F469, "--policy", "external", "--weights", "qspi"],
+            ["ds-cnn", *F469, "--policy", "tinyops", "--sram-budget", "64 KiB", "--overlay", "filter,bias"],
+            ["ds-cnn", "--policy", "tinyops", *SLOW],
+            ["proxyless-w0.25-r192", "--policy", "internal", "--sram-budget", "320 KiB", "--set", "core.clock=1 MHz"],
+            ["proxyless-w0.85-r064", "--policy", "tinyops"],
+            ["mbv3-w0.40-r096", *F469, "--policy", "tinyops"],
+        ],
+        3,
+    ),
     ids=" ".join,
 )
 def test_the_same_bytes_as_run(arguments: list[str], tmp_path: Path, capsys: Capsys) -> None:

@@ -7,6 +7,7 @@ import pytest
 from mcusim.api import Comparison, compare_cases
 from mcusim.evidence.annotate import annotate_rows, compare
 from mcusim.evidence.published.table_cases import tinyops_cases
+from tests.support.cases import only_with_all_cases
 from tests.support.table_2_errors import UNTUNED
 
 
@@ -20,6 +21,7 @@ def table_2() -> Comparison:
     return annotate_rows(compare_cases(tinyops_cases(2)))
 
 
+@only_with_all_cases
 def test_every_printed_arena_of_table_2_within_25_percent(table_2: Comparison) -> None:
     """With explicit PADs, which is inferred, in the networks themselves."""
     errors = {(row.model, row.machine.name): row.error_percent("arena_bytes") for row in table_2.rows}
@@ -67,6 +69,7 @@ def test_at_most_two_latency_and_three_power_parameters_are_calibrated(table_3: 
         assert len(calibrated) - len(power) <= 2
 
 
+@only_with_all_cases
 def test_table_2_rows_that_nothing_was_tuned_to(table_2: Comparison) -> None:
     """A change of these is a change of the model: look at it, then write the new figure here and in the README."""
     errors = {(row.model, row.machine.name): row.error_percent("latency_ms") for row in table_2.rows}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.errors import one_error
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY, shared_model
@@ -255,7 +256,8 @@ def test_a_closed_pipe_is_quiet(unbuffered: str) -> None:
     assert done.stdout.startswith("stm32f746g-disco")
 
 
-@pytest.mark.parametrize("more", ["", " --json -"])
+@only_with_all_cases
+@pytest.mark.parametrize("more", sampled(["", " --json -"], 1))
 def test_a_closed_pipe_keeps_the_status(more: str, tmp_path: Path) -> None:
     """``verify x | head`` says that there are findings; a pipe that is closed at once is closed for all of the text."""
     trace = REPOSITORY / "traces" / "broken-03-early-buffer-reuse.jsonl"

@@ -11,6 +11,7 @@ import pytest
 
 from mcusim.commands.app import main
 from tests.support.boards.memory_growth import Grown
+from tests.support.cases import sample_size, sampled
 from tests.support.damaged_files import BINARY, TEXT, check, variants
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import shared_model
@@ -25,7 +26,7 @@ def _compiled() -> None:
     assert main(["run", "ds-cnn", "--machine", "stm32f746g-disco", "--policy", "tinyops"]) == 0
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(MODELS, 1))
 def test_corrupted_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / name
     statuses, grown = set(), Grown()
@@ -59,9 +60,9 @@ def test_corrupted_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_corrupted_inputs_within_a_memory_limit(tmp_path: Path) -> None:
-    """Ten variants in processes of their own that may not have more than 1 GiB."""
+    """Some variants in processes of their own that may not have more than 1 GiB."""
     original = shared_model(MODELS[0]).read_bytes()
-    for number, data in enumerate(variants(original, BINARY, "limited")[:10]):
+    for number, data in enumerate(variants(original, BINARY, "limited")[: sample_size(10, 2)]):
         path = tmp_path / f"{number}.tflite"
         path.write_bytes(data)
         done = subprocess.run(

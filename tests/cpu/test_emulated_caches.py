@@ -18,6 +18,7 @@ from mcusim.kernels.test_programs import program_path
 from mcusim.machine.description import Machine
 from tests.support.boards.cache_reference import LINE, Reference
 from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK, board
+from tests.support.cases import few
 
 ACCESSES = UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE
 
@@ -50,6 +51,7 @@ def unpacked(trace: array[int]) -> Iterator[tuple[int, int, bool]]:
     return ((one >> 5, one >> 1 & 15, bool(one & 1)) for one in trace)
 
 
+@few(4)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_data_cache(name: str, policy: str) -> None:
@@ -74,6 +76,7 @@ def test_data_cache(name: str, policy: str) -> None:
     assert misses > 10
 
 
+@few(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_instruction_cache_misses(name: str) -> None:
     """A line is looked up when the core comes to it: misses are those of the instructions' lines in order."""

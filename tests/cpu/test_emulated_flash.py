@@ -10,6 +10,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
+from tests.support.cases import sampled
 from tests.support.code.images import FLASH
 
 M4, L4, M7 = "stm32f469i-disco", "nucleo-l4r5zi", "stm32f746g-disco"
@@ -46,7 +47,7 @@ def test_a_prefetch_never_costs_more_than_one_percent(board: str, name: str) -> 
     assert on.cycles <= off.cycles * 1.01
 
 
-@pytest.mark.parametrize(("board", "name"), BEHIND)
+@pytest.mark.parametrize(("board", "name"), sampled(BEHIND, 4))
 @pytest.mark.parametrize("prefetch", ["false", "true"])
 def test_loops_that_the_lines_hold_run_as_without_wait_states(board: str, name: str, prefetch: str) -> None:
     """ST RM0090: as 0 wait states. Each of these programs has loops of less than 1 KiB; data is not in flash."""
@@ -91,7 +92,7 @@ def turn(instruction: bytes, lines: int, keys: dict[str, str]) -> float:
 
 
 @pytest.mark.parametrize("lines", [65, 110])
-@pytest.mark.parametrize("states", [3, 5, 7, 9])
+@pytest.mark.parametrize("states", sampled([3, 5, 7, 9], 2))
 @pytest.mark.parametrize(("instruction", "work"), [(NARROW, 8), (WIDE, 4)])
 def test_straight_code_larger_than_the_lines(instruction: bytes, work: int, states: int, lines: int) -> None:
     """The longer of work and access a line with the prefetch; work and wait states without it."""

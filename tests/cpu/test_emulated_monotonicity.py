@@ -11,6 +11,7 @@ from mcusim.cpu.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import Machine, load_machine
 from tests.support.boards.machines import ideal
+from tests.support.cases import few, sampled
 from tests.support.code.pipeline_model import expected
 
 M4, M7 = "stm32f469i-disco", "stm32f746g-disco"
@@ -40,6 +41,7 @@ SNIPPETS = "add_pair udiv branch_to_wide branch_to_wide_at_halfword it_passed it
 EXACT += [("pipeline", f"p_{name}", (20, RAM, RAM + 0x1001)) for name in (SNIPPETS + " push_pop str_index").split()]
 
 
+@few(10)
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize(("program", "function", "arguments"), EXACT, ids=[case[1] for case in EXACT])
 def test_cycles_are_the_sum_that_an_independent_trace_gives(
@@ -86,7 +88,8 @@ def loaded(board: str, load: str, keys: dict[str, str]) -> Emulator:
     return called(load_machine(board, keys), program, function, arguments, base + 0x1_0000)
 
 
-@pytest.mark.parametrize(("board", "key", "values"), SLOWER, ids=[f"{b[5:9]} {k}" for b, k, _ in SLOWER])
+@few(3)
+@pytest.mark.parametrize(("board", "key", "values"), sampled(SLOWER, 5))
 def test_slower_parts_never_make_a_program_faster(board: str, key: str, values: tuple[str, ...]) -> None:
     """But: caches below 1 KiB write a line back sooner, into an SDRAM row still open; prefetch has tests of its own.
 
@@ -101,7 +104,7 @@ def test_slower_parts_never_make_a_program_faster(board: str, key: str, values: 
     assert changed
 
 
-@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("load", sampled(LOADS, 2))
 @pytest.mark.parametrize(("board", "clocks"), [(M4, (90, 180, 360)), (M7, (108, 216, 432))])
 def test_twice_the_clock_is_less_than_twice_as_fast(board: str, clocks: tuple[int, ...], load: str) -> None:
     """The SDRAM keeps its clock: a faster core takes more cycles, less time, and never half of it."""

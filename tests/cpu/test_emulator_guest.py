@@ -9,10 +9,13 @@ from hypothesis import HealthCheck, given, settings
 
 from mcusim.cpu import unicorn_core
 from mcusim.cpu import unicorn_selftest as selftest
+from tests.support.cases import few, sample_size, sampled
 from tests.support.code import random_thumb as guest
 
 ISAS = ("cortex-m4", "cortex-m7")
-RELAXED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+RELAXED = settings(
+    max_examples=sample_size(100, 15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(params=["skip flag", "fallback"])
@@ -37,6 +40,7 @@ def same_as_bare(program: guest.Program, isa: str) -> guest.Emulator:
     return emulator
 
 
+@few(2)
 @pytest.mark.parametrize("isa", ISAS)
 @RELAXED
 @given(program=guest.programs())
@@ -55,8 +59,9 @@ def placed(code: str, address: int, **registers: int) -> guest.Program:
 SPLIT = "0020 0028 06bf 3168 d6e90223 96e81e00 0725 0924 7047"
 
 
+@few(10)
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("before", range(0, 24, 2))
+@pytest.mark.parametrize("before", sampled(range(0, 24, 2), 4))
 @pytest.mark.parametrize("condition", [0, 1])
 def test_an_if_then_block_split_by_a_page_border(isa: str, mode: str, before: int, condition: int) -> None:
     code = SPLIT.replace("0020", f"{condition:02x}20", 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 
 DATA = [
@@ -44,6 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@only_with_all_cases
 def test_the_wheel_has_code_and_data_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"mcusim-{mcusim.__version__}-py3-none-any.whl"
@@ -54,6 +56,7 @@ def test_the_wheel_has_code_and_data_and_nothing_else(built: Path) -> None:
     assert {name.partition("/")[0] for name in names} == {"mcusim", f"mcusim-{mcusim.__version__}.dist-info"}
 
 
+@only_with_all_cases
 def test_the_source_distribution_has_tests_and_documentation(built: Path) -> None:
     (source,) = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:

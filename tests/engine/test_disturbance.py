@@ -22,6 +22,7 @@ from mcusim.memory.state_layout import TICK
 from mcusim.plan import plan
 from mcusim.program.program import Program, Task, Transfer
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.programs.plans import DISCOS, board, model
 
 CLOCK = 200_000_000
@@ -96,7 +97,7 @@ def test_priorities_order_equal_transfers_and_keep_unequal_ones() -> None:
     assert len(SEEDS) // 3 < sum(first) < 2 * len(SEEDS) // 3
 
 
-@pytest.mark.parametrize("machine", DISCOS)
+@pytest.mark.parametrize("machine", sampled(DISCOS, 1))
 def test_a_disturbed_run_takes_longer_computes_the_same_and_replays(machine: str) -> None:
     plain, outputs = run(machine, None)
     cycles = set()
@@ -122,7 +123,8 @@ class Only(Disturbance):
         return (1 << 32) - 1 if kind == self.kind else 0
 
 
-@pytest.mark.parametrize("machine", DISCOS)
+@only_with_all_cases
+@pytest.mark.parametrize("machine", sampled(DISCOS, 1))
 @pytest.mark.parametrize("kind", ["start", "completion", "stall", "beat"])
 def test_each_kind_has_its_effect(machine: str, kind: str) -> None:
     """A stall delays the core by itself; what delays a transfer shows in how long it takes."""

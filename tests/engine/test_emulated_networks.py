@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import mcusim
+from tests.support.cases import few, sampled
 from tests.support.kernels.emulated_networks import (
     F469,
     F746,
@@ -48,7 +49,7 @@ def cases() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("name", "board", "policy", "seed"), cases())
+@pytest.mark.parametrize(("name", "board", "policy", "seed"), sampled(cases(), 4))
 def test_every_operator_gives_the_bytes_of_litert(name: str, board: str, policy: str, seed: int) -> None:
     same_everywhere(name, board, policy, seed)
 
@@ -60,12 +61,13 @@ def test_what_runs_on_another_board_does_not_fit(name: str, board: str, policy: 
     assert "does not fit" in str(result.does_not_fit)
 
 
-@pytest.mark.parametrize("name", FILES)
+@few(1)
+@pytest.mark.parametrize("name", sampled(FILES, 2))
 def test_plain_kernels_give_them_too(name: str) -> None:
     same_everywhere(name, F469, "internal", 0, "reference")
 
 
-@pytest.mark.parametrize("name", ["kws_ref_model", "cifar10-arm"])
+@pytest.mark.parametrize("name", sampled(["kws_ref_model", "cifar10-arm"], 1))
 def test_one_changed_weight_is_noticed(name: str) -> None:
     """The comparison can fail: a filter byte changed in the emulated network alone shows at its operator."""
     graph, data = network(name)
@@ -80,6 +82,7 @@ def test_one_changed_weight_is_noticed(name: str) -> None:
     assert "operator 0 " in found[0]
 
 
+@few(2)
 @pytest.mark.parametrize("name", [name for name in FILES if name != PERSON])
 def test_tflite_micro_differs_in_fully_connected_alone(name: str) -> None:
     """Before its first FULLY_CONNECTED nothing differs; there some values may, by one."""

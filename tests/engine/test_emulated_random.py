@@ -20,6 +20,7 @@ from mcusim.plan import plan
 from mcusim.plan.options import OVERLAYS, PlanOptions
 from mcusim.program import check_program
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.kernels.kernel_case import RANGE, Case
 
@@ -137,7 +138,8 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
 SEEDS = [(seed, "uint8" if seed % 4 == 3 else "int8") for seed in range(24)]
 
 
-@pytest.mark.parametrize(("seed", "dtype"), [*SEEDS, *((seed, "int16") for seed in range(12))])
+@few(6)
+@pytest.mark.parametrize(("seed", "dtype"), sampled([*SEEDS, *((seed, "int16") for seed in range(12))], 12))
 def test_random_networks_give_the_bytes_of_litert_wherever_they_run(seed: int, dtype: str) -> None:
     graph = Net(seed, dtype).graph_of_all()
     runtime = LiteRT(write_tflite(graph), keep=True)

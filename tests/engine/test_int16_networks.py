@@ -15,6 +15,7 @@ from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators.tflm_arena import tflm_head
 from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.wide import as_int16
@@ -22,7 +23,8 @@ from tests.support.kernels.kernel_cases import one_operator
 from tests.support.programs.plans import DISCOS
 
 
-@pytest.mark.parametrize(("board", "policy"), [(DISCOS[0], "internal"), (DISCOS[1], "tinyops")])
+@only_with_all_cases
+@pytest.mark.parametrize(("board", "policy"), sampled([(DISCOS[1], "tinyops"), (DISCOS[0], "internal")], 1))
 def test_ds_cnn_of_int16(board: str, policy: str) -> None:
     graph = as_int16(load_model("ds-cnn"))
     data, inputs = write_tflite(graph), random_inputs(graph)

@@ -21,6 +21,7 @@ from mcusim.request.kernels import resolve
 from mcusim.request.tensors import Array, input_series
 from mcusim.results import Result
 from mcusim.verification.proof.prove import prove
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.streaming_graphs import lstm, svdf, wake_word
 from tests.support.graphs.tflm import TFLM
 from tests.support.paths import shared_model
@@ -58,7 +59,8 @@ def test_a_streaming_network_computes_what_tflm_does(policy: str, kernels: str) 
     assert all(sum(one.by_cause.values()) == one.cycles for one in result.invocations)
 
 
-@pytest.mark.parametrize("make", [svdf, lstm])
+@only_with_all_cases
+@pytest.mark.parametrize("make", sampled([lstm, svdf], 1))
 def test_random_shapes_with_state_compute_what_tflm_does(make: Callable[[int], Graph]) -> None:
     varied = 0
     for seed in range(24):

@@ -17,6 +17,7 @@ from mcusim.machine.loader import replace_all
 from mcusim.model import load_model
 from mcusim.plan import PlanOptions, plan
 from tests.support.boards.machines import free_dma, free_regions
+from tests.support.cases import few, sampled
 
 F469, F746, L4R5 = "stm32f469i-disco", "stm32f746g-disco", "nucleo-l4r5zi"
 NETWORK = "proxyless-w0.25-r096"
@@ -36,39 +37,43 @@ def compute(machine: Machine, policy: str, network: str) -> int:
     return execute(program, machine, profile).by_cause["compute"]
 
 
+@few(6)
 @pytest.mark.parametrize(
     ("board", "policy", "key", "values"),
-    [
-        (F469, "internal", "memory.flash.wait_states", ["0", "2", "5", "8", "15"]),
-        (F746, "internal", "memory.flash.wait_states", ["0", "2", "5", "7", "15"]),
-        (F469, "external", "memory.sdram.timing.tRCD", ["1 sdclk", "2 sdclk", "3 sdclk"]),
-        (F469, "external", "memory.sdram.timing.CL", ["1 sdclk", "2 sdclk", "3 sdclk"]),
-        (F746, "external", "memory.sdram.timing.CL", ["1 sdclk", "2 sdclk", "3 sdclk"]),
-        (F746, "external", "memory.sdram.timing.tRP", ["1 sdclk", "2 sdclk"]),
-        (F746, "external", "memory.sdram.clock", ["108 MHz", "80 MHz", "54 MHz", "27 MHz"]),
-        (F469, "tinyops", "memory.sdram.clock", ["90 MHz", "60 MHz", "30 MHz"]),
-        (F746, "external", "memory.sdram.read_overhead", ["0 cycles", "6 cycles", "20 cycles"]),
-        (F746, "external", "cache.data.ways", ["4", "2", "1"]),
-        (F746, "tinyops", "cache.data.ways", ["4", "2", "1"]),
-        (F746, "external", "cache.data.size", ["64 KiB", "16 KiB", "4 KiB", "2 KiB"]),
-        (F746, "internal", "cache.instruction.size", ["16 KiB", "4 KiB", "1 KiB", "512 B", "0 B"]),
-        (F469, "internal", "memory.flash.accelerator.prefetch", ["true", "false"]),
-        (F469, "internal", "memory.flash.accelerator.instruction_lines", ["512", "64", "32", "8", "1", "0"]),
-        (F469, "tinyops", "memory.flash.accelerator.line_change", ["0 cycles", "1.5 cycles", "3 cycles"]),
-        (F469, "tinyops", "dma.dma2.streams", ["2", "1"]),
-        (F469, "tinyops", "dma.dma2.max_units", ["65535", "10000", "1000"]),
-        (F746, "tinyops", "dma.dma2.max_units", ["65535", "10000", "1000"]),
-        (F746, "tinyops", "dma.dma2.request_setup", ["0 cycles", "150 cycles", "1000 cycles"]),
-        (F469, "internal", "memory.flash.accelerator.data_lines", ["64", "8", "2", "1"]),
-        (L4R5, "internal", "memory.flash.accelerator.instruction_lines", ["512", "128", "64", "8", "4", "0"]),
-        (F469, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
-        (F746, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
-        (F746, "tinyops", "dma.dma2.burst", ["4", "1"]),
-        (F469, "tinyops", "dma.dma2.threshold", ["1/4", "full"]),
-        (F746, "tinyops", "dma.dma2.fifo", ["16 B", "0 B"]),
-        (F469, "tinyops", "dma.dma2.completion_interrupt", ["0 cycles", "120 cycles", "2000 cycles"]),
-        (F746, "internal", "memory.sram1.read_latency", ["0 cycles", "6 cycles", "20 cycles"]),
-    ],
+    sampled(
+        [
+            (F469, "internal", "memory.flash.wait_states", ["0", "2", "5", "8", "15"]),
+            (F746, "internal", "memory.flash.wait_states", ["0", "2", "5", "7", "15"]),
+            (F469, "external", "memory.sdram.timing.tRCD", ["1 sdclk", "2 sdclk", "3 sdclk"]),
+            (F469, "external", "memory.sdram.timing.CL", ["1 sdclk", "2 sdclk", "3 sdclk"]),
+            (F746, "external", "memory.sdram.timing.CL", ["1 sdclk", "2 sdclk", "3 sdclk"]),
+            (F746, "external", "memory.sdram.timing.tRP", ["1 sdclk", "2 sdclk"]),
+            (F746, "external", "memory.sdram.clock", ["108 MHz", "80 MHz", "54 MHz", "27 MHz"]),
+            (F469, "tinyops", "memory.sdram.clock", ["90 MHz", "60 MHz", "30 MHz"]),
+            (F746, "external", "memory.sdram.read_overhead", ["0 cycles", "6 cycles", "20 cycles"]),
+            (F746, "external", "cache.data.ways", ["4", "2", "1"]),
+            (F746, "tinyops", "cache.data.ways", ["4", "2", "1"]),
+            (F746, "external", "cache.data.size", ["64 KiB", "16 KiB", "4 KiB", "2 KiB"]),
+            (F746, "internal", "cache.instruction.size", ["16 KiB", "4 KiB", "1 KiB", "512 B", "0 B"]),
+            (F469, "internal", "memory.flash.accelerator.prefetch", ["true", "false"]),
+            (F469, "internal", "memory.flash.accelerator.instruction_lines", ["512", "64", "32", "8", "1", "0"]),
+            (F469, "tinyops", "memory.flash.accelerator.line_change", ["0 cycles", "1.5 cycles", "3 cycles"]),
+            (F469, "tinyops", "dma.dma2.streams", ["2", "1"]),
+            (F469, "tinyops", "dma.dma2.max_units", ["65535", "10000", "1000"]),
+            (F746, "tinyops", "dma.dma2.max_units", ["65535", "10000", "1000"]),
+            (F746, "tinyops", "dma.dma2.request_setup", ["0 cycles", "150 cycles", "1000 cycles"]),
+            (F469, "internal", "memory.flash.accelerator.data_lines", ["64", "8", "2", "1"]),
+            (L4R5, "internal", "memory.flash.accelerator.instruction_lines", ["512", "128", "64", "8", "4", "0"]),
+            (F469, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
+            (F746, "tinyops", "dma.dma2.beat", ["4 B", "2 B", "1 B"]),
+            (F746, "tinyops", "dma.dma2.burst", ["4", "1"]),
+            (F469, "tinyops", "dma.dma2.threshold", ["1/4", "full"]),
+            (F746, "tinyops", "dma.dma2.fifo", ["16 B", "0 B"]),
+            (F469, "tinyops", "dma.dma2.completion_interrupt", ["0 cycles", "120 cycles", "2000 cycles"]),
+            (F746, "internal", "memory.sram1.read_latency", ["0 cycles", "6 cycles", "20 cycles"]),
+        ],
+        10,
+    ),
 )
 def test_slower_parts_never_make_a_run_faster(board: str, policy: str, key: str, values: list[str]) -> None:
     runs = [cycles(load_machine(board, {key: value}), policy) for value in values]
@@ -101,6 +106,7 @@ def test_twice_the_clock_is_less_than_twice_the_speed(board: str) -> None:
     assert fast > slow / 2
 
 
+@few(1)
 @pytest.mark.parametrize("network", [NETWORK, "mobilenet-v2-w0.35-r096"])
 @pytest.mark.parametrize("board", [F469, F746])
 def test_free_sdram_and_dma_equal_an_all_sram_run(board: str, network: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mcusim
+from tests.support.cases import only_with_all_cases, sample_size, sampled
 from tests.support.kernels.emulated_networks import INSTEAD, NETWORKS, POLICIES, network
 from tests.support.programs.plans import DISCOS
 
@@ -64,16 +65,17 @@ def runs() -> Iterable[tuple[str, str, str]]:
                 yield name, INSTEAD.get((name, board, policy), board), policy
 
 
+@only_with_all_cases
 def test_every_network_replays_as_it_emulates() -> None:
-    """All networks whose outputs are compared with LiteRT's, on both boards under three policies."""
+    """Networks whose outputs are compared with LiteRT's, on both boards under three policies."""
     found: Differences = {}
-    for name, board, policy in dict.fromkeys(runs()):
+    for name, board, policy in sampled(dict.fromkeys(runs()), 3):
         found |= differences(name, board, policy)
-    assert len(found) > 1000
+    assert len(found) > sample_size(1000, 20)
     hold_floors(found)
 
 
-@pytest.mark.parametrize("kernels", ["reference", "cmsis-nano", "cmsis-2020", "cmsis-2020-os"])
-@pytest.mark.parametrize("board", DISCOS)
+@pytest.mark.parametrize("kernels", sampled(["cmsis-2020", "reference", "cmsis-nano", "cmsis-2020-os"], 1))
+@pytest.mark.parametrize("board", sampled(DISCOS, 1))
 def test_the_other_sets_too(board: str, kernels: str) -> None:
     hold_floors(differences("vww_96_int8", board, "internal", kernels))

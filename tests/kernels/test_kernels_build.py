@@ -12,6 +12,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import load_set, set_names
+from tests.support.cases import only_with_all_cases
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
 from tests.support.kernels.tiny_sets import TINY, built, copied, error_of, needs_compiler
@@ -48,6 +49,7 @@ def test_bytes_do_not_depend_on_the_place(tmp_path: Path) -> None:
         assert folders[0].joinpath(name).read_bytes() == folders[1].joinpath(name).read_bytes()
 
 
+@only_with_all_cases
 @needs_compiler
 def test_the_sets_that_ship_are_built_by_default(tmp_path: Path) -> None:
     assert main(["kernels", "build", "--out", str(tmp_path / "out")]) == 0

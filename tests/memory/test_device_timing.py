@@ -11,6 +11,7 @@ from mcusim.machine import Machine, load_machine, replace_all
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import replay
 from mcusim.memory.system import Demand, MemorySystem
+from tests.support.cases import only_with_all_cases
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
 SDCLK = 2  # core cycles per SDRAM clock on both boards
@@ -251,6 +252,7 @@ def test_short_cache_lines_are_looked_up_one_by_one() -> None:
     assert memory.counters()["dcache_misses"] == 128
 
 
+@only_with_all_cases
 def test_durations_out_of_scale_end_the_run_with_an_error() -> None:
     fast = {"core.clock": "2 GHz", "core.force_clock": "true", "memory.flash.wait_states": "5"}
     machine = load_machine(F469, fast | {"memory.sdram.timing.CL": "1 ms"})

@@ -14,6 +14,7 @@ from mcusim.commands.app import main
 from mcusim.model import Graph, load_model, zoo_names
 from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite.writer import write_tflite
+from tests.support.cases import few, sample_size
 from tests.support.graphs import int8_reference
 from tests.support.graphs.litert import RESOLVERS, LiteRT
 from tests.support.graphs.random_graphs import random_graph
@@ -40,7 +41,7 @@ def _range(dtype: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_litert_runs_every_operator(kind: str) -> None:
     """Both sets of kernels accept versions, options and quantisation, and find the shapes that the graph has."""
-    for seed in range(12):
+    for seed in range(sample_size(12, 4)):
         graph = random_graph(kind, seed)
         data, inputs = write_tflite(graph), inputs_for(graph, seed)
         for resolver in RESOLVERS:
@@ -48,6 +49,7 @@ def test_litert_runs_every_operator(kind: str) -> None:
             assert [o.shape for o in outputs] == [graph.tensors[i].shape for i in graph.outputs], (graph, resolver)
 
 
+@few(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_zoo_networks_read_back_equal_and_run(name: str, tmp_path: Path) -> None:
     graph = load_model(name)

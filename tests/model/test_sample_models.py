@@ -14,6 +14,7 @@ from mcusim.model import load_model, zoo_names
 from mcusim.program import read_program
 from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import few
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY
 
@@ -43,6 +44,7 @@ def test_models_are_small_and_use_their_range(path: Path) -> None:
     assert np.isin(result, (-128, 127)).mean() < 0.05
 
 
+@few(3)
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_samples_compute_what_litert_does(path: Path) -> None:
     program, model = read_program(path), model_path(path)

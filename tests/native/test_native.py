@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcusim.native.called import called
+from tests.support.cases import few, only_with_all_cases
 from tests.support.other_processes import LONGEST_WAIT
 
 # code without a file, for which numba finds no folder either
@@ -113,6 +114,7 @@ def test_a_part_is_compiled_into_its_caller_only() -> None:
     assert second == "3 0 ['half', None]"
 
 
+@only_with_all_cases
 def test_a_shared_function_is_compiled_once_and_found_again_on_disk(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(SHARED)
@@ -121,6 +123,7 @@ def test_a_shared_function_is_compiled_once_and_found_again_on_disk(tmp_path: Pa
     assert run(code) == ["7 -2 3 []"]
 
 
+@few(1)
 @pytest.mark.parametrize("names", [0, 100, 300, 70_000])
 def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
     """By a global name and by one of a module; behind many names the bytecode needs wider arguments."""
@@ -131,5 +134,6 @@ def test_calls_are_found_behind_any_number_of_names(names: int) -> None:
     assert list(called(known["function"], float)) == [1.0, 2.0]
 
 
+@only_with_all_cases
 def test_nothing_is_left_to_compile_after_all_was() -> None:
     assert run(WARM) == ["[]"]

@@ -17,6 +17,7 @@ from mcusim.errors import ProgramError
 from mcusim.machine import load_machine
 from mcusim.program import check_program, program_lines, read_program, write_program
 from mcusim.program.program import Program
+from tests.support.cases import only_with_all_cases, sample_size
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plan_proof import assert_race_free
 from tests.support.programs.program_strategies import programs
@@ -26,7 +27,9 @@ SAMPLE = REPOSITORY / "traces" / "add-second-input.jsonl"
 
 
 @given(programs())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=sample_size(150, 30), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 def test_what_is_written_is_read_back(tmp_path: Path, program: Program) -> None:
     path = tmp_path / "program.jsonl"
     write_program(program, path)
@@ -190,6 +193,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         read_program("a\0b")
 
 
+@only_with_all_cases
 def test_size_limits_keep_reading_short(tmp_path: Path) -> None:
     header, *rest = SAMPLE.read_text(encoding="utf-8").splitlines()
     path = tmp_path / "long.jsonl"

@@ -9,6 +9,7 @@ import pytest
 from mcusim import compare, load_machine
 from mcusim.api.compare import Comparison
 from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs
+from tests.support.cases import only_with_all_cases
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 
@@ -18,6 +19,7 @@ def found() -> Comparison:
     return compare(["ds-cnn", "mobilenet-v1-w1.0-r224", "figure-1"], [F469, F746])
 
 
+@only_with_all_cases
 def test_json_sums_to_the_difference_of_the_rows(found: Comparison) -> None:
     data = found.to_json()
     assert {one["model"] for one in data["differences"]} == {row["model"] for row in data["rows"]}
@@ -33,6 +35,7 @@ def test_json_sums_to_the_difference_of_the_rows(found: Comparison) -> None:
             assert waits == pytest.approx(1e3 * cycles / row["clock_hz"])
 
 
+@only_with_all_cases
 def test_every_run_but_the_fastest_is_explained_once(found: Comparison) -> None:
     for members in by_model(found.rows).values():
         ran = sorted((row for row in members if row.run), key=lambda row: row.value("latency_ms") or 0)
@@ -41,6 +44,7 @@ def test_every_run_but_the_fastest_is_explained_once(found: Comparison) -> None:
         assert all(pair.first.machine == pair.second.machine or pair.first is ran[0] for pair in printed)
 
 
+@only_with_all_cases
 def test_the_text_below_the_table(found: Comparison) -> None:
     lines = differences_lines(found.rows)
     text = str(found)

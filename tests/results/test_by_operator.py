@@ -14,6 +14,7 @@ from mcusim.program import read_program
 from mcusim.program.program import Compute
 from mcusim.results import Result, to_json
 from mcusim.results.by_operator import outside
+from tests.support.cases import few
 from tests.support.pages.made_results import make_result
 from tests.support.paths import REPOSITORY
 
@@ -27,6 +28,7 @@ def ran(machine: str, policy: str, fidelity: str) -> Result:
     return simulate("ds-cnn", machine, policy=policy, fidelity=fidelity)
 
 
+@few(4)
 @pytest.mark.parametrize(("machine", "policy", "fidelity"), CASES)
 def test_operators_sum_to_the_run(machine: str, policy: str, fidelity: str) -> None:
     result = ran(machine, policy, fidelity)

@@ -18,6 +18,7 @@ from mcusim.report.html.run_figures import lanes as page_lanes
 from mcusim.report.html.run_figures.over_time import time_figure
 from mcusim.results import Result
 from mcusim.results.over_time import core_segments, lanes, occupancy, rates
+from tests.support.cases import only_with_all_cases
 from tests.support.pages.synthetic_runs import MACHINE, STREAMS, runs
 
 
@@ -60,6 +61,7 @@ def test_the_page_s_core_spends_what_the_run_counted(run: Run) -> None:
     assert {cause: n for cause, n in spent.items() if n} == {cause: n for cause, n in run.by_cause.items() if n}
 
 
+@only_with_all_cases
 def test_the_page_of_20000_buffers_is_made() -> None:
     """Buffers that live long and change at every operator: their lives and bytes are not found by trying all."""
     result = simulate("proxyless-w0.25-r160", MACHINE, "external")
@@ -155,6 +157,7 @@ def test_a_transfer_out_of_two_regions_moves_bytes_in_both() -> None:
     assert transferred(task, machine) == {"dtcm": 40, "sram1": 60, "sdram": 100}
 
 
+@only_with_all_cases
 def test_a_transfer_into_two_regions_moves_bytes_in_both() -> None:
     """An overlay buffer of cifar10-arm begins in DTCM and ends in SRAM1."""
     machine = load_machine(MACHINE)

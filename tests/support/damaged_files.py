@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.cases import sample_size
 from tests.support.errors import error_of
 
-VARIANTS_EACH = 40  # x (three models, a trace, a machine file) = 200
+VARIANTS_EACH = sample_size(40, 5)
 
 
 def place(size: int, rng: random.Random) -> int:

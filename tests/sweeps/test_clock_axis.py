@@ -11,6 +11,7 @@ import pytest
 import mcusim
 from mcusim.errors import StudyError
 from mcusim.sweeps import read_table
+from tests.support.cases import only_with_all_cases
 
 F746 = "stm32f746g-disco"
 NETWORKS = ["figure-1", "ds-cnn", "proxyless-w0.25-r160"]
@@ -22,6 +23,7 @@ def rows(**axes: Any) -> Any:
     return mcusim.sweep(study, jobs=1)
 
 
+@only_with_all_cases
 def test_cycles_wait_states_and_sdram_move_together(tmp_path: Path) -> None:
     """54 to 216 MHz of three networks: SDCLK stays HCLK / 2, so that fewer wait states alone save cycles, and refresh,
     whose period is a time, costs the slower clock more of them."""

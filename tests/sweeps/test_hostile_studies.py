@@ -15,6 +15,7 @@ from mcusim.sweeps import read_study
 from mcusim.sweeps.points import points
 from mcusim.sweeps.study_file import study_of
 from tests.support.boards.sweep_studies import SMALL, write
+from tests.support.cases import sample_size
 
 BASE: dict[str, Any] = {"models": ["ds-cnn"], "machines": ["nucleo-l4r5zi"], "policies": ["internal"]}
 TEXTS = st.one_of(
@@ -48,7 +49,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(
     ["title", "models", "machines", "policies", "kernels", "fidelity", "axes", "sampling", "derived", "more"]
 )
-quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=sample_size(150, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def tried(document: dict[str, Any]) -> None:

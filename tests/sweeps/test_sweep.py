@@ -21,6 +21,7 @@ from mcusim.sweeps.point import failed, forget, perform
 from mcusim.sweeps.points import points
 from mcusim.sweeps.sweep import batches, prepared
 from tests.support.boards.sweep_studies import SMALL, names, write
+from tests.support.cases import only_with_all_cases
 
 INPUTS = ["model", "machine", "policy", "kernels", "fidelity", "memory.sdram.timing.tRCD", "power.run"]
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
@@ -75,6 +76,7 @@ def test_a_key_that_is_set_to_what_it_is_changes_nothing(frame: pd.DataFrame) ->
     assert all(one > 1.001 * spread[0] for one in spread[1:4])
 
 
+@only_with_all_cases
 def test_the_same_bytes_whatever_the_number_of_processes(tmp_path: Path, frame: pd.DataFrame) -> None:
     study = write(tmp_path, SMALL)
     found = []
@@ -202,6 +204,7 @@ def test_points_that_share_a_run_go_to_one_process(tmp_path: Path) -> None:
     assert [len(batch) for batch in batches(work, many)] == [200, 200, 100]
 
 
+@only_with_all_cases
 def test_a_process_that_dies_costs_its_point_alone(tmp_path: Path) -> None:
     """A point that ends its process as soon as it is there, twice."""
     study = read_study(write(tmp_path, SMALL))
@@ -221,6 +224,7 @@ class Deadly:
         return os._exit, (1,)
 
 
+@only_with_all_cases
 def test_processes_that_cannot_start_are_no_rows(tmp_path: Path) -> None:
     study = read_study(write(tmp_path, SMALL))
     chosen: Any = points(study)

@@ -16,6 +16,7 @@ from mcusim.sweeps import executors as cluster
 from mcusim.sweeps import read_study, sweep, sweep_table
 from mcusim.sweeps.executors import DIED
 from tests.support.boards.sweep_studies import LONG, finished_rows, names, write
+from tests.support.cases import only_with_all_cases
 from tests.support.other_processes import kill
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -39,6 +40,7 @@ def pids(found: Any) -> list[int]:
         return sorted(client.run(os.getpid).values())
 
 
+@only_with_all_cases
 def test_the_same_file_though_a_worker_is_killed(tmp_path: Path, workers: Any) -> None:
     study = write(tmp_path, SHORTER)
     sweep(study, tmp_path / "alone.parquet", jobs=1)
@@ -61,6 +63,7 @@ def test_the_same_file_though_a_worker_is_killed(tmp_path: Path, workers: Any) -
     assert again.read_bytes() == output.read_bytes()
 
 
+@only_with_all_cases
 def test_a_cluster_that_goes_away(tmp_path: Path, workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     study, output = write(tmp_path, SHORTER), tmp_path / "out.parquet"
     monkeypatch.setattr(cluster, "PATIENCE", 1)

@@ -20,6 +20,7 @@ from mcusim.sweeps import Study, read_study, sweep, sweep_table
 from mcusim.sweeps.journal import HEAD, Journal
 from mcusim.sweeps.point import SharedWork
 from tests.support.boards.sweep_studies import LONG, SMALL, finished_rows, names, started, wait_for_rows, write
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.other_processes import LONGEST_WAIT, gone, kill, workers
 
 run = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
@@ -50,7 +51,7 @@ def resumed(study: Path, output: Path) -> tuple[int, int]:
     return done[0][0], before
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", sampled(["2", "1"], 1))
 def test_killed_at_a_random_moment(tmp_path: Path, undisturbed: bytes, jobs: str) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     for least in (1, random.Random(jobs).randrange(2, 40)):
@@ -67,6 +68,7 @@ def test_killed_at_a_random_moment(tmp_path: Path, undisturbed: bytes, jobs: str
     assert names(tmp_path) == ["out.parquet", "study.toml"]
 
 
+@only_with_all_cases
 def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     process = started(study, output, "-j", "2")
@@ -79,7 +81,8 @@ def test_a_worker_that_is_killed(tmp_path: Path, undisturbed: bytes) -> None:
     assert output.read_bytes() == undisturbed
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@only_with_all_cases
+@pytest.mark.parametrize("jobs", sampled(["2", "1"], 1))
 def test_ctrl_c(tmp_path: Path, jobs: str) -> None:
     study, output = write(tmp_path, LONG), tmp_path / "out.parquet"
     process = started(study, output, "-j", jobs)
@@ -107,6 +110,7 @@ def limited(size: int, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_WAIT)
 
 
+@only_with_all_cases
 def test_no_room(tmp_path: Path) -> None:
     study, output = write(tmp_path, SMALL), tmp_path / "out.parquet"
     sweep(study, tmp_path / "whole.parquet", jobs=1)

@@ -27,6 +27,7 @@ from mcusim.sweeps.points import points
 from mcusim.sweeps.study import BASE, CAUSES, INTERVAL
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
+from tests.support.cases import few, sample_size, sampled
 
 sweeps = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
@@ -145,7 +146,8 @@ STUDIES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@few(1)
+@pytest.mark.parametrize("name", sampled(STUDIES, 3))
 def test_rows_are_those_of_run(name: str) -> None:
     assert "ok" in compare({**F746, **STUDIES[name]})
 
@@ -196,7 +198,8 @@ def possible(machine: Machine, key: str, value: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(40))
+@few(4)
+@pytest.mark.parametrize("seed", range(sample_size(40, 8)))
 def test_any_keys_of_any_board(seed: int) -> None:
     """Two or three keys at random, each as the board has it and otherwise."""
     dice = random.Random(seed)

@@ -23,6 +23,7 @@ from mcusim.sweeps.points import points
 from mcusim.sweeps.run_cache import PlanView
 from mcusim.sweeps.study_file import study_of
 from mcusim.sweeps.sweep import prepared
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.other_processes import LONGEST_WAIT
 
 POLICIES = ("internal", "external", "tinyops")
@@ -111,7 +112,8 @@ def possible(machine: Machine, key: str, value: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@only_with_all_cases
+@pytest.mark.parametrize("policy", sampled(POLICIES, 1))
 def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = load_machine("stm32f746g-disco")
     runs: list[str] = []
@@ -148,6 +150,7 @@ def test_every_key_gives_what_a_run_of_its_own_gives(policy: str, monkeypatch: p
 BASE = {"models": ["ds-cnn"], "machines": ["stm32f746g-disco"]}
 
 
+@only_with_all_cases
 def test_what_is_kept_is_bounded() -> None:
     kept_runs = at.RunCache()
     machine = load_machine("nucleo-h743zi")  # 300 MHz and more
@@ -221,6 +224,7 @@ print(resident() - before)
 """
 
 
+@only_with_all_cases
 def test_a_process_does_not_grow() -> None:
     done = subprocess.run(
         [sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT

@@ -29,6 +29,7 @@ from mcusim.verification.model_lookup import model_of
 from mcusim.verification.proof import RULES, Finding, prove
 from mcusim.verification.sanitizer.monitor import make_monitor
 from mcusim.verification.sanitizer.observation import Observation
+from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.paths import REPOSITORY
 
@@ -95,7 +96,8 @@ def test_the_proof_names_the_fault(number: int, case: Any) -> None:
         assert len(found) <= 6, "one fault, few consequences"
 
 
-@pytest.mark.parametrize(("number", "case"), EXECUTABLE, ids=named)
+@few(4)
+@pytest.mark.parametrize(("number", "case"), sampled(EXECUTABLE, 8), ids=named)
 def test_a_run_shows_what_the_table_says(number: int, case: Any) -> None:
     outputs, observed = run(FOLDER / SCRIPT["file_name"](number), warm=1)
     assert same(outputs, right(case.sample)) is not case.differs
@@ -132,12 +134,13 @@ def test_twins_are_proven(sample: str) -> None:
     assert findings(read_program(FOLDER / f"{sample}.jsonl")) == []
 
 
-@pytest.mark.parametrize("warm", [None, 1, 2, 3, 4, 5])
-@pytest.mark.parametrize("sample", TWINS)
-def test_twins_are_right_from_any_start(sample: str, warm: int | None) -> None:
-    outputs, observed = run(FOLDER / f"{sample}.jsonl", warm)
+@few(6)
+@pytest.mark.parametrize("warm", sampled([None, 1, 2, 3, 4, 5], 2))
+@pytest.mark.parametrize("twin", TWINS)
+def test_twins_are_right_from_any_start(twin: str, warm: int | None) -> None:
+    outputs, observed = run(FOLDER / f"{twin}.jsonl", warm)
     assert observed == []
-    assert same(outputs, right(sample))
+    assert same(outputs, right(twin))
 
 
 def test_what_the_starved_tile_costs() -> None:

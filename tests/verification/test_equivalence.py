@@ -16,6 +16,7 @@ from mcusim.program.program import Compute
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference, with_litert, with_untiled
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.kernels.emulated_networks import network
 from tests.support.programs.plans import DISCOS, board
@@ -40,8 +41,8 @@ def changed(found: Outputs, operator: int, place: int, by: int = 3) -> Outputs:
     return {**found, operator: [values]}
 
 
-@pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", ["ds-cnn", "person_detect"])
+@pytest.mark.parametrize("machine", sampled(DISCOS, 1))
+@pytest.mark.parametrize("name", sampled(["ds-cnn", "person_detect"], 1))
 def test_tiled_untiled_and_litert_agree(name: str, machine: str) -> None:
     ours = emulation(name, machine)
     found = [with_untiled(ours, outputs(name, machine)), with_litert(ours, outputs(name, machine))]
@@ -97,6 +98,7 @@ def test_a_program_without_tiles_is_compared_with_another_one() -> None:
     assert with_untiled(ours, outputs()).other == f"the untiled run (external on {F746})"
 
 
+@only_with_all_cases
 def test_where_it_has_no_room_the_untiled_run_is_on_another_machine() -> None:
     regions = ("ccm", "sram1", "sram2", "sram3", "sdram")
     small = load_machine(F469, {f"memory.{region}.size": "16 KiB" for region in regions})

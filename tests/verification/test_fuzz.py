@@ -17,6 +17,7 @@ from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.fuzz import fuzz
 from mcusim.verification.verification import SeedOutcome
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import with_tasks
 
@@ -35,12 +36,13 @@ def undisturbed(name: str, machine: str) -> Outputs:
     return emulation(name, machine).run().outputs
 
 
-@pytest.mark.parametrize("machine", DISCOS)
+@pytest.mark.parametrize("machine", sampled(DISCOS, 1))
 def test_every_seed_gives_the_same_outputs(machine: str) -> None:
     outcomes = fuzz(emulation("ds-cnn", machine), range(1, 6), undisturbed("ds-cnn", machine), processes=1)
     assert outcomes == [SeedOutcome(seed) for seed in range(1, 6)]
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", ["vww_96_int8", "kws_ref_model"])
 def test_the_same_outputs_of_larger_networks(name: str, machine: str) -> None:
@@ -59,6 +61,7 @@ def broken() -> Emulation:
     return replace(good, program=with_tasks(good.program, {call.id: waits}))
 
 
+@only_with_all_cases
 def test_a_broken_program_fails_under_some_seeds_which_replay_alone() -> None:
     program, good = broken(), undisturbed("ds-cnn", F746)
     assert first_difference(program.program, program.graph, program.run().outputs, good) is None
@@ -71,6 +74,7 @@ def test_a_broken_program_fails_under_some_seeds_which_replay_alone() -> None:
     assert fuzz(program, [failed[-1].seed], good) == failed[-1:]
 
 
+@only_with_all_cases
 def test_the_number_of_processes_changes_nothing() -> None:
     program, good, seen = broken(), undisturbed("ds-cnn", F746), list[object]()
     several = fuzz(program, range(1, 7), good, processes=2, progress=seen.append)
@@ -90,6 +94,7 @@ def test_an_error_of_a_process_is_raised_here() -> None:
         fuzz(replace(emulation("ds-cnn", F746), graph=model("figure-1")), [1, 2], {}, processes=2)
 
 
+@only_with_all_cases
 def test_a_process_that_dies_is_an_error_and_no_hang() -> None:
     def kill(_: object) -> None:
         for process in active_children():

@@ -16,6 +16,7 @@ from mcusim.program import read_program
 from mcusim.program.program import Program
 from mcusim.verification import model_lookup as module
 from mcusim.verification.model_lookup import model_of
+from tests.support.cases import few
 from tests.support.paths import REPOSITORY
 
 FOLDER = REPOSITORY / "traces"
@@ -28,6 +29,7 @@ def program(**header: object) -> Program:
     return replace(found, header=replace(found.header, **header))  # type: ignore[arg-type]
 
 
+@few(12)
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_shipped_program_has_its_model(path: Path) -> None:
     found = read_program(path)

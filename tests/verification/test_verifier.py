@@ -16,6 +16,7 @@ from mcusim.verification.emulation import Emulation
 from mcusim.verification.table import verification_table
 from mcusim.verification.verification import Verification
 from mcusim.verification.verifier import Verifier
+from tests.support.cases import only_with_all_cases
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import with_tasks
 
@@ -75,6 +76,7 @@ def test_what_cannot_run_is_an_error_where_the_proof_is_clean_and_a_note_where_i
     assert result.to_json()["run"] is None
 
 
+@only_with_all_cases
 def test_a_finding_of_seeds_is_listed_once_with_the_first_of_them() -> None:
     """The shifts of an operator come in time but under some seeds; the sanitizer sees it there, and only there."""
     program, moved, call = broken("shift")

@@ -16,6 +16,7 @@ from mcusim.verification.emulation import Emulation
 from mcusim.verification.proof import prove
 from mcusim.verification.verification import Verification
 from mcusim.verification.verifier import Verifier
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import faults, with_tasks
 
@@ -60,8 +61,9 @@ def without_maintenance(program: Program) -> Program:
     return with_tasks(program, {**waits, **dict.fromkeys(gone)})
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["ds-cnn", "vww_96_int8"])
+@pytest.mark.parametrize("name", sampled(["ds-cnn", "vww_96_int8"], 1))
 def test_planned_programs_are_clean(name: str, kind: str) -> None:
     result = verified(planned(kind, name), machine(kind), name)
     assert result.wrong == []
@@ -76,6 +78,7 @@ def test_memory_that_is_not_cached_is_not_maintained() -> None:
     assert "sdram" in {task.span.region for task in maintained(planned("write-back", "vww_96_int8"))}
 
 
+@only_with_all_cases
 def test_missing_maintenance_is_found_where_there_is_a_cache() -> None:
     """By the proof and by the sanitizer, and the outputs are wrong. Elsewhere the same program needs none."""
     result = verified(without_maintenance(planned("write-back")), machine("write-back"))
@@ -85,6 +88,7 @@ def test_missing_maintenance_is_found_where_there_is_a_cache() -> None:
     assert verified(without_maintenance(planned("device")), machine("device")).wrong == []
 
 
+@only_with_all_cases
 def test_a_machine_without_a_cache_has_no_findings_of_caches() -> None:
     """Whatever is wrong with a program, neither the proof nor the sanitizer speaks of a cache."""
     program = plan(model("ds-cnn"), board(F469), "tinyops", load_set("cmsis"))

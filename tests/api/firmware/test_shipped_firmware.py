@@ -6,6 +6,7 @@ import pytest
 
 import mcusim
 from mcusim.kernels.test_programs import BROKEN, FIRMWARE, program_names, program_path
+from tests.support.cases import few, sampled
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 
@@ -56,7 +57,8 @@ RIGHT = {(isa, fault) for isa in BOARDS for fault in ("race", "wrong-flag")} | {
 CASES = [(isa, name) for isa in BOARDS for name in program_names(isa, BROKEN)]
 
 
-@pytest.mark.parametrize(("isa", "fault"), CASES)
+@few(3)
+@pytest.mark.parametrize(("isa", "fault"), sampled(CASES, 4))
 def test_a_broken_overlay_shows_in_its_result_or_by_chance_does_not(isa: str, fault: str) -> None:
     shown = bytearray()
     result = mcusim.emulate(program_path(fault, isa, BROKEN), BOARDS[isa], output=shown.extend)

@@ -15,6 +15,7 @@ import pytest
 import mcusim
 from mcusim.commands.app import main
 from mcusim.kernels.test_programs import program_names, program_path
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.other_processes import LONGEST_WAIT
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
@@ -39,7 +40,7 @@ def one_error(capsys: pytest.CaptureFixture[str]) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("isa", BOARDS)
+@pytest.mark.parametrize("isa", sampled(BOARDS, 1))
 def test_every_program_ends_and_its_table_has_80_columns(isa: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name in program_names(isa):
         assert main(["emulate", elf(name, isa), "--machine", BOARDS[isa], "--top", "3"]) == (name == "faults")
@@ -260,6 +261,7 @@ sys.exit(mcusim.commands.app.main(sys.argv[1:]))
 """
 
 
+@only_with_all_cases
 def test_ctrl_c_ends_the_run_with_the_profile_so_far() -> None:
     words = ["emulate", elf("faults"), "--call", "fault_endless", "--json", "-"]
     with subprocess.Popen(

@@ -13,6 +13,7 @@ import pytest
 
 import mcusim
 from mcusim.commands.app import main
+from tests.support.cases import only_with_all_cases
 from tests.support.code.elf_writer import DataSegment, ElfSymbol, write_elf
 
 # SysTick every 1000 cycles; 1: wfi; cmp r5, #5; bne 1b; exit by semihosting. Its handler: adds r5, #1; bx lr
@@ -96,6 +97,7 @@ def test_names_from_the_file_cannot_drive_the_terminal(tmp_path: Path, capsys: p
     assert "f\\x1b[2J\\nCycles" in out.read_text(encoding="utf-8")
 
 
+@only_with_all_cases
 def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
     # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; wfi; byte
     path = write_elf(tmp_path / "app.elf", bytes.fromhex("0320 01a1 abbe 30bf ff000000"), 0x0800_0100)
@@ -106,6 +108,7 @@ def test_output_that_is_no_text_passes_through(tmp_path: Path) -> None:
     assert done.stdout == b"\xff"
 
 
+@only_with_all_cases
 @pytest.mark.parametrize(
     ("most", "shown"), [(["--max-instructions", "9000000"], " 100 %"), ([], "4,000,000 instructions")]
 )
@@ -147,6 +150,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+@only_with_all_cases
 def test_on_a_terminal_an_open_line_is_left_alone(tmp_path: Path) -> None:
     """A bar drawn on the line that the program has begun would wipe it out."""
     # movs r0, #3 (WRITEC); adr r1, byte; bkpt 0xab; 1: adds r0, #1; b 1b; nop; byte

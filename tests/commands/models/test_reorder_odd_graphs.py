@@ -15,6 +15,7 @@ from mcusim.commands.app import main
 from mcusim.model import Graph, Operator, load_model
 from mcusim.plan.liveness.lifetimes import usage_bytes
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import only_with_all_cases
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.random_dags import cell_network, wide_network
 from tests.support.graphs.small_graphs import activation, constant
@@ -177,6 +178,7 @@ def as_file(network: Graph, path: Path) -> str:
     return str(path)
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("count", [270, 560])
 def test_a_large_cell_network_is_proven(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = as_file(cell_network(count, 1), tmp_path / "cells.tflite"), tmp_path / "out.tflite"
@@ -187,6 +189,7 @@ def test_a_large_cell_network_is_proven(count: int, tmp_path: Path, capsys: pyte
     assert len(load_model(out, True).operators) >= count
 
 
+@only_with_all_cases
 def test_out_of_time_the_gap_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = as_file(wide_network(300, 30, 0), tmp_path / "wide.tflite"), tmp_path / "out.tflite"
     assert main(["reorder", path, "-o", str(out), "--seconds", "1"]) == 0

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.cases import only_with_all_cases
 from tests.support.hostile_runs import hostile_limit, hostile_run
 
 F746 = "stm32f746g-disco"
@@ -160,6 +161,7 @@ def check(saved: Path, folder: Path, seed: int, good: Any, capsys: pytest.Captur
     return status
 
 
+@only_with_all_cases
 def test_hostile_files(saved: Path, good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A sample; `scripts/evidence/hostile_diff` takes a thousand."""
     statuses = [check(saved, tmp_path, seed, good, capsys) for seed in range(42)]

@@ -16,6 +16,7 @@ import pytest
 from mcusim.commands.app import main
 from mcusim.model import Tensor
 from mcusim.model.tflite.writer import write_tflite
+from tests.support.cases import only_with_all_cases
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import activation, one_operator
 
@@ -228,6 +229,7 @@ def test_a_header_that_numpy_s_tokenizer_refuses(
     assert "cannot be read as .npy" in error
 
 
+@only_with_all_cases
 def test_compare_emulates_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = tmp_path / "rows.json"
     words = ["compare", "ds-cnn", "--machine", "stm32f746g-disco", "--fidelity", "emulate", "--json", str(report)]

@@ -13,6 +13,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.text import quantity, size
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.paths import shared_model
 
 Capsys = pytest.CaptureFixture[str]
@@ -59,8 +60,8 @@ def follow(answer: Answer, number: int, tmp_path: Path, capsys: Capsys) -> None:
     assert promised + f"SRAM {size(way['peak_sram_bytes'])}" in " ".join(answer.text.split())
 
 
-@pytest.mark.parametrize("model", ["mobilenet-v1-w0.50-r192", "mcunet-f746", "mobilenet-v2-w0.35-r224"])
-@pytest.mark.parametrize("board", [F746, F469])
+@pytest.mark.parametrize("model", sampled(["mobilenet-v1-w0.50-r192", "mcunet-f746", "mobilenet-v2-w0.35-r224"], 1))
+@pytest.mark.parametrize("board", sampled([F746, F469], 1))
 def test_from_a_model_that_does_not_fit_to_one_that_runs(
     model: str, board: str, tmp_path: Path, capsys: Capsys
 ) -> None:
@@ -74,6 +75,7 @@ def test_from_a_model_that_does_not_fit_to_one_that_runs(
     follow(answer, len(ways) - 1, tmp_path, capsys)
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("board", [F746, F469])
 def test_the_walk_of_a_file_of_others(board: str, tmp_path: Path, capsys: Capsys) -> None:
     path = shared_model("swiftnet_vwwc19_uint8.tflite")
@@ -186,6 +188,7 @@ def test_a_limit_that_cannot_be_read(option: list[str], message: str, capsys: Ca
     assert captured.out == "" and option[0] in line and message in line
 
 
+@only_with_all_cases
 def test_hostile_texts_are_one_line(capsys: Capsys) -> None:
     """None is a quantity, so none gets as far as the model."""
     rng = random.Random("limits")

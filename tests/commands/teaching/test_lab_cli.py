@@ -22,6 +22,7 @@ from mcusim.labs.figures import Figures
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import Ask, Choose, Predict
 from mcusim.labs.notebook import notebook
+from tests.support.cases import only_with_all_cases
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
 
 # as a student who reads the first number that looks right, and gets it in the end; the last line of each id is right
@@ -76,6 +77,7 @@ def test_answers_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {one["id"]: one["tries"] for one in found["answers"]}["ratio"] == 3
 
 
+@only_with_all_cases
 def test_a_terminal(tmp_path: Path) -> None:
     """From the list to the end of the lab in a pseudo-terminal, each line typed when it is asked for."""
     process, master = _spawned(["lab", "overlap"])
@@ -98,6 +100,7 @@ def test_a_terminal(tmp_path: Path) -> None:
     assert message.count("internal    external      single      double") == 2  # shown, and again for t
 
 
+@only_with_all_cases
 def test_a_terminal_that_is_left(tmp_path: Path) -> None:
     for last, status, text in (("q", 1, "was left after 0 of"), ("\x04", 1, "with --save FILE it can be continued")):
         process, master = _spawned(["lab", "overlap"])
@@ -112,6 +115,7 @@ def test_a_terminal_that_is_left(tmp_path: Path) -> None:
     assert "Traceback" not in _until(master, None) and process.wait(timeout=LONGEST_WAIT) == 130
 
 
+@only_with_all_cases
 def test_a_lab_is_left_and_continued(tmp_path: Path) -> None:
     """After Ctrl-C in the middle, and after q, the same command shows all so far again and asks for the next."""
     kept, options = tmp_path / "kept.txt", ["lab", "overlap", "--save", str(tmp_path / "kept.txt")]
@@ -239,6 +243,7 @@ def test_json_alone_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["lab"] == "overlap"
 
 
+@only_with_all_cases
 def test_answers_through_a_pipe(tmp_path: Path) -> None:
     """Prompts and texts keep off the JSON."""
     command = [sys.executable, "-m", "mcusim", "lab", "overlap", "--json", "-"]

@@ -15,6 +15,7 @@ from mcusim.commands.app import main
 from mcusim.evidence.calibrate.measurements import COLUMNS, LARGEST_FILE, MOST_ROWS, TEMPLATE, read_measurements
 from mcusim.machine import load_machine
 from tests.support.boards.perturbed_board import measure, networks, write
+from tests.support.cases import only_with_all_cases
 from tests.support.errors import one_error
 
 F469 = "stm32f469i-disco"
@@ -52,6 +53,7 @@ def test_writes_a_machine_and_says_what_it_rests_on(
     assert main([*command, "--force"]) == 0 and out.read_bytes() == before
 
 
+@only_with_all_cases
 def test_the_template_is_a_csv_that_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--template"]) == 0
     text = capsys.readouterr().out

@@ -17,6 +17,7 @@ import mcusim
 from mcusim.commands.app import main
 from mcusim.evidence.validate.ledger import ledger_json, ledger_table
 from mcusim.evidence.validate.validate import stored_validation
+from tests.support.cases import only_with_all_cases
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT, children, eventually
 from tests.support.paths import REPOSITORY
 
@@ -29,6 +30,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("MCUSIM_MODELS", raising=False)
 
 
+@only_with_all_cases
 def test_stored_figures_are_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     files = tmp_path / "v.json", tmp_path / "v.html"
     assert main(["validate", "--stored", "--json", str(files[0]), "--html", str(files[1])]) == 0
@@ -87,6 +89,7 @@ def test_what_cannot_be_used_is_refused_before_the_work(
     assert Path("there").read_text() == "kept"
 
 
+@only_with_all_cases
 def test_the_ledger_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--ledger"]) == 0
     assert capsys.readouterr().out == ledger_table() + "\n"
@@ -101,6 +104,7 @@ def test_force_overwrites(tmp_path: Path) -> None:
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
+@only_with_all_cases
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs processes")
 def test_ctrl_c_ends_the_runs_and_their_processes() -> None:
     """As a terminal sends it, to all processes at once."""

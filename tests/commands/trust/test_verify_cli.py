@@ -11,11 +11,13 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.verification.verification import RULE_TEXTS
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.damaged_files import TEXT, check, variants
 from tests.support.errors import one_error
 from tests.support.paths import REPOSITORY
 
 TRACES = REPOSITORY / "traces"
+GOOD = sorted({*TRACES.glob("*.jsonl")} - {*TRACES.glob("broken-*")})
 PROOF = {"found_by", "rule", "tasks", "buffers", "bytes", "text", "fix"}
 RUN = PROOF | {
     "operator",
@@ -38,7 +40,7 @@ def verified(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[
     return status, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
+@pytest.mark.parametrize("policy", sampled(["tinyops", "internal", "external"], 1))
 def test_planned_models_are_verified(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified(["ds-cnn", "--machine", "stm32f746g-disco", "--policy", policy], capsys)
     assert (status, data["findings"], data["policy"]) == (0, [], policy)
@@ -46,6 +48,7 @@ def test_planned_models_are_verified(policy: str, capsys: pytest.CaptureFixture[
     assert data["run"]["sanitize"] == "report" and data["run"]["cycles"] > 1_000_000
 
 
+@only_with_all_cases
 def test_a_model_is_planned_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["ds-cnn", "--overlay", "filter", "--sram-budget", "128 KiB", "--set", "dma.dma2.max_units=1000"]
     status, data = verified(arguments, capsys)
@@ -61,7 +64,7 @@ def broken(by_proof: bool) -> list[Path]:
     return [TRACES / f"broken-{number:02d}-{cases[number - 1].name}.jsonl" for number in chosen]
 
 
-@pytest.mark.parametrize("path", broken(by_proof=True), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(broken(by_proof=True), 3), ids=lambda path: path.stem)
 def test_broken_traces_have_status_1_and_whole_findings(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)
     assert status == 1
@@ -84,7 +87,7 @@ def test_outputs_tell_what_neither_proof_nor_sanitizer_sees(path: Path, capsys: 
     assert [data["equivalence"][name]["equal"] for name in ("untiled", "litert")] == [False, False]
 
 
-@pytest.mark.parametrize("path", sorted({*TRACES.glob("*.jsonl")} - {*TRACES.glob("broken-*")}), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sampled(GOOD, 3), ids=lambda p: p.stem)
 def test_sample_programs_are_clean(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)
     assert (status, data["findings"], data["notes"]) == (0, [], [])
@@ -123,6 +126,7 @@ def test_the_sanitizer_names_place_and_time(capsys: pytest.CaptureFixture[str]) 
     assert (difference["operator"], difference["tile"], difference["tiles"]) == (0, 0, 4)
 
 
+@only_with_all_cases
 def test_halt_stops_at_the_first_finding_and_off_looks_at_outputs_alone(capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(TRACES / "broken-03-early-buffer-reuse.jsonl")
     status, data = verified([trace, "--sanitize", "halt"], capsys)
@@ -134,6 +138,7 @@ def test_halt_stops_at_the_first_finding_and_off_looks_at_outputs_alone(capsys: 
     assert data["equivalence"]["untiled"]["equal"] is False
 
 
+@only_with_all_cases
 def test_a_program_may_be_verified_on_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(TRACES / "cache-maintenance.jsonl")
     assert verified([trace], capsys)[0] == 0
@@ -239,6 +244,7 @@ def test_what_cannot_run_is_an_error_unless_the_proof_has_findings(
         assert "written for kernels 'moon'" in " ".join((shown.out + shown.err).split())
 
 
+@only_with_all_cases
 def test_seeds_that_fail_are_named_and_replay(capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(TRACES / "broken-03-early-buffer-reuse.jsonl")
     status, data = verified([trace, "--fuzz", "3", "--seed", "6"], capsys)
@@ -254,6 +260,7 @@ def test_seeds_that_fail_are_named_and_replay(capsys: pytest.CaptureFixture[str]
     assert shown.err.strip().endswith(f"the outputs differ, seed {seed} failed")
 
 
+@only_with_all_cases
 def test_clean_programs_pass_the_fuzzing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(TRACES / "ping-pong-four-tiles.jsonl"), "--fuzz", "2"]) == 0
     assert "seeds 1 to 2: identical outputs" in capsys.readouterr().out

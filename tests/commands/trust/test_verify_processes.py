@@ -12,12 +12,14 @@ from time import sleep
 
 import pytest
 
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT, children, eventually
 from tests.support.paths import REPOSITORY
 
 COMMAND = [sys.executable, "-m", "mcusim", "verify", str(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")]
 
 
+@only_with_all_cases
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
 def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     """As a terminal sends it, to all processes at once."""
@@ -37,6 +39,7 @@ def test_ctrl_c_ends_the_fuzzing_and_its_processes() -> None:
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
+@only_with_all_cases
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
 def test_a_fuzzing_under_nohup_continues() -> None:
     """Ctrl-C while its processes start and, once more, when they are at work."""
@@ -55,6 +58,7 @@ def test_a_fuzzing_under_nohup_continues() -> None:
     assert process.returncode == 0 and out.rstrip().endswith(b"seeds 1 to 12: identical outputs")
 
 
+@only_with_all_cases
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or len(os.sched_getaffinity(0)) < 2, reason="needs processes")
 def test_processes_of_the_fuzzing_do_not_outlive_one_that_is_killed() -> None:
     process = subprocess.Popen([*COMMAND, "--fuzz", "100000"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -68,8 +72,9 @@ def test_processes_of_the_fuzzing_do_not_outlive_one_that_is_killed() -> None:
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
 
 
+@only_with_all_cases
 @pytest.mark.parametrize(
-    "folder", ["", "a-folder-whose-name-alone-is-longer-than-what-a-terminal-of-80-columns-has-left"]
+    "folder", sampled(["a-folder-whose-name-alone-is-longer-than-what-a-terminal-of-80-columns-has-left", ""], 1)
 )
 def test_the_bar_has_a_rate_and_leaves_standard_output_alone(folder: str, tmp_path: Path) -> None:
     trace = tmp_path / folder / "a-program.jsonl"

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE
 
 from mcusim.cpu.emulator import Emulator
+from tests.support.cases import few, sample_size, sampled
 from tests.support.code import random_thumb as guest
 from tests.support.code.started_programs import ELFS, ISAS, started
 
@@ -77,7 +78,8 @@ def check(emulator: Emulator, reference: Reference) -> None:
     assert reference.outside_it == []
 
 
-@pytest.mark.parametrize(("name", "isa"), ELFS)
+@few(3)
+@pytest.mark.parametrize(("name", "isa"), sampled(ELFS, 7))
 def test_programs_count_as_unicorn_does(name: str, isa: str) -> None:
     emulator, _ = started(name, isa)
     reference = Reference(emulator)
@@ -91,7 +93,7 @@ def test_programs_count_as_unicorn_does(name: str, isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample_size(50, 10), suppress_health_check=[HealthCheck.too_slow])
 @given(program=guest.programs(20))
 def test_random_programs_count_as_unicorn_does(isa: str, program: guest.Program) -> None:
     emulator = guest.hooked(program, isa)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.cases import few
 from tests.support.code.random_thumb import MACHINES
 from tests.support.programs.schedules import Bench, case_of
 
 PROGRAMS = 12
 
 
+@few(1)
 @pytest.mark.parametrize("isa", list(MACHINES))
 def test_interrupts_leave_what_two_threads_leave(isa: str) -> None:
     bench = Bench(isa)

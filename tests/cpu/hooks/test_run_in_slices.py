@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.profile import profile
+from tests.support.cases import few, only_with_all_cases, sample_size, sampled
 from tests.support.code import random_thumb as guest
 from tests.support.code.started_programs import ELFS, ISAS, started
 
-RELAXED = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=sample_size(30, 8), suppress_health_check=[HealthCheck.too_slow])
 LENGTH = 60_000  # instructions of an ELF that are compared
 
 
@@ -58,6 +59,7 @@ def test_random_programs_in_slices(isa: str, program: guest.Program, data: st.Da
     assert outcome(cut) == outcome(whole)
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("isa", ISAS)
 @RELAXED
 @given(program=guest.programs(20), length=st.integers(1, 9))
@@ -72,8 +74,9 @@ def test_random_programs_a_few_instructions_at_a_time(isa: str, program: guest.P
     assert outcome(cut) == outcome(whole)
 
 
+@few(6)
 @pytest.mark.parametrize("count", [1, 30, 1000])
-@pytest.mark.parametrize(("name", "isa"), ELFS)
+@pytest.mark.parametrize(("name", "isa"), sampled(ELFS, 5))
 def test_programs_in_slices(name: str, isa: str, count: int) -> None:
     whole, printed = started(name, isa)
     stop = whole.run(max_instructions=LENGTH)
@@ -90,7 +93,7 @@ def test_programs_in_slices(name: str, isa: str, count: int) -> None:
     assert b"".join(output) == b"".join(printed)
 
 
-@pytest.mark.parametrize(("name", "isa"), ELFS)
+@pytest.mark.parametrize(("name", "isa"), sampled(ELFS, 5))
 def test_programs_limited_by_instructions(name: str, isa: str) -> None:
     whole, printed = started(name, isa)
     stop = whole.run(max_instructions=LENGTH)
@@ -105,7 +108,7 @@ def test_programs_limited_by_instructions(name: str, isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("before", range(0, 24, 2))
+@pytest.mark.parametrize("before", sampled(range(0, 24, 2), 4))
 def test_a_cut_inside_an_if_then_block(isa: str, before: int) -> None:
     """A page border splits the block in two, and the run stops between them: the second half keeps its conditions."""
     code = bytes.fromhex("01200028 06bf 31680121 02220223 7047")  # cmp; ittee eq; ldr, movs, movs, movs; bx lr

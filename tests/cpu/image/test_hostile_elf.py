@@ -15,6 +15,7 @@ from mcusim.cpu.image.image import check_placements, load_image
 from mcusim.cpu.startup import stack_limit, start
 from mcusim.errors import ImageError
 from mcusim.machine import Machine, load_machine
+from tests.support.cases import few, only_with_all_cases
 from tests.support.code.elf_damage import DAMAGES, header, noise, program_headers, section, truncated
 from tests.support.code.elf_writer import LABEL, OBJECT, DataSegment, ElfSymbol, write_elf
 from tests.support.code.images import CODE, DTCM, ELVES, FLASH, THREE, absolute, at_address, line_program
@@ -66,6 +67,7 @@ def _error(call: Callable[[], object]) -> str:
     return str(caught.value)
 
 
+@few(10)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("source", ["written", "compiled"])
 def test_damaged_files_give_an_error_or_an_image(
@@ -90,6 +92,7 @@ def test_damaged_files_give_an_error_or_an_image(
         assert len(errors) >= 4, "damage that never hurts tests nothing"
 
 
+@only_with_all_cases
 def test_one_long_name_shared_by_many_symbols(tmp_path: Path, machine: Machine) -> None:
     """20,000 symbols whose names begin at different places of one string of 1 MB: 20 GB if taken as they are."""
     path = tmp_path / "a.elf"

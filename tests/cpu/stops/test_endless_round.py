@@ -8,6 +8,7 @@ import pytest
 
 from mcusim.cpu import emulator
 from mcusim.machine import load_machine
+from tests.support.cases import only_with_all_cases
 from tests.support.programs.register_script import POLL, poll, run, store, wait
 
 F4, FLAG = load_machine("stm32f469i-disco"), 0x2000_2000
@@ -33,6 +34,7 @@ def test_a_wait_that_an_interrupt_may_end_runs_on(tmp_path: Path) -> None:
     assert result.stop.kind in ("limit", "loop")  # its handler is an endless loop of its own
 
 
+@only_with_all_cases
 def test_a_loop_that_counts_or_stores_is_no_wait(tmp_path: Path) -> None:
     result, _ = run(tmp_path, F4, [wait(200_000)])
     assert result.stop.kind == "loop" and result.exit_status == 0

@@ -13,6 +13,7 @@ from mcusim.evidence.calibrate.calibrate import Calibration, calibrate
 from mcusim.evidence.calibrate.measurements import Experiment
 from mcusim.machine import load_machine
 from tests.support.boards.perturbed_board import loops, measure, networks, write
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -54,7 +55,8 @@ def fitted(
     return calibrate(machine, write(folder / "board.csv", rows), keys)
 
 
-@pytest.mark.parametrize("name", CASES)
+@few(1)
+@pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_changed_figures_are_found_again(tmp_path: Path, name: str) -> None:
     """Within hundredths of a cycle, where refreshes that fall elsewhere make simulated time rough."""
     machine, changes, experiments = CASES[name]
@@ -88,6 +90,7 @@ def test_emulated_rows_are_fitted_as_replayed_ones(tmp_path: Path) -> None:
     assert values(result) == {READ: pytest.approx(15, rel=0.01)}
 
 
+@only_with_all_cases
 def test_noise_of_the_measurements_is_the_error_of_the_figures(tmp_path: Path) -> None:
     """One per cent of noise: each figure within three of the standard errors stated, and these are small."""
     changes = {READ: "9 cycles", WRITE: "4 cycles", LINE: "2.5 cycles", RUN: "55 mA", SDRAM: "20 mA"}
@@ -103,6 +106,7 @@ def test_noise_of_the_measurements_is_the_error_of_the_figures(tmp_path: Path) -
     assert result.rms_after / 2 < result.leave_one_out["median"] < 3
 
 
+@only_with_all_cases
 def test_the_keys_that_the_rows_determine_are_chosen(tmp_path: Path) -> None:
     """Nobody names keys: those with an effect, fewer than the numbers measured, none from a data sheet."""
     changes = {READ: "9 cycles", RUN: "55 mA"}
@@ -154,6 +158,7 @@ def test_nothing_to_choose_from_is_refused(tmp_path: Path) -> None:
         calibrate(F746, path)
 
 
+@only_with_all_cases
 def test_a_key_that_has_no_effect_where_the_fit_ends_is_refused(tmp_path: Path) -> None:
     """Up to two cycles the loop, of five a store, hides the write overhead: any such figure fits, and none is given."""
     found = loops(0xC000_0000, ["read_u16", "read_u32", "write_u32"])
@@ -179,6 +184,7 @@ def test_a_figure_that_moves_far_is_told(tmp_path: Path) -> None:
     assert "typically off" not in mcusim.table(near)
 
 
+@only_with_all_cases
 def test_leave_one_out_is_a_fit_without_the_run(tmp_path: Path) -> None:
     """Next to fits that really leave the run out; the row of a run that alone determines a key has none.
 
@@ -195,6 +201,7 @@ def test_leave_one_out_is_a_fit_without_the_run(tmp_path: Path) -> None:
     assert [row.leave_one_out for row in alone.residuals] == [None, None]
 
 
+@only_with_all_cases
 def test_the_same_input_gives_the_same_text(tmp_path: Path) -> None:
     ran = networks(["internal", "external"])
     first, second = (fitted(tmp_path, F469, {READ: "9 cycles"}, ran, [READ, RUN]) for _ in range(2))
@@ -250,6 +257,7 @@ def test_a_path_that_no_machine_file_can_name_is_refused_before_the_fit(tmp_path
     assert load_machine(deep / "out.toml").figures[READ].basis == "calibrated"
 
 
+@only_with_all_cases
 def test_the_table_fits_a_terminal(tmp_path: Path) -> None:
     text = mcusim.table(fitted(tmp_path, F469, {READ: "9 cycles"}, [*ONE, *F469_LOOPS]))
     assert max(map(len, text.splitlines())) <= 80

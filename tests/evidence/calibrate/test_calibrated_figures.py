@@ -15,6 +15,7 @@ from mcusim.evidence.calibrate.measurements import read_measurements
 from mcusim.evidence.published.rows import rows
 from mcusim.evidence.published.same_experiment import SRAM_BUDGETS
 from mcusim.units import parse_size
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 
 SCRIPT = REPOSITORY / "scripts" / "evidence" / "calibration"
@@ -56,6 +57,7 @@ def test_the_rows_are_published_ones_that_validate_nothing(script: ModuleType) -
     assert {key[3] for key in published - used} == {"latency", "energy", "arena"}
 
 
+@only_with_all_cases
 def test_the_shipped_figures_are_the_fitted_ones(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcusim.errors import UsageError
 from mcusim.evidence.calibrate.measurements import COLUMNS, QUANTITIES, TEMPLATE, read_measurements
+from tests.support.cases import sample_size
 
 cells = st.one_of(
     st.sampled_from(
@@ -36,13 +37,13 @@ def read(folder: Path, data: bytes) -> None:
         assert bool(row.experiment.model) is not bool(row.experiment.program)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample_size(300, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(header=headers, table=tables)
 def test_random_tables(tmp_path: Path, header: str, table: str) -> None:
     read(tmp_path, f"{header}\n{table}".encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample_size(300, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_good_file_with_bytes_changed(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(TEMPLATE.encode())

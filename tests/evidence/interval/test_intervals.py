@@ -20,6 +20,7 @@ from mcusim.machine import load_machine
 from mcusim.request.settings import Execution
 from mcusim.results import Result
 from mcusim.results.measurement.interval import Interval
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import shared_model
 
 F469, F746 = "stm32f469i-disco", "stm32f746g-disco"
@@ -131,6 +132,7 @@ def test_latency_of_measured_combinations_is_known_to_a_fifth() -> None:
     assert half[len(half) // 2] <= 20
 
 
+@only_with_all_cases
 def test_coverage_counts_what_is_outside() -> None:
     """A row that is ten times off is not covered, and makes intervals of others wider."""
     errors = stored_errors()

@@ -20,6 +20,7 @@ from mcusim.report.text.compare import compare_table
 from mcusim.report.text.run import run_table
 from mcusim.request.settings import Settings
 from mcusim.results import Result
+from tests.support.cases import few
 from tests.support.paths import shared_model
 
 MODEL, F469 = "proxyless-w0.25-r160", "stm32f469i-disco"
@@ -32,6 +33,7 @@ def latency(result: Result) -> float | None:
 PROFILE = Path(mcusim.__file__).parent / "kernels/cost/profiles/cmsis-2021-gcc9.toml"
 
 
+@few(4)
 @pytest.mark.parametrize(
     ("policy", "options", "published"),
     [
@@ -53,6 +55,7 @@ def test_only_the_measured_experiment(policy: str, options: dict[str, Any], publ
     assert latency(mcusim.simulate(MODEL, F469, policy, **options)) == published
 
 
+@few(3)
 @pytest.mark.parametrize(
     ("model", "policy", "variant", "published"),
     [

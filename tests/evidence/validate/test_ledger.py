@@ -26,6 +26,7 @@ from mcusim.machine.field_types import Each, Field, Table
 from mcusim.machine.schema import DEVICES, MACHINE
 from mcusim.plan import policy_names
 from mcusim.request.kernels import FIDELITIES
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 from tests.support.table_2_errors import UNTUNED
 
@@ -101,6 +102,7 @@ def test_the_errors_of_table_2_are_those_that_are_pinned() -> None:
     assert f": {min(UNTUNED.values()):+g} to {max(UNTUNED.values()):+g} %" in (entry.error or "")
 
 
+@only_with_all_cases
 def test_the_table_fits_a_terminal_and_has_every_entry() -> None:
     text = ledger_table()
     assert max(map(len, text.splitlines())) <= 80
@@ -114,12 +116,14 @@ def test_the_table_fits_a_terminal_and_has_every_entry() -> None:
     assert [line.split()[1] for line in kernels.splitlines()[-12:]] == [k.kernel for k in furthest]
 
 
+@only_with_all_cases
 def test_the_document_is_current() -> None:
     """scripts/docs writes it."""
     path = REPOSITORY / "docs" / "pages" / "evidence" / "ledger.md"
     assert path.read_text(encoding="utf-8") == ledger_markdown()
 
 
+@only_with_all_cases
 def test_the_markdown_and_the_json_have_every_entry() -> None:
     assert len(ledger_json()["entries"]) == len(entries())
     assert sum(len(trial["rows"]) for trial in ledger_json()["trials"]) == sum(len(trial.rows) for trial in trials())

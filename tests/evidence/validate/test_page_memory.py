@@ -17,6 +17,7 @@ from mcusim.evidence.validate.trials import trials
 from mcusim.evidence.validate.validate import stored_validation
 from mcusim.report.html.page import plain
 from mcusim.text import percent, rounded
+from tests.support.cases import only_with_all_cases
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def of_memory(found: Validation) -> list[ValidationRow]:
     return [row for row in found.rows if row.quantity in MEMORY]
 
 
+@only_with_all_cases
 def test_every_row_is_in_a_table_of_its_own(found: Validation) -> None:
     """Measured, simulated, error and source; and in no table of networks."""
     page = validation_html(found)
@@ -48,6 +50,7 @@ def test_every_row_is_in_a_table_of_its_own(found: Validation) -> None:
     assert "SRAM to SRAM" not in networks and "SRAM to SRAM" in section
 
 
+@only_with_all_cases
 def test_they_have_no_part_in_the_errors_of_networks(found: Validation) -> None:
     """However far off they are: neither in the answer nor among the errors that intervals are made from."""
     far = [replace(row, simulated=99 * row.measured) if row.quantity in MEMORY else row for row in found.rows]
@@ -57,6 +60,7 @@ def test_they_have_no_part_in_the_errors_of_networks(found: Validation) -> None:
     assert all(row.interval is None for row in of_memory(found))
 
 
+@only_with_all_cases
 def test_trials_have_each_figure(found: Validation) -> None:
     assert found.trials == trials()
     section = trials_section(found.trials)

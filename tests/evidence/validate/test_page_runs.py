@@ -17,6 +17,7 @@ from mcusim.evidence.validate.page_answer import answer
 from mcusim.evidence.validate.page_memory import MEMORY
 from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.validate import stored_validation
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.browser import Opened, browser, opened
 
 __all__ = ["browser"]
@@ -53,6 +54,7 @@ def sizes(rows: list[ValidationRow]) -> list[float]:
     return [abs(row.error or 0.0) for row in rows]
 
 
+@only_with_all_cases
 def test_the_answer_comes_first_with_and_without_builds_of_unknown_flags() -> None:
     found = with_intervals(stored_validation())
     page = validation_html(found)
@@ -73,6 +75,7 @@ def test_the_answer_comes_first_with_and_without_builds_of_unknown_flags() -> No
     assert where.index(farthest.network) < 40 and "flags unknown" not in where[: where.index("</ul>")]
 
 
+@only_with_all_cases
 def test_without_intervals_the_answer_says_so_and_nothing_is_counted_inside() -> None:
     found = Validation(tuple(replace(row, interval=None) for row in stored_validation().rows))
     text = answer(found)
@@ -144,6 +147,7 @@ def status(page: Opened) -> str:
     return str(page.page.locator(".runs .shown").inner_text())
 
 
+@only_with_all_cases
 def test_the_page_has_every_run_once_and_those_of_unknown_flags_apart(page: Opened, found: Validation) -> None:
     networks = [row for row in found.rows if row.simulated is not None and row.quantity not in MEMORY]
     keys = {(row.source, row.board, row.network, row.placement, row.run) for row in networks if row.simulated}
@@ -159,6 +163,7 @@ def test_the_page_has_every_run_once_and_those_of_unknown_flags_apart(page: Open
     assert f"{len(keys)} of {len(keys)} runs shown" in status(page)
 
 
+@only_with_all_cases
 def test_a_click_on_a_heading_sorts_and_another_turns_it_round(page: Opened) -> None:
     head = page.page.locator(".runs table").first.locator("th button")
 
@@ -198,6 +203,7 @@ def test_filters_leave_what_they_say_and_the_sums_follow(page: Opened, found: Va
     assert rows_of(page, "1") == [] and status(page).startswith("0 of ")
 
 
+@only_with_all_cases
 def test_runs_outside_their_interval_can_be_picked(page: Opened, found: Validation) -> None:
     page.page.locator('[data-filter="kept"]').select_option("outside")
     off = {row.run for row in found.rows if counted(row) and abs(row.measured / (row.simulated or 1) - 1) > HALF}
@@ -207,7 +213,8 @@ def test_runs_outside_their_interval_can_be_picked(page: Opened, found: Validati
     assert not any(rows_of(page, "row.querySelectorAll('.bar .outside').length")) and rows_of(page, "1")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@only_with_all_cases
+@pytest.mark.parametrize("scheme", sampled(["dark", "light"], 1))
 def test_it_fits_a_telephone_and_both_colour_schemes(
     browser: Any, found: Validation, tmp_path: Path, scheme: str
 ) -> None:

@@ -33,6 +33,7 @@ from mcusim.evidence.validate import validate as study
 from mcusim.evidence.validate.models import find, models_folder
 from mcusim.evidence.validate.table import validation_json, validation_table
 from mcusim.evidence.validate.validate import stored_validation, validate
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 
 SOME = StoredOutcome({name: 1234.5 for name, _ in FIGURES.values()})
@@ -133,6 +134,7 @@ def performed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[
     return done  # type: ignore[return-value]
 
 
+@only_with_all_cases
 def test_a_run_is_done_once_for_all_of_its_rows_and_kept(performed: list[str]) -> None:
     steps: list[tuple[int, int]] = []
     first = validate("TinyOps", jobs=1, progress=lambda done, total: steps.append((done, total)))
@@ -242,6 +244,7 @@ def test_arguments_that_cannot_be_used(arguments: dict[str, Any], text: str, per
     assert not performed
 
 
+@only_with_all_cases
 def test_json_has_what_the_table_has() -> None:
     found = stored_validation()
     document = json.loads(json.dumps(validation_json(found), allow_nan=False))
@@ -255,6 +258,7 @@ def test_json_has_what_the_table_has() -> None:
     assert len(document["summary"]) == len(found.summary)
 
 
+@only_with_all_cases
 def test_the_table_is_80_columns_wide_and_says_every_row() -> None:
     found = stored_validation()
     text = validation_table(found)
@@ -267,6 +271,7 @@ def test_the_table_is_80_columns_wide_and_says_every_row() -> None:
     assert max(map(len, wide)) <= 80 and "  100  123  +23%" in "\n".join(wide)
 
 
+@only_with_all_cases
 def test_the_documentation_has_the_table_of_the_stored_figures() -> None:
     text = (REPOSITORY / "docs" / "pages" / "evidence" / "published.md").read_text(encoding="utf-8")
     block = text.partition("```sh\nmcusim validate --stored\n```\n\n```text\n")[2].partition("```\n")[0]

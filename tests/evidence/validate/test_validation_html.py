@@ -15,6 +15,7 @@ import pytest
 from mcusim.evidence.published.validation_result import Validation, ValidationRow
 from mcusim.evidence.validate.page import validation_html
 from mcusim.evidence.validate.validate import stored_validation
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
 
 PLOTS = (("latency",), ("energy",), ("supply_current",), ("arena", "peak_activations"))
@@ -24,6 +25,7 @@ def traces(figure: dict[str, Any], mode: str) -> list[dict[str, Any]]:
     return [trace for trace in figure["data"] if trace["mode"] == mode]
 
 
+@only_with_all_cases
 def test_each_row_is_a_point_of_its_board_and_use() -> None:
     found = stored_validation()
     page = Page(validation_html(found))
@@ -58,6 +60,7 @@ def test_each_row_is_a_point_of_its_board_and_use() -> None:
     assert len(set.union(*colours.values())) == len(colours) == 6
 
 
+@only_with_all_cases
 def test_the_lines_are_those_of_equality_and_of_ten_percent() -> None:
     for figure in Page(validation_html(stored_validation())).figures:
         lines = traces(figure, "lines")
@@ -66,6 +69,7 @@ def test_the_lines_are_those_of_equality_and_of_ten_percent() -> None:
             assert [log10(x) for x in line["x"]] == pytest.approx(figure["layout"]["xaxis"]["range"])
 
 
+@only_with_all_cases
 def test_hover_says_what_it_is() -> None:
     figure = Page(validation_html(stored_validation("TinyOps"))).figures[0]
     texts = [text for trace in traces(figure, "markers") for text in trace["text"]]
@@ -79,6 +83,7 @@ def test_hover_says_what_it_is() -> None:
     assert 1000 < float(low) < 1867 < float(high) < 4000
 
 
+@only_with_all_cases
 def test_what_was_not_run_is_listed_and_equal_validations_give_equal_text() -> None:
     found = stored_validation()
     page = Page(validation_html(found))
@@ -111,7 +116,9 @@ def hostile(text: str) -> ValidationRow:
     )
 
 
-@pytest.mark.parametrize("text", ["</script><script>alert(1)//", '"><img src=x onerror=alert(1)>', "%{x}<extra>", ""])
+@pytest.mark.parametrize(
+    "text", sampled(["</script><script>alert(1)//", '"><img src=x onerror=alert(1)>', "%{x}<extra>", ""], 1)
+)
 def test_texts_stay_texts(text: str) -> None:
     rows = (hostile(text), replace(hostile(text), simulated=None, reason=text))
     page = Page(validation_html(Validation(rows)))

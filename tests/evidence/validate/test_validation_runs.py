@@ -13,13 +13,15 @@ import pytest
 from mcusim.api import emulate, simulate
 from mcusim.api.plan_memory import memory, priced
 from mcusim.evidence.published.runs import PublishedRun, published
-from mcusim.evidence.published.stored import stored_rows
+from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.published.validation_result import Validation
 from mcusim.evidence.validate import validate as study
 from mcusim.evidence.validate.run import perform
 from mcusim.evidence.validate.validate import stored_validation, validate
 from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine
+from mcusim.model.zoo import parse_name
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY, shared_models
 
 
@@ -36,6 +38,7 @@ def found(cache: Path) -> Validation:
     return validate(models=shared_models(), jobs=2)
 
 
+@only_with_all_cases
 def test_the_figures_that_ship_are_those_of_the_runs(found: Validation) -> None:
     """Of every model that is here. A change of these is one of the model: look at it, then run
     scripts/evidence/validation.
@@ -49,6 +52,21 @@ def test_the_figures_that_ship_are_those_of_the_runs(found: Validation) -> None:
         assert row.reason is None or not row.run or "models" in row.reason or "another file" in row.reason, row
 
 
+ZOO = [
+    run
+    for run, done in stored_outcomes().items()
+    if run.fidelity == "replay" and done.figures and parse_name(run.model)
+]
+
+
+@few(3)
+@pytest.mark.parametrize("run", sampled(ZOO, 6), ids=lambda run: run.command)
+def test_figures_that_ship_are_those_of_their_run(run: PublishedRun) -> None:
+    """A sample, quickly made; of all, the test above."""
+    assert perform(run, run.model).figures == pytest.approx(stored_outcomes()[run].figures, rel=1e-6)
+
+
+@only_with_all_cases
 def test_a_second_time_runs_nothing(found: Validation, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "perform", None)
     assert validate(models=shared_models(), jobs=2) == found

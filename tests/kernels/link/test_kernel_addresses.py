@@ -16,6 +16,7 @@ from mcusim.errors import ImageError, InputError
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.place import linked_at, move, span
 from mcusim.model import Graph
+from tests.support.cases import few, sampled
 from tests.support.code.elf_damage import DAMAGES, numbers
 from tests.support.code.elf_writer import DataSegment, ElfSymbol, write_elf
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
@@ -93,6 +94,7 @@ def kinds(found: KernelSet) -> set[int]:
     return {info & 0xFF for table in tables for _, info in struct.iter_unpack("<II", table)}
 
 
+@few(1)
 @needs_compiler
 @pytest.mark.parametrize("flags", ["", "-mslow-flash-data", "-fno-section-anchors -fdata-sections"])
 def test_moving_gives_the_bytes_that_the_linker_gives(
@@ -214,7 +216,8 @@ def test_random_bytes_as_relocations(tmp_path: Path) -> None:
     assert all(errors[1::2]) and sum(map(bool, errors)) > 40
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@few(1)
+@pytest.mark.parametrize("damage", sampled(DAMAGES, 3), ids=lambda damage: damage.__name__)
 def test_damaged_sets_give_an_error_or_an_image(damage: object, tmp_path: Path) -> None:
     assert callable(damage)
     path, original = tmp_path / "a.elf", load_set("cmsis").elf("cortex-m4").read_bytes()

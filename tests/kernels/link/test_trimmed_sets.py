@@ -16,6 +16,7 @@ from mcusim.kernels import compile as building
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.kernels.link.trim import trim, trimmed_bytes
 from mcusim.model.operators import OPERATORS
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.kernels import relocated_sets
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest
@@ -73,8 +74,7 @@ def symbols(found: KernelSet, *kinds: str) -> set[str]:
     return {found.kernel(kind).symbol for kind in kinds}
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("kind", "types"), WITHOUT_STATE)
+@pytest.mark.parametrize(("kind", "types", "name"), sampled([(*k, n) for k in WITHOUT_STATE for n in NAMES], 100))
 def test_a_function_alone_gives_what_the_whole_set_gives(kind: str, types: str, name: str) -> None:
     """Few cases of each; more of convolutions, which have more paths."""
     for seed in range(14 if kind in ("CONV_2D", "DEPTHWISE_CONV_2D") else 3):
@@ -163,6 +163,7 @@ def collected(folder: Path, found: KernelSet, isa: str, needed: tuple[str, ...],
     return load_image(folder / "gc.elf").segments[0].data
 
 
+@only_with_all_cases
 @needs_compiler
 @pytest.mark.parametrize("flags", ["", "-mslow-flash-data", "-O1 -fno-section-anchors"])
 def test_trimming_gives_the_bytes_that_the_linker_gives(
@@ -182,6 +183,7 @@ def test_trimming_gives_the_bytes_that_the_linker_gives(
         assert len(sizes) == len(SETS)
 
 
+@only_with_all_cases
 @needs_compiler
 def test_shipped_functions_are_what_the_linker_collects(tmp_path: Path) -> None:
     found = load_set("cmsis")

@@ -17,6 +17,7 @@ from mcusim.errors import ImageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, load_model
+from tests.support.cases import few, only_with_all_cases, sample_size
 from tests.support.kernels.kernel_case import Case
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
@@ -26,7 +27,7 @@ from tests.support.paths import REPOSITORY, shared_model
 
 CORES = ("cortex-m4", "cortex-m7")
 # the slowest single fault of scripts/evidence/kernel_shapes is found by seed 25, most by the first ten
-SEEDS = 64
+SEEDS = sample_size(64, 16)
 OPERATORS = {
     "CONV_2D": "cmsis_conv", "DEPTHWISE_CONV_2D": "cmsis_depthwise", "FULLY_CONNECTED": "cmsis_fully_connected",
     "ADD": "cmsis_add", "MUL": "cmsis_mul", "AVERAGE_POOL_2D": "cmsis_average_pool", "MAX_POOL_2D": "cmsis_max_pool",
@@ -81,6 +82,7 @@ def plain(kind: str, seed: int) -> Graph:
     return one_operator(kind, "int8", seed)
 
 
+@few(6)
 @BOTH
 @EACH
 def test_outputs_equal_litert(isa: str, kind: str) -> None:
@@ -88,11 +90,12 @@ def test_outputs_equal_litert(isa: str, kind: str) -> None:
     many(kind, isa, SEEDS, wide)
 
 
+@few(4)
 @SETS_OF_2020
 @EACH
 def test_outputs_of_the_sets_of_2020_equal_litert(isa: str, name: str, kind: str) -> None:
-    many(kind, isa, 32, plain, name)
-    many(kind, isa, 32, wide, name)
+    many(kind, isa, sample_size(32, 8), plain, name)
+    many(kind, isa, sample_size(32, 8), wide, name)
 
 
 @SETS_OF_2020
@@ -214,6 +217,7 @@ def test_newlib_nano_s_loops_take_four_instructions_a_byte(isa: str, function: s
     assert emulator.read(0x2000_2001, 101) == wanted + b"\0"
 
 
+@only_with_all_cases
 def test_instructions_per_mac_are_those_of_the_published_firmware() -> None:
     """Within 12 % of what the TinyOps firmware executes (GCC 9.3), kind of layer by kind of layer, Cortex-M4."""
     script = REPOSITORY / "tests" / "benchmarks" / "kernel_costs.py"

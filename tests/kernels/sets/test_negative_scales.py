@@ -12,12 +12,13 @@ import pytest
 from mcusim.errors import ModelError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.model import Graph, Quantization, load_model
+from tests.support.cases import sample_size
 from tests.support.graphs.tflite_writer import write_tflite
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import Guest, run_litert
 from tests.support.kernels.wide_cases import wide
 
-SEEDS = 24
+SEEDS = sample_size(24, 6)
 
 
 @cache

@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import FIRMWARE, FOLDER, program_names, program_path
+from tests.support.cases import only_with_all_cases
 from tests.support.graphs import conv_reference
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
@@ -143,6 +144,7 @@ def check_build(folder: Path, **environment: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=LONGEST_WAIT, check=False)
 
 
+@only_with_all_cases
 @needs_sources
 @needs_compiler
 def test_rebuild_elsewhere_gives_the_same_bytes_and_a_difference_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcusim.machine import load_machine
 from mcusim.memory.ports import replay
 from mcusim.memory.system import MemorySystem
+from tests.support.cases import sample_size
 
 LINE = 32
 BASE = 0x6000_0000
@@ -38,7 +39,7 @@ class Reference:
 
 
 @pytest.mark.parametrize(("size", "ways"), [(4096, 4), (4096, 1), (1024, 2), (16384, 4)])
-@settings(max_examples=40)
+@settings(max_examples=sample_size(40, 15))
 @given(accesses=st.lists(st.tuples(st.integers(0, 40_000), st.booleans()), max_size=400))
 def test_misses_and_write_backs_of_an_lru_cache(size: int, ways: int, accesses: list[tuple[int, bool]]) -> None:
     machine = load_machine("stm32f746g-disco", {"cache.data.size": f"{size} B", "cache.data.ways": str(ways)})

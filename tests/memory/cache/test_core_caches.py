@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.boards.cache_reference import BASE, LINE, Reference
+from tests.support.cases import few, sampled
 from tests.support.code.single_access_core import F746, Core, board
 
 Trace = list[tuple[int, bool]]
@@ -37,9 +38,10 @@ def convolution() -> Trace:
     return list(accesses())
 
 
+@few(3)
 @pytest.mark.parametrize("policy", ["lru", "round-robin", "random"])
 @pytest.mark.parametrize("trace", [randomly, strided, convolution])
-@pytest.mark.parametrize(("size", "ways"), [(4096, 4), (1024, 2), (2048, 1), (512, 16)])
+@pytest.mark.parametrize(("size", "ways"), sampled([(4096, 4), (1024, 2), (2048, 1), (512, 16)], 1))
 def test_every_hit_miss_and_write_back(policy: str, trace: object, size: int, ways: int) -> None:
     keys = {"cache__data__size": f"{size} B", "cache__data__ways": str(ways), "cache__data__replacement": policy}
     core, reference = Core(board(F746, **keys)), Reference(size, ways, policy)

@@ -11,6 +11,7 @@ import pytest
 from mcusim.machine import Machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Range, machine_ranges
+from tests.support.cases import few, sample_size, sampled
 from tests.support.code.single_access_core import F746, board
 from tests.support.programs.coherency_model import (
     ATTRIBUTES,
@@ -232,8 +233,9 @@ CACHES: list[Cache] = [
 ]  # fmt: skip
 
 
+@few(6)
 @pytest.mark.parametrize("cache", CACHES, ids=str)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sample_size(4, 1)))
 def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
     both, steps = Both(*cache), Steps(seed)
     for number in range(500):
@@ -248,7 +250,8 @@ def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
     assert both.rig.emulator.unforeseen == 0
 
 
-@pytest.mark.parametrize("cache", CACHES, ids=str)
+@few(3)
+@pytest.mark.parametrize("cache", sampled(CACHES, 3), ids=str)
 @pytest.mark.parametrize("beats", [(1, 1), (4, 1), (4, 4)], ids=str)
 def test_random_steps_during_transfers_in_flight(cache: Cache, beats: tuple[int, int]) -> None:
     """How far each transfer is at each step is the board's word; in which bytes that shows is the model's."""

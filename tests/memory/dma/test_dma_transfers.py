@@ -14,6 +14,7 @@ from mcusim.machine import Machine, load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from mcusim.memory.system import MemorySystem
+from tests.support.cases import sample_size
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
 Threshold = Literal["direct", "1/4", "1/2", "3/4", "full"]
@@ -68,7 +69,7 @@ def copies(draw: st.DrawFn) -> Copies:
     return with_dma(BOARDS[name], beat, draw(st.sampled_from([1, 4])), threshold, draw(st.sampled_from([0, 16]))), found
 
 
-@settings(max_examples=300)
+@settings(max_examples=sample_size(300, 60))
 @given(copies())
 def test_alone_a_flight_takes_exactly_what_a_transfer_does(case: Copies) -> None:
     machine, found = case
@@ -398,7 +399,7 @@ def play(name: str, beat: int, steps: list[Step], often: bool) -> tuple[list[int
     return [*clock, *(end or -1 for end in ends)], core
 
 
-@settings(max_examples=200)
+@settings(max_examples=sample_size(200, 40))
 @given(steps_during_a_transfer())
 def test_the_same_however_often_it_is_asked(case: tuple[str, int, list[Step]]) -> None:
     name, beat, steps = case

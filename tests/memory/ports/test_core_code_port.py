@@ -13,6 +13,7 @@ from mcusim.cpu.system.memory_attributes import memory_ranges
 from mcusim.errors import MachineError
 from mcusim.machine import load_machine
 from mcusim.memory.ports import core_data
+from tests.support.cases import sample_size
 from tests.support.code.single_access_core import F469, F746, SDCLK, Core, board
 
 FLASH, ALIAS, SDRAM = 0x0800_0000, 0x0020_0000, 0x6000_0000
@@ -174,7 +175,7 @@ def test_a_line_that_was_only_prefetched_is_gone_when_a_block_comes_back_to_it()
 
 
 @pytest.mark.parametrize("base", [(F469, FLASH), (F746, FLASH), (F746, ALIAS), (F746, SDRAM)])
-@settings(max_examples=40)
+@settings(max_examples=sample_size(40, 12))
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3), st.integers(0, 12)), max_size=60), st.integers(0, 99))
 def test_short_cuts_change_nothing(base: tuple[str, int], visits: list[tuple[int, int, int]], seed: int) -> None:
     """What is remembered of the last fetch saves time only: forgetting it before each fetch gives the same stalls."""
@@ -236,7 +237,7 @@ class Reference:
         held.move_to_end(line)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60, 15))
 @given(
     st.sampled_from([(1, 0), (3, 0), (8, 0), (8, 2), (12, 3), (16, 1)]),
     st.lists(st.tuples(st.integers(0, 300), st.integers(2, 80)), max_size=150),

@@ -17,12 +17,13 @@ from mcusim.model import Graph, Operator, Tensor, inspect, load_model
 from mcusim.model.tflite import folding
 from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan.allocators.tflm_arena import tflm_head
+from tests.support.cases import sample_size
 from tests.support.graphs.constant_operators import OUT, X, drawn, network, written
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.tflm import TFLM
 from tests.support.paths import shared_model
 
-SEEDS = 25
+SEEDS = sample_size(25, 6)
 SHAPES: dict[str, Callable[[list[Any]], tuple[int, ...]]] = {  # where LiteRT does not find them by itself
     "RESHAPE": lambda values: (values[0].size,),
     "SQUEEZE": lambda values: values[0].shape[1:],

@@ -11,13 +11,14 @@ import pytest
 from mcusim.errors import ModelError
 from mcusim.model import Quantization, geometry, load_model
 from mcusim.model.tflite import flatbuffer, reader
+from tests.support.cases import only_with_all_cases, sample_size
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.graphs.tflite_damage import CORRUPTIONS
 from tests.support.graphs.tflite_writer import write_tflite
 from tests.support.paths import shared_model
 
 CORRUPTED = ("kws_ref_model.tflite", "pretrainedResnet_quant.tflite", "swiftnet_vwwc19_uint8.tflite")
-VARIANTS = 200
+VARIANTS = sample_size(200, 30)
 
 
 def test_shared_bytes_do_not_multiply_the_work(tmp_path: Path) -> None:
@@ -29,6 +30,7 @@ def test_shared_bytes_do_not_multiply_the_work(tmp_path: Path) -> None:
         load_model(path)
 
 
+@only_with_all_cases
 def test_many_small_tensors_load(tmp_path: Path) -> None:
     graph = one_operator("RELU", [activation((1, 8))], [activation((1, 8))])
     path = tmp_path / "wide.tflite"

@@ -18,6 +18,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite import writable
 from mcusim.model.tflite.writable import operator_version, squeezed_axes
 from mcusim.model.tflite.writer import write_tflite
+from tests.support.cases import sample_size
 from tests.support.graphs import tflite_writer
 from tests.support.graphs.random_graphs import random_graph
 from tests.support.graphs.round_trip import assert_round_trip
@@ -26,7 +27,7 @@ from tests.support.graphs.small_graphs import activation, constant, convolution,
 KINDS = sorted(kind for kind, spec in OPERATORS.items() if not spec.traits.stateful)
 
 
-@settings(max_examples=300)
+@settings(max_examples=sample_size(300, 50))
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 2**32))
 def test_random_operators_read_back_equal(kind: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert_round_trip(random_graph(kind, seed), tmp_path_factory.getbasetemp())

@@ -14,6 +14,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import check_shapes
 from mcusim.model.zoo import build
 from mcusim.model.zoo.names import parse_name
+from tests.support.cases import few
 from tests.support.graphs import int8_reference
 
 # millions of MACs as printed, with the digits that are given
@@ -40,6 +41,7 @@ SMALL = [
 ]  # fmt: skip
 
 
+@few(3)
 @pytest.mark.parametrize(("name", "millions"), MACS)
 def test_macs_as_published(name: str, millions: str) -> None:
     digits = len(millions.partition(".")[2])

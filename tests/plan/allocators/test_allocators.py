@@ -16,6 +16,7 @@ from mcusim.plan import lifetimes
 from mcusim.plan.allocators import MOST_MOVES, BufferMove, Moves, dynamic, linear, moves_at_most, optimal
 from mcusim.plan.allocators.exact_search import Limit, fit, set_aside_easy
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, align_up, greedy_by_size, live_bytes, plan_arena
+from tests.support.cases import few, only_with_all_cases, sample_size
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import shared_model
 from tests.support.programs.arenas import MODELS, assert_sound
@@ -126,7 +127,7 @@ def test_linear_reuses_nothing() -> None:
 @example([], 16)
 @example([ArenaBlock(0, 0, 0)], 16)
 @example([ArenaBlock(7, 3, 5)], 4)
-@settings(max_examples=200)
+@settings(max_examples=sample_size(200, 40))
 def test_sound_and_in_order_of_need(blocks: list[ArenaBlock], align: int) -> None:
     best = optimal(blocks, align, 0.5)
     arenas = [best.arena, plan_arena(blocks, align), greedy_by_size(blocks, align), linear(blocks, align)]
@@ -158,6 +159,7 @@ def test_the_search_alone_equals_brute_force() -> None:
         assert fit(blocks, expected - 1, Limit(100_000, monotonic() + LONGEST_WAIT)).fits is False
 
 
+@few(6)
 @pytest.mark.parametrize("scale", [1, 48])
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize(("expected", "rows"), FRAGMENTED)
@@ -187,6 +189,7 @@ def test_easy_blocks_need_no_search() -> None:
     assert set_aside_easy([ArenaBlock(3, 0, 1), ArenaBlock(3, 0, 1), ArenaBlock(2, 0, 1)], 8) == ([0, 1, 2], [])
 
 
+@only_with_all_cases
 def test_out_of_time_the_gap_is_told() -> None:
     blocks = full_memory(random.Random(4), 1000, 30, 300)
     best = optimal(blocks, 1, 0.0)
@@ -260,7 +263,7 @@ def test_dynamic_by_hand() -> None:
 
 
 @given(blocks_of_any_kind, alignments, st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=sample_size(200, 40))
 def test_every_byte_survives_the_moves(blocks: list[ArenaBlock], align: int, seed: int) -> None:
     """A memory of exactly the peak, full of noise; blocks are written at birth and compared at every step they live."""
     moves, rng = dynamic(blocks, align), random.Random(seed)

@@ -13,6 +13,7 @@ from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.plan import lifetimes, plan
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size, live_bytes, plan_arena
+from tests.support.cases import sample_size
 from tests.support.paths import shared_model
 from tests.support.programs.arenas import MODELS, assert_sound
 
@@ -28,7 +29,7 @@ blocks_of_any_kind = st.lists(
 
 
 @given(blocks_of_any_kind, st.sampled_from([1, 4, 16, 32]))
-@settings(max_examples=200)
+@settings(max_examples=sample_size(200, 40))
 def test_live_blocks_never_overlap(blocks: list[ArenaBlock], align: int) -> None:
     arena, greedy = plan_arena(blocks, align), greedy_by_size(blocks, align)
     assert_sound(blocks, arena, align)

@@ -16,6 +16,7 @@ from mcusim.plan.liveness.accounting import WEIGHTS, Accounting, sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.ordering import optimal_order
+from tests.support.cases import sample_size
 from tests.support.graphs.random_dags import random_dag
 from tests.support.paths import shared_model
 
@@ -130,7 +131,7 @@ def assert_sound(found: Timeline, placed: Placed) -> None:
 
 
 @given(st.integers(1, 14), st.integers(0, 10**6), st.booleans(), st.sampled_from(WEIGHTS), st.sampled_from([1, 16, 64]))
-@settings(max_examples=60)
+@settings(max_examples=sample_size(60, 20))
 def test_allocations_of_random_graphs_are_sound(
     count: int, seed: int, in_place: bool, weights: str, align: int
 ) -> None:

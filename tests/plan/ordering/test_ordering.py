@@ -9,6 +9,7 @@ import pytest
 from mcusim.model import load_model
 from mcusim.plan.liveness.lifetimes import peak_bytes, usage_bytes
 from mcusim.plan.ordering import Ordering, optimal_order, search
+from tests.support.cases import only_with_all_cases, sample_size, sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, nasnet, random_dag, wide_network
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import shared_model
@@ -45,16 +46,16 @@ def test_every_model_has_a_proven_order(name: str) -> None:
         assert found.peak == 301_056
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_600_random_graphs_against_all_orders(block: int) -> None:
+@pytest.mark.parametrize("block", range(sample_size(10, 3)))
+def test_random_graphs_against_all_orders(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):
         graph = random_dag(random.Random(seed).randint(1, 8), seed)
         found = least(graph)
         assert (found.peak, found.optimal) == (least_by_enumeration(graph), True), seed
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_400_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
+@pytest.mark.parametrize("block", range(sample_size(10, 3)))
+def test_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
     for seed in range(1000 + 40 * block, 1040 + 40 * block):
         graph = random_dag(random.Random(seed).randint(7, 14), seed)
         found = least(graph)
@@ -67,13 +68,14 @@ def test_the_two_oracles_agree() -> None:
         assert least_by_enumeration(graph) == least_by_subsets(graph), seed
 
 
-@pytest.mark.parametrize("count", [270, 560])
+@pytest.mark.parametrize("count", sampled([270, 560], 1))
 def test_large_cell_networks_are_ordered_in_seconds(count: int) -> None:
     for seed in range(3):
         found = least(cell_network(count, seed))
         assert found.optimal
 
 
+@only_with_all_cases
 @pytest.mark.parametrize(("cells", "operators"), [(7, 302), (13, 560)])
 def test_nasnet_has_a_proven_order(cells: int, operators: int) -> None:
     graph = nasnet(cells)
@@ -89,6 +91,7 @@ def test_no_time_gives_the_best_so_far_and_a_bound() -> None:
     assert hurried.bound <= proven.peak <= hurried.peak
 
 
+@only_with_all_cases
 @pytest.mark.parametrize(("count", "width"), [(100, 10), (300, 30), (3000, 30), (5_000, 2_500)])
 def test_the_best_so_far_and_a_bound_where_the_search_cannot_end(count: int, width: int) -> None:
     graph = wide_network(count, width, 0)
@@ -97,6 +100,7 @@ def test_the_best_so_far_and_a_bound_where_the_search_cannot_end(count: int, wid
     assert max(usage_by_walk(graph, found.order)) == found.peak
 
 
+@only_with_all_cases
 def test_the_memory_of_the_search_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = wide_network(100, 10, 0)
     monkeypatch.setattr(search, "WIDE_BEAMS", ())

@@ -11,6 +11,7 @@ from mcusim.model import Graph, load_model
 from mcusim.plan.liveness.accounting import Accounting, weights_bytes
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import Ordering, optimal_order
+from tests.support.cases import few, sample_size, sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, random_dag
 from tests.support.paths import shared_model
 from tests.support.programs.order_oracles import least_by_enumeration, least_by_subsets, usage_by_walk
@@ -43,8 +44,8 @@ def test_300_random_graphs_against_all_orders(block: int) -> None:
         agrees(random_dag(random.Random(seed).randint(1, 7), seed), least_by_enumeration, seed)
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_200_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
+@pytest.mark.parametrize("block", range(sample_size(5, 2)))
+def test_random_graphs_against_a_recursion_over_subsets(block: int) -> None:
     for seed in range(3000 + 40 * block, 3040 + 40 * block):
         agrees(random_dag(random.Random(seed).randint(7, 12), seed), least_by_subsets, seed)
 
@@ -87,7 +88,8 @@ def test_a_view_lives_as_long_as_what_it_shows() -> None:
     assert least(graph, Accounting(True)).peak == 14
 
 
+@few(3)
 @pytest.mark.parametrize("accounting", COUNTED)
-@pytest.mark.parametrize("count", [270, 560])
+@pytest.mark.parametrize("count", sampled([270, 560], 1))
 def test_large_cell_networks(count: int, accounting: Accounting) -> None:
     assert least(cell_network(count, 1), accounting).optimal

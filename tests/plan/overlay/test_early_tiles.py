@@ -22,6 +22,7 @@ from mcusim.program import check_program
 from mcusim.program.program import Compute, Maintain, Program, Transfer
 from mcusim.verification.proof import prove
 from tests.plan.policies.test_tinyops import assert_operands, by_kind
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plan_proof import assert_coherent, assert_race_free
 from tests.support.programs.plans import DISCOS, KIB, board, calls, model, planned, transfers
@@ -129,6 +130,7 @@ def test_the_copies_of_the_published_plan() -> None:
     assert parts == {3: 1, 2: 69, 1: 7}  # RESHAPE is one of the seven
 
 
+@few(2)
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_programs_are_sound(name: str, machine: str) -> None:
@@ -202,7 +204,8 @@ def simulate_chain(*kernels: int) -> tuple[Program, Run]:
     return of_graph(chain(*kernels)), result.run
 
 
-@pytest.mark.parametrize("machine", DISCOS)
+@only_with_all_cases
+@pytest.mark.parametrize("machine", sampled(DISCOS, 1))
 def test_emulated_it_computes_what_litert_does(machine: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A network with residual ADDs in an SRAM so small that the buffer of scratch and second inputs is in use often."""
     command = ["verify", "mbv3-w0.10-r032", "-m", machine, "--variant", "2023", "--sram-budget", "20 KiB"]

@@ -16,6 +16,7 @@ from mcusim.model import Graph
 from mcusim.program import check_program, read_program
 from mcusim.results.result import sram_bytes
 from mcusim.verification.proof import prove
+from tests.support.cases import few, only_with_all_cases
 from tests.support.programs.plan_proof import assert_coherent, assert_race_free
 from tests.support.programs.plans import DISCOS, KIB, board, calls, model, planned, transfers
 
@@ -23,6 +24,7 @@ F469, F746 = DISCOS
 NETWORKS = ("ds-cnn", "mobilenet-v2-w0.35-r096", "mbv3-w0.40-r096", "proxyless-w0.25-r160")
 
 
+@few(2)
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_single_buffered_programs_are_sound(name: str, machine: str) -> None:
@@ -73,6 +75,7 @@ def test_with_the_same_tiles_two_buffers_save_no_more_than_the_shorter_of_both_w
     assert double.by_cause["dma_wait"] < 0.6 * single.by_cause["dma_wait"]
 
 
+@only_with_all_cases
 def test_the_second_buffers_cost_memory() -> None:
     """What two buffers need more is what a small SRAM does not have: there single fits and double does not."""
     rows = [simulate("proxyless-w0.25-r160", F469, "tinyops", buffering=kind) for kind in ("single", "double")]
@@ -93,6 +96,7 @@ def test_outputs_are_the_same_bytes() -> None:
     assert (outputs[0] == outputs[1]).all()
 
 
+@only_with_all_cases
 def test_verify_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["verify", "ds-cnn", "--buffering", "single", "--fuzz", "2", "--json", "-"])
     data = json.loads(capsys.readouterr().out)

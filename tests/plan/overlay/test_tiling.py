@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcusim.model import Geometry, Tile, geometry, load_model
 from mcusim.plan.overlay.tiling import partition, smallest_factor, tallest
+from tests.support.cases import sample_size
 
 
 def layer(
@@ -76,7 +77,7 @@ valid_layers = layers.map(lambda g: layer(g.in_h + 22, g.kernel_h, g.stride_h, F
 
 
 @given(st.one_of(layers, valid_layers), st.integers(2, 12))
-@settings(max_examples=500)
+@settings(max_examples=sample_size(500, 100))
 def test_every_output_row_once_and_from_rows_that_are_there(g: Geometry, factor: int) -> None:
     tiles = partition(g, factor)
     assert len(tiles) <= factor

@@ -17,6 +17,7 @@ from mcusim.model import Graph, Operator, Tensor
 from mcusim.plan import BUFFERING, OVERLAYS, PlanOptions, plan
 from mcusim.program import check_program
 from mcusim.program.program import Compute, Maintain, Program
+from tests.support.cases import sample_size, sampled
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plan_proof import assert_coherent, assert_race_free, homes
 from tests.support.programs.plans import DISCOS, FILES, KIB, SWIFTNET, ZOO, board, calls, model, planned, transfers
@@ -67,7 +68,7 @@ def test_the_published_plan_with_a_larger_budget() -> None:
 
 
 @pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", [*ZOO, *FILES, SWIFTNET])
+@pytest.mark.parametrize("name", sampled([*ZOO, *FILES, SWIFTNET], 5))
 def test_every_model_plans_without_races(name: str, machine: str) -> None:
     program = planned(name, machine, "tinyops")
     check_program(program, board(machine))
@@ -256,7 +257,7 @@ def networks(draw: st.DrawFn) -> Graph:
     st.sets(st.sampled_from(OVERLAYS)),
     st.sampled_from([*((kind, "2022") for kind in sorted(BUFFERING)), ("double", "2023")]),
 )
-@settings(max_examples=150)
+@settings(max_examples=sample_size(150, 25))
 def test_any_network_any_budget_any_overlay(
     graph: Graph, machine: str, kib: int, overlay: set[str], kind: tuple[str, str]
 ) -> None:

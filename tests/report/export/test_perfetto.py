@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcusim import simulate
 from mcusim.engine.run import Run
 from mcusim.report.export.perfetto import microseconds, perfetto_json
+from tests.support.cases import few
 from tests.support.pages.exported_runs import rows, traced
 from tests.support.pages.synthetic_runs import result_of, runs
 from tests.support.pages.trace_event_format import Process, Slice, nanoseconds, read_trace
@@ -38,6 +39,7 @@ def summed(slices: list[Slice], key: str) -> Counter[str]:
     return total
 
 
+@few(3)
 @rows
 def test_cycles_of_every_lane(row: Row) -> None:
     process, run = process_of(row)
@@ -50,6 +52,7 @@ def test_cycles_of_every_lane(row: Row) -> None:
             assert one.end - one.start == pytest.approx(one.args["cycles"] * 1e9 / run.clock, abs=1.01)
 
 
+@few(3)
 @rows
 def test_the_core_works_or_waits_and_causes_sum(row: Row) -> None:
     process, run = process_of(row)
@@ -61,6 +64,7 @@ def test_the_core_works_or_waits_and_causes_sum(row: Row) -> None:
     assert found == +Counter(run.by_cause)
 
 
+@few(3)
 @rows
 def test_operators_are_the_runs(row: Row) -> None:
     process, run = process_of(row)

@@ -14,6 +14,7 @@ from mcusim.commands.app import main
 from mcusim.report.compare_pairs import labels
 from mcusim.report.html.compare_page import compare_page
 from mcusim.results import Result
+from tests.support.cases import only_with_all_cases
 from tests.support.pages.browser import browser, opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
@@ -89,6 +90,7 @@ def run(*words: str | Path) -> int:
     return main([str(word) for word in words])
 
 
+@only_with_all_cases
 def test_the_command_line_writes_both_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, many = tmp_path / "one.html", tmp_path / "many.html"
     assert run("run", "figure-1", "--policy", "tinyops", "--html", one) == 0
@@ -103,6 +105,7 @@ def test_the_command_line_writes_both_pages(tmp_path: Path, capsys: pytest.Captu
     assert one.read_bytes() == before
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_what_cannot_be_written_is_refused_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
@@ -119,6 +122,7 @@ def test_what_cannot_be_written_is_refused_at_once(
     assert "is named for two outputs" in capsys.readouterr().err and not same.exists()
 
 
+@only_with_all_cases
 def test_a_run_that_does_not_fit_has_a_page_and_status_1(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run("run", "mobilenet-v1-w1.0-r224", "--html", page) == 1

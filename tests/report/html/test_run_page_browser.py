@@ -18,6 +18,7 @@ from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
 from mcusim.results import Result
+from tests.support.cases import only_with_all_cases, sample_size
 from tests.support.pages.browser import browser, opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.made_results import make_result
@@ -82,6 +83,7 @@ def test_a_browser_draws_it(tiled: Result, browser: Any, tmp_path: Path, width: 
         assert not found.printed and found.asked == [(tmp_path / "page.html").as_uri()]
 
 
+@only_with_all_cases
 def test_the_pointer_and_the_zoom(tiled: Result, browser: Any, tmp_path: Path) -> None:
     run = tiled.run
     assert run is not None
@@ -125,7 +127,8 @@ def random_run(seed: int) -> Result:
     return replace(result, run=replace(result.run, events=tuple(events), cycles=max(ends.values()) + 7))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@only_with_all_cases
+@pytest.mark.parametrize("seed", range(sample_size(3, 1)))
 def test_the_script_merges_as_the_library_does(seed: int, browser: Any, tmp_path: Path) -> None:
     result = random_run(seed)
     run = result.run
@@ -158,6 +161,7 @@ def deep(monkeypatch: pytest.MonkeyPatch) -> Graph:
     return load_model("deep-w0.50-r128")
 
 
+@only_with_all_cases
 def test_a_network_of_170_operators(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = simulate(deep(monkeypatch), F746, "tinyops", sram_budget="45 KiB")
     assert result.run is not None and len(result.run.operators) >= 170 and len(result.run.events) > 2000

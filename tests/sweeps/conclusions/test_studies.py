@@ -20,6 +20,7 @@ from mcusim.machine import machine_names
 from mcusim.sweeps import read_study, study_names
 from mcusim.sweeps.conclusions import board_prices, conclude, concluded
 from mcusim.sweeps.conclusions.boards import cheapest
+from tests.support.cases import only_with_all_cases
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.pages.pages import Page, asks_for_nothing
 from tests.support.paths import REPOSITORY
@@ -36,6 +37,7 @@ def test_ten_studies_ship_and_each_has_conclusions() -> None:
         assert study.title and "?" in study.question
 
 
+@only_with_all_cases
 def test_all_run_by_one_command_and_all_they_conclude_holds(tmp_path: Path) -> None:
     script = REPOSITORY / "scripts" / "benchmarks" / "studies"
     done = subprocess.run(

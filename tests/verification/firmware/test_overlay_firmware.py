@@ -6,6 +6,7 @@ import pytest
 
 from mcusim.api.firmware.verify import FirmwareCase, firmware_case, fuzz_firmware, watch_firmware
 from mcusim.kernels.test_programs import BROKEN, FIRMWARE, FOLDER, program_names, program_path
+from tests.support.cases import few, sampled
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 SOURCES = FOLDER.parent / "src" / "firmware" / "overlay"
@@ -45,7 +46,8 @@ def line_of(file: str, text: str) -> str:
     return f"{file}:{number}"
 
 
-@pytest.mark.parametrize(("isa", "name"), BUILT, ids=lambda value: value)
+@few(3)
+@pytest.mark.parametrize(("isa", "name"), sampled(BUILT, 4), ids=lambda value: value)
 def test_each_fault_is_found_with_its_line(isa: str, name: str) -> None:
     rule, file, text = FAULTS[name]
     result = watch_firmware(case(name, isa, broken=True))
@@ -60,6 +62,7 @@ def test_every_fault_is_built() -> None:
     assert len(FAULTS) >= 12
 
 
+@few(1)
 @pytest.mark.parametrize("isa", BOARDS)
 def test_nothing_is_found_in_the_correct_one_under_disturbed_timing(isa: str) -> None:
     """A sample of scripts/evidence/firmware/disturbed_overlay, which does so with 1,000 seeds."""

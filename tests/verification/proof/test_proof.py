@@ -13,6 +13,7 @@ from mcusim.plan import PlanOptions, plan
 from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Program, Span, Task, Transfer
 from mcusim.verification.proof import RULES, Finding, prove
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plans import DISCOS, FILES, SWIFTNET, ZOO, board, model, planned
 
@@ -45,9 +46,10 @@ def test_planned_programs_are_right(name: str, machine: str, policy: str) -> Non
     clean(name, machine, policy)
 
 
+@few(10)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("machine", DISCOS)
-@pytest.mark.parametrize("name", [*ZOO, *FILES, SWIFTNET])
+@pytest.mark.parametrize("name", sampled([*ZOO, *FILES, SWIFTNET], 5))
 def test_all_planned_programs_are_right(name: str, machine: str, policy: str) -> None:
     clean(name, machine, policy)
 
@@ -177,6 +179,7 @@ def test_a_malformed_program_stays_an_error() -> None:
         prove(spoiled({6: replace(sample(6), lane="dma2.s9")}), board(F746))  # type: ignore[arg-type]
 
 
+@only_with_all_cases
 def test_forty_thousand_tasks_are_proved() -> None:
     machine = load_machine(F746, {"dma.dma2.max_units": "16"})
     program = plan(model("vww_96_int8"), machine, "tinyops", load_profile("cmsis-2021-gcc9"), PlanOptions())
@@ -220,6 +223,7 @@ def test_a_dirty_line_under_a_transfer() -> None:
     assert (15, 16) in {f.tasks for f in found(program)["dirty-target"]}
 
 
+@only_with_all_cases
 def test_a_program_in_very_many_pieces_is_refused() -> None:
     """A thousand times one byte, read whole by thousands of calls."""
     program = read_program(REPOSITORY / "traces" / "ping-pong-four-tiles.jsonl")

@@ -22,6 +22,7 @@ from mcusim.request.tensors import random_inputs
 from mcusim.verification.proof import prove
 from mcusim.verification.sanitizer.monitor import make_monitor
 from mcusim.verification.sanitizer.observation import Observation
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import REPOSITORY
 from tests.support.programs.program_faults import with_tasks
 
@@ -68,7 +69,8 @@ def calls_and_transfers(program: Program) -> tuple[list[Compute], list[Transfer]
     )
 
 
-@pytest.mark.parametrize("warm", [None, 1, 2, 3])
+@few(3)
+@pytest.mark.parametrize("warm", sampled([1, None, 2, 3], 1))
 @pytest.mark.parametrize("name", [PING_PONG, CACHED, "split-transfer", "filters-alternate", "add-second-input"])
 def test_samples_show_nothing_and_take_the_same_time(name: str, warm: int | None) -> None:
     program = sample(name)[0]
@@ -109,6 +111,7 @@ def test_a_buffer_reused_too_early_is_told_with_who_reads_it_still() -> None:
     assert found.tile == 0 and "already written over" in found.finding.text
 
 
+@only_with_all_cases
 def test_a_transfer_may_read_what_the_core_has_not_written() -> None:
     program, _ = sample(CACHED)
     out = next(one for one in program.tasks if isinstance(one, Transfer) and one.operator == 1 and one.kind == "input")

@@ -24,6 +24,8 @@ import micro_cases as M
 from least_squares import fit, nonnegative
 from micro_runs import Bench, Measured
 
+from tests.support.cases import few, only_with_all_cases
+
 CORES = ("cortex-m4", "cortex-m7")
 FITTED = ("cmsis-gcc12", "cmsis-nano-gcc12", "cmsis-2020-gcc12", "cmsis-2020-os-gcc12", "reference-gcc12")
 NEW = 1000  # seeds from here on give shapes not used in any fit
@@ -57,6 +59,7 @@ def measured(bench: Bench, case: Any, seed: int) -> Measured:
     return bench.run(graph, graph.operators[0])
 
 
+@only_with_all_cases
 def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
     """Operand by operand: how many reads and writes, of how many bytes. ``scratch`` holds sums and columns."""
     bench = Bench(core, "cmsis", apart=True)
@@ -68,6 +71,7 @@ def test_a_nest_plays_the_loads_and_stores_of_its_function(core: str) -> None:
                     assert one.played[area] == one.accesses[area], (one.kind, area, seed)
 
 
+@only_with_all_cases
 def test_nests_of_2020_play_the_loads_and_stores(core: str) -> None:
     bench = Bench(core, {"cortex-m4": "cmsis-2020-os", "cortex-m7": "cmsis-2020"}[core], apart=True)
     kinds = set()
@@ -80,6 +84,7 @@ def test_nests_of_2020_play_the_loads_and_stores(core: str) -> None:
     assert len(kinds) >= 8
 
 
+@only_with_all_cases
 def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     """Cycles in memory that never waits, and the wait for code on the Cortex-M4's flash: of loops of a few instructions
     that depends on where a linker puts them. No level has what a Cortex-M7 mispredicts in the short loops of a small
@@ -105,6 +110,7 @@ UNCOUNTED = [
 ]
 
 
+@few(1)
 @pytest.mark.parametrize("board", ["stm32f469i-disco", "stm32f746g-disco"])
 def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(board: str) -> None:
     """uint8 was five times too fast, a depthwise convolution with a multiplier three times."""

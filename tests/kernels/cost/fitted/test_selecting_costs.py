@@ -20,9 +20,12 @@ import selecting_cases as S
 from micro_cases import Maker
 from micro_runs import Bench
 
+from tests.support.cases import only_with_all_cases
+
 NEW = 1000  # seeds from here on were not fitted to
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("core", CORES)
 def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     """All within a factor of 1.5, which is what a replay may differ by, half of them within 10 %."""

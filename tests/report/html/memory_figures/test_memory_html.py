@@ -25,6 +25,7 @@ from mcusim.report.html.memory_figures.addresses import placements
 from mcusim.report.html.memory_figures.working_set import segments
 from mcusim.report.html.memory_page import memory_html
 from mcusim.results.memory_plan import MemoryPlan, Planned
+from tests.support.cases import sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, random_dag
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.pages.hostile_names import HOSTILE
@@ -272,7 +273,7 @@ Plotly.relayout(plots[0], {"xaxis.range": [0.5, 2.5], "yaxis.range": [0, 7]}).th
 """
 
 
-@pytest.mark.parametrize("hostile", [False, True])
+@pytest.mark.parametrize("hostile", sampled([True, False], 1))
 def test_a_browser_draws_it(tmp_path: Path, hostile: bool) -> None:
     graph = hostile_graph() if hostile else load_model("figure-1")
     plan = plan_of(graph, allocator="dynamic", counted=Accounting(weights="resident"))

@@ -18,6 +18,7 @@ from mcusim.report.html.sweep_figures.parallel import MOST_LINES
 from mcusim.report.html.sweep_figures.pareto import front
 from mcusim.report.html.sweep_figures.table import Sweep
 from mcusim.report.html.sweep_page import sweep_page
+from tests.support.cases import only_with_all_cases, sampled
 from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
 
 HOSTILE = "</script><b onmouseover=alert(1)>%{x}<extra>\u202e" + "n" * 200
@@ -185,6 +186,7 @@ def test_equal_tables_give_equal_pages_that_load_nothing() -> None:
     assert "11 points" not in found.text and "24 points: 23 ran, 1 did not fit" in found.text
 
 
+@only_with_all_cases
 def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
     """A point tells all of itself, a cell too; an entry of the legend hides its points; a zoom shows fewer."""
     script = """addEventListener("load", () => setTimeout(() => {
@@ -212,7 +214,8 @@ def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
     assert hidden and zoomed
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@only_with_all_cases
+@pytest.mark.parametrize("width", sampled([390, 1280], 1))
 def test_a_browser_draws_it(tmp_path: Path, width: int) -> None:
     script = """addEventListener("load", () => setTimeout(() => {
       const drawn = [...document.querySelectorAll(".plot")].map((d) => [
