@@ -11,10 +11,12 @@ The names below are loaded on first use, so that importing the package stays che
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcusim._version import __version__
 from mcusim.cpu import cores as _cores  # noqa: F401  # enters them: a machine file may name these
+from mcusim.display import Presenter as _Presenter
+from mcusim.display import present_with as _present_with
 
 if TYPE_CHECKING:
     from mcusim.api.advice.ways_out import ways_out
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from mcusim.evidence.validate.validate import validate
     from mcusim.machine import load_machine
     from mcusim.model import load_model
+    from mcusim.presentation import figure, table
     from mcusim.request.settings import Execution
-    from mcusim.show import figure, table
     from mcusim.sweeps.sweep import sweep
 
 __all__ = [
@@ -62,7 +64,7 @@ _HOME = {
     "compare": "mcusim.evidence.annotate",
     "diff": "mcusim.evidence.annotate",
     "emulate": "mcusim.api",
-    "figure": "mcusim.show",
+    "figure": "mcusim.presentation",
     "inspect": "mcusim.api.functions",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",
@@ -72,12 +74,14 @@ _HOME = {
     "replay": "mcusim.evidence.annotate",
     "simulate": "mcusim.evidence.annotate",
     "sweep": "mcusim.sweeps",
-    "table": "mcusim.show",
+    "table": "mcusim.presentation",
     "validate": "mcusim.evidence.validate.validate",
     "verify": "mcusim.api.verify",
     "verify_firmware": "mcusim.api.firmware.verify",
     "ways_out": "mcusim.api.advice.ways_out",
 }
+
+_present_with(lambda: cast(_Presenter, import_module("mcusim.presentation")))
 
 
 def __getattr__(name: str) -> Any:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcusim.api.simulate import simulate_row
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.report.text.both import both_table, differences, summary
 from mcusim.request.settings import Settings
 from mcusim.results import Result, to_json
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["Both", "simulate_both"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcusim.api.simulate import changed, replay, simulate_row
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
@@ -20,7 +21,6 @@ from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "compare_programs", "product_cases"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcusim.engine.contention import Activity
 from mcusim.kernels.cost.counted import call as calls
@@ -22,41 +22,10 @@ from mcusim.program.program import Compute, Transfer, Work
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
-    from mcusim.engine.system import System
+    from mcusim.engine.system import Cycles, System
 
-Cycles = dict[str, int]
 # accesses of the core that wait for beats, to those that the arbiter counts: least error of the emulated F469 (tinyops)
 ROWS_CLOSED, SELDOM = 6.0, 0.1
-
-
-class CoreModel(Protocol):
-    """What the engine requires of a core."""
-
-    memory: MemorySystem
-
-    def run(self, task: Compute | Work, system: System) -> Generator[Any, Any, Cycles]:
-        """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
-        ...
-
-    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
-        """SimPy process part that moves the bytes of ``task``, from its first beat to its last."""
-        ...
-
-    def kernel(self, task: Compute) -> str:
-        """What executes ``task``: the symbol of a function, or the name that its costs go by."""
-        ...
-
-    def traffic(self, system: System) -> dict[str, Traffic]:
-        """Bytes moved since the start, by region."""
-        ...
-
-    def counted(self) -> dict[str, int]:
-        """What the core itself counted: instructions, branches."""
-        ...
-
-    def assumptions(self) -> list[str]:
-        """What a result of this core model depends on."""
-        ...
 
 
 def waiting_accesses(demand: dict[str, Demand], machine: Machine) -> dict[str, float]:

@@ -20,7 +20,6 @@ import numpy as np
 import simpy
 
 from mcusim.cpu.emulator import Emulator
-from mcusim.engine.core_model import Cycles
 from mcusim.engine.free_memory import code_place, stack_place
 from mcusim.engine.guest_program import GuestProgram
 from mcusim.engine.kernel_fault import explained
@@ -37,7 +36,7 @@ from mcusim.program.program import Span, Work
 
 if TYPE_CHECKING:
     from mcusim.cpu.stops.stop_reason import Stop
-    from mcusim.engine.system import System
+    from mcusim.engine.system import Cycles, System
     from mcusim.kernels.kernel_set import KernelSet
     from mcusim.machine.description import Dma, Machine
     from mcusim.memory.system import Demand

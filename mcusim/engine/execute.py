@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mcusim.engine.core_model import CoreModel, ReplayCore
+from mcusim.engine.core_model import ReplayCore
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.recorded.core import RecordedCore
 from mcusim.engine.run import CAUSES, Invocation, OperatorRun, Run
-from mcusim.engine.system import System
+from mcusim.engine.system import CoreModel, System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine

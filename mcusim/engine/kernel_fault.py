@@ -5,22 +5,33 @@ Not modelled: how the caller of a kernel would have handled it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mcusim.cpu import state_layout as C
 from mcusim.errors import KernelFault
 
 if TYPE_CHECKING:
+    from mcusim.cpu.emulator import Emulator
+    from mcusim.cpu.image.image import Image
     from mcusim.cpu.stops.stop_reason import Stop
-    from mcusim.engine.emulated_core import EmulatedCore
-    from mcusim.program.program import Compute
+    from mcusim.engine.guest_program import GuestProgram
+    from mcusim.program.program import Compute, Span
 
 __all__ = ["explained"]
 
 FAR = 1 << 16  # bytes: further off the nearest buffer explains nothing
 
 
-def explained(core: EmulatedCore, task: Compute, stop: Stop, most: int, returned: int) -> KernelFault:
+class Called(Protocol):
+    """The core that the kernel was called on, with its program."""
+
+    emulator: Emulator
+    image: Image
+    guest: GuestProgram
+    stack: Span
+
+
+def explained(core: Called, task: Compute, stop: Stop, most: int, returned: int) -> KernelFault:
     """What ``stop`` means for the call of ``task``, which might take ``most`` instructions and left ``returned``."""
     pc, address = None, None
     if stop.fault is not None:
@@ -43,7 +54,7 @@ def explained(core: EmulatedCore, task: Compute, stop: Stop, most: int, returned
     return KernelFault(task.operator, task.geometry.type, task.tile, task.tiles, symbol, kind, text, pc, address, shown)
 
 
-def _outside(core: EmulatedCore, task: Compute, address: int) -> tuple[str, str]:
+def _outside(core: Called, task: Compute, address: int) -> tuple[str, str]:
     """Where the store went, seen from the nearest buffer of the call, and whose bytes they are; its kind first."""
     size = int(core.emulator.state[C.FAULT_SIZE])
     owner = next((b.name for b in core.guest.program.header.buffers if b.span.address <= address < b.span.end), None)

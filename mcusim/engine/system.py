@@ -12,21 +12,51 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from fractions import Fraction
 from itertools import takewhile
-from typing import Any
+from typing import Any, Protocol
 
 import simpy
 
 from mcusim.engine.contention import Activity, Arbiter
-from mcusim.engine.core_model import CoreModel, Cycles
 from mcusim.engine.disturbance import Disturbance
 from mcusim.engine.run import CAUSES, Event, Traffic
 from mcusim.engine.stall_accounting import Waits
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
-from mcusim.memory.system import Demand
+from mcusim.memory.system import Demand, MemorySystem
 from mcusim.program.program import Compute, Maintain, OperatorInfo, Program, Task, Transfer, Work
 
 NOTHING = Demand(0, 0, 0, 0, 0, 0)
+Cycles = dict[str, int]
+
+
+class CoreModel(Protocol):
+    """What the engine requires of a core."""
+
+    memory: MemorySystem
+
+    def run(self, task: Compute | Work, system: System) -> Generator[Any, Any, Cycles]:
+        """SimPy process part that executes ``task``; returns its cycles by cause, contention under ``bus``."""
+        ...
+
+    def transfer(self, task: Transfer, dma: Dma, system: System) -> Generator[Any, Any, None]:
+        """SimPy process part that moves the bytes of ``task``, from its first beat to its last."""
+        ...
+
+    def kernel(self, task: Compute) -> str:
+        """What executes ``task``: the symbol of a function, or the name that its costs go by."""
+        ...
+
+    def traffic(self, system: System) -> dict[str, Traffic]:
+        """Bytes moved since the start, by region."""
+        ...
+
+    def counted(self) -> dict[str, int]:
+        """What the core itself counted: instructions, branches."""
+        ...
+
+    def assumptions(self) -> list[str]:
+        """What a result of this core model depends on."""
+        ...
 
 
 class System:

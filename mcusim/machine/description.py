@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from mcusim.shown import Displayed
+from mcusim.display import Displayed
 from mcusim.units import Duration, hertz
 
 __all__ = [

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from mcusim.display import Displayed
 from mcusim.model.operators import traits_of
 from mcusim.model.traits import Traits
-from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from mcusim.display import Displayed, save
 from mcusim.model.geometry import Geometry, Tile
-from mcusim.shown import Displayed
 
 FORMAT = "mcusim-program"
 VERSION = 1
@@ -220,7 +219,7 @@ class Program(Displayed):
 
     def save(self, path: str | Path, force: bool = False) -> None:
         """Write what `mcusim plan` writes; raises UsageError for a file that exists unless ``force``."""
-        import_module("mcusim.show").save(self, path, "program", force)
+        save(self, path, "program", force)
 
     def _line(self) -> str:
         head = self.header

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from mcusim.errors import UnitError, UsageError
 from mcusim.units import parse_duration, parse_voltage, quoted
@@ -50,7 +50,7 @@ class Battery:
 @cache
 def batteries() -> Mapping[str, Battery]:
     """The cells that have a name; their figures are assumptions, see ``batteries.toml``."""
-    raw = tomllib.loads(files("mcusim.request").joinpath("batteries.toml").read_text(encoding="utf-8"))
+    raw = tomllib.loads(Path(__file__).with_name("batteries.toml").read_text(encoding="utf-8"))
     return {
         name: _cell(name, one["capacity"], one["voltage"], one["most_ma"], one["source"]) for name, one in raw.items()
     }

@@ -8,6 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from mcusim.display import Displayed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
@@ -17,7 +18,6 @@ from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.period import Period
 from mcusim.request.tensors import Input
-from mcusim.shown import Displayed
 from mcusim.units import parse_size
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mcusim.shown import Displayed
+from mcusim.display import Displayed
 
 __all__ = ["RULE", "Advice", "LimitCheck", "WayOut"]
 

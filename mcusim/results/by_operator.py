@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from mcusim.display import Displayed
 from mcusim.machine.description import Machine
 from mcusim.program.order import stored_index
 from mcusim.results.difference import Difference, in_words, operator_parts
 from mcusim.results.energy import energy, operator_bytes, operator_energy
 from mcusim.results.places import OperandPlace, bytes_in_use, operands
-from mcusim.shown import Displayed
 
 if TYPE_CHECKING:
     from mcusim.engine.run import OperatorRun, Run

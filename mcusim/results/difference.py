@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mcusim.results.energy import ENERGY_COLOURS, operator_energy
 from mcusim.text import suited
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
-    from mcusim.results.result import Result
+    from mcusim.machine.description import Machine
 
 __all__ = [
     "WORDS",
@@ -38,6 +38,16 @@ CLOCK = "clock"
 MEMORIES = ("flash", "sram", "sdram", "qspi")
 
 
+class Ran(Protocol):
+    """What is compared: a run, where there is one, and the machine that it is of."""
+
+    @property
+    def run(self) -> Run | None: ...
+
+    @property
+    def machine(self) -> Machine: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """``seconds`` more, exact; less when negative.
@@ -57,7 +67,7 @@ class Difference:
         return float(1000 * self.seconds)
 
 
-def explain(a: Result, b: Result) -> tuple[Difference, ...]:
+def explain(a: Ran, b: Ran) -> tuple[Difference, ...]:
     """Why ``b`` takes longer than ``a``: parts that sum exactly to the difference of their latencies, largest first.
 
     ::
@@ -151,7 +161,7 @@ def sentence(parts: Sequence[Difference], a: str, b: str, most: int = 5) -> str:
     return f"{b} takes {abs(whole):,} {unit} {'longer' if whole >= 0 else 'less'} than {a}: {words}"
 
 
-def energy_sentence(a: Result, b: Result, most: int = 3) -> str:
+def energy_sentence(a: Ran, b: Ran, most: int = 3) -> str:
     """``625 mJ more: 302 SDRAM on, ...``, the parts of :func:`operator_energy`; '' when nothing differs."""
     return "" if a.run is None or b.run is None else energy_words(_energy(a.run, a), _energy(b.run, b), most)
 
@@ -167,7 +177,7 @@ def energy_words(first: Mapping[str, float], second: Mapping[str, float], most: 
     return f"{abs(whole):,} {unit} {'more' if whole >= 0 else 'less'}: {words}"
 
 
-def _energy(run: Run, result: Result) -> dict[str, float]:
+def _energy(run: Run, result: Ran) -> dict[str, float]:
     whole = dict.fromkeys(ENERGY_COLOURS, 0.0)
     for parts in operator_energy(run, result.machine).values():
         for part, mj in parts.items():

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 from mcusim.errors import UsageError
 from mcusim.results.firmware.task_stacks import TaskStack, task_stacks
 from mcusim.results.hot_spots import function_of
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 
 if TYPE_CHECKING:
     from mcusim.cpu.image.image import Image

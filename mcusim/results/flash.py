@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal
 
+from mcusim.display import Displayed
 from mcusim.errors import DoesNotFit, UnsupportedError
 from mcusim.kernels import Profile
 from mcusim.kernels.calls.call_bytes import types
@@ -20,7 +21,6 @@ from mcusim.machine.description import Machine, Region
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.plan.pools import largest_region
-from mcusim.shown import Displayed
 
 __all__ = ["RUNTIME_BYTES", "FlashPart", "FlashUse", "flash_use"]
 

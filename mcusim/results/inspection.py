@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcusim.display import Displayed, SavedAsJson
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.results.flash import FlashUse
-from mcusim.shown import Displayed, SavedAsJson
 
 __all__ = ["ModelInspection"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators import OFFLINE, BufferMove, Placed
@@ -16,7 +17,6 @@ from mcusim.plan.ordering import Ordering
 from mcusim.plan.pools import Pool
 from mcusim.plan.verdict import MemoryVerdict
 from mcusim.results.energy import Energy
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic

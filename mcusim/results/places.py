@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mcusim.display import Displayed
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.pools import split_by_region
 from mcusim.program.program import Buffer, Compute, Header, Program, Span, Transfer, steps_of
-from mcusim.shown import Displayed
 
 __all__ = ["BufferPlace", "OperandPlace", "TensorPlace", "buffer_places", "bytes_in_use", "operands", "tensor_places"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
@@ -20,7 +21,6 @@ from mcusim.results.flash import FlashUse
 from mcusim.results.measurement.interval import Interval, Ratios
 from mcusim.results.measurement.measured import KernelOutput, Measured, error_percent, output_json
 from mcusim.results.places import TensorPlace, buffer_places, tensor_places
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 
 from mcusim.kernels import profile_names
@@ -126,7 +125,7 @@ def exists(path: Path) -> bool:
 
 def study_folder() -> Path:
     """Where they are."""
-    return Path(str(files("mcusim.sweeps"))) / "studies"
+    return Path(__file__).with_name("studies")
 
 
 def study_names() -> tuple[str, ...]:

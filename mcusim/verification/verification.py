@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from mcusim.display import Displayed, SavedAsJson
 from mcusim.machine.description import Machine
 from mcusim.program.program import Program
-from mcusim.shown import Displayed, SavedAsJson
 from mcusim.verification.findings import RULES, Finding
 from mcusim.verification.sanitizer.observation import Observation
 

@@ -1,9 +1,10 @@
-"""Who imports whom in the package, read from the sources; imports inside functions count."""
+"""Who imports whom in the package, read from the sources: inside functions, for types and by strings too."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import mcusim
@@ -21,23 +22,18 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in FILES}
 
 
-def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a file but what is under ``if TYPE_CHECKING``."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        yield node
-        yield from runtime_nodes(node)
+STRING = re.compile(r"(mcusim(?:\.\w+)+)(?::[\w.]+)?")  # "mcusim.report.text.run", "mcusim.report.text.run:run_table"
 
 
-def imported(path: Path, for_types: bool = False) -> set[str]:
-    """The modules of the package that a file imports, at its top and inside functions; ``for_types``: those under
-    ``if TYPE_CHECKING`` too."""
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports: at its top, inside functions, under ``if TYPE_CHECKING``, and
+    those that a text of it names."""
     found: set[str] = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree) if for_types else runtime_nodes(tree):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (name := STRING.fullmatch(node.value)):
+            found.add(name[1])
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno} imports relatively"
             whole = {f"{node.module}.{alias.name}" for alias in node.names}

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from mcusim.engine.contention import Activity
-from mcusim.engine.core_model import Cycles, transfer_alone, waiting_accesses
+from mcusim.engine.core_model import transfer_alone, waiting_accesses
 from mcusim.engine.recorded.retiming import Retiming
 from mcusim.machine.description import Dma, Machine
 from mcusim.memory.state_layout import TICK
@@ -15,7 +15,7 @@ from mcusim.program.program import FIRMWARE, Compute, Transfer, Work
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
-    from mcusim.engine.system import System
+    from mcusim.engine.system import Cycles, System
 
 __all__ = ["RecordedCore"]
 

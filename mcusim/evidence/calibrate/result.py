@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from mcusim.shown import Displayed
+from mcusim.display import Displayed
 from mcusim.text import columns, percent, wrapped
 
 __all__ = [

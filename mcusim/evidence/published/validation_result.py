@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, median
 
+from mcusim.display import Displayed
 from mcusim.results.measurement.measured import error_percent
-from mcusim.shown import Displayed
 
 __all__ = [
     "ALL_BOARDS",

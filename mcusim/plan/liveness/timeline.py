@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from mcusim.display import Displayed
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting, weights_bytes
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.shown import Displayed
 
 __all__ = ["Resident", "Timeline", "timeline"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcusim.display import Displayed
 from mcusim.files import write_whole
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import greedy_by_size
 from mcusim.plan.liveness.timeline import timeline
 from mcusim.plan.ordering import Ordering
-from mcusim.shown import Displayed
 from mcusim.text import columns
 
 __all__ = ["Reordered", "reorder_json", "reorder_table"]

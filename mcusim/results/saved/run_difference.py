@@ -9,12 +9,12 @@ from difflib import SequenceMatcher
 from fractions import Fraction
 from typing import Any
 
+from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError
 from mcusim.results.difference import Difference, explain_cycles, in_words
 from mcusim.results.measurement.interval import Ratios
 from mcusim.results.saved.fail_if import ChangeLimit
 from mcusim.results.saved.saved_run import SavedOperator, SavedRun
-from mcusim.shown import Displayed, SavedAsJson, SavedAsPage
 
 __all__ = ["UNITS", "FigurePair", "OperatorPair", "RunDifference", "compared", "matched"]
 

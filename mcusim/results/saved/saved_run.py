@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcusim.display import Displayed
 from mcusim.errors import InputError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.results.measurement.interval import Situation
-from mcusim.shown import Displayed
 from mcusim.units import quoted
 
 __all__ = ["LARGEST_FILE", "SavedOperator", "SavedRun", "read_run", "saved_run"]

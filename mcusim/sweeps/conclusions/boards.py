@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcusim.sweeps.conclusions.series import F469, Conclusion, span
@@ -29,7 +29,7 @@ _CORES = (
 @cache
 def board_prices() -> Mapping[str, int]:
     """US dollars for one board of each machine; assumptions, see the file ``board_prices.toml``."""
-    raw = tomllib.loads(files("mcusim.sweeps.conclusions").joinpath("board_prices.toml").read_text(encoding="utf-8"))
+    raw = tomllib.loads(Path(__file__).with_name("board_prices.toml").read_text(encoding="utf-8"))
     return {machine: int(about["price_usd"]["value"]) for machine, about in raw.items()}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcusim.display import Displayed, SavedAsJson
 from mcusim.machine.description import Machine
-from mcusim.shown import Displayed, SavedAsJson
 from mcusim.verification.firmware.finding import FirmwareFinding, Place
 
 __all__ = ["FirmwareOutcome", "FirmwareSeed", "FirmwareVerification"]

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from mcusim.display import Kind
 from mcusim.errors import UsageError
 from mcusim.files import write_whole
 from mcusim.program import Program, program_lines
@@ -63,7 +64,7 @@ _TRACES = {
     "Result": "mcusim.report.export.perfetto:perfetto_json",
     "EmulationResult": "mcusim.report.export.firmware:firmware_perfetto",
 }
-_PROGRAMS = {"Program": "mcusim.show:_program_text"}
+_PROGRAMS = {"Program": "mcusim.presentation:_program_text"}
 _LINES = 400  # of a table in a notebook
 _FIGURES = {"Result": "mcusim.report.html.notebook:result_figure"}
 
@@ -94,9 +95,7 @@ def notebook_html(found: object) -> str:
     return f"<pre>{plain}</pre>"
 
 
-def save(
-    found: object, path: str | Path, kind: Literal["html", "json", "perfetto", "program"], force: bool = False
-) -> None:
+def save(found: object, path: str | Path, kind: Kind, force: bool = False) -> None:
     """Write the page, the JSON or the trace of ``found``; raises UsageError where it has none."""
     require_type("path", path, ((str, Path), "a path"))
     makers = {"html": _PAGES, "json": _JSON, "perfetto": _TRACES, "program": _PROGRAMS}[kind]

@@ -14,6 +14,7 @@ import pytest
 import mcusim
 from mcusim.api.both import simulate_both
 from mcusim.commands.app import main as command_line
+from mcusim.display import Displayed, one_line
 from mcusim.errors import UsageError
 from mcusim.evidence.calibrate.result import Calibration, Fitted, FittedRow
 from mcusim.evidence.published.validation_result import Validation
@@ -22,7 +23,6 @@ from mcusim.model.graph import Graph
 from mcusim.program import Program, program_lines
 from mcusim.request.settings import settings
 from mcusim.results import Result
-from mcusim.shown import Displayed, one_line
 from tests.support.pages.hostile_names import HOSTILE
 
 F746 = "stm32f746g-disco"

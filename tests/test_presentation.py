@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mcusim
-from mcusim import show
+from mcusim import presentation
 from mcusim.api.plan_memory import memory
 from mcusim.errors import UsageError
 from mcusim.kernels.test_programs import program_path
@@ -28,13 +28,13 @@ def test_each_kind_has_its_table() -> None:
     assert "greedy" in mcusim.table(memory("figure-1", allocator="greedy"))
 
 
-@pytest.mark.parametrize("maker", [*show._TABLES.values(), *show._FIGURES.values()])
+@pytest.mark.parametrize("maker", [*presentation._TABLES.values(), *presentation._FIGURES.values()])
 def test_what_makes_them_is_there(maker: str) -> None:
     module, _, name = maker.partition(":")
     assert callable(attrgetter(name)(import_module(module)))
 
 
-@pytest.mark.parametrize("kind", sorted({*show._TABLES, *show._FIGURES}))
+@pytest.mark.parametrize("kind", sorted({*presentation._TABLES, *presentation._FIGURES}))
 def test_the_classes_are_those_of_the_package(kind: str) -> None:
     homes = {
         "Advice": "results.advice", "Both": "api.both", "Comparison": "api.compare",

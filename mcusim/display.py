@@ -1,21 +1,43 @@
 """How objects look in a terminal and in a notebook, and the files that they are saved to.
 
-What makes a table, a page or JSON of an object lies above the object's own package: :mod:`mcusim.show` knows which it
-is, by the class's name, and is loaded when it is asked for.
+What makes a table, a page or JSON of an object lies above the object's own package: the presenter, which
+:mod:`mcusim` names and which is loaded when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
-__all__ = ["Displayed", "SavedAsJson", "SavedAsPage", "SavedAsTrace", "one_line"]
+__all__ = ["Displayed", "Presenter", "SavedAsJson", "SavedAsPage", "SavedAsTrace", "one_line", "present_with", "save"]
+
+Kind = Literal["html", "json", "perfetto", "program"]
 
 LONGEST = 180  # characters of a representation
 _VALUE = 40  # of one value in it
+
+
+class Presenter(Protocol):
+    """What makes texts and files of objects: :mod:`mcusim.presentation`."""
+
+    def notebook_html(self, shown: object, /) -> str: ...
+
+    def save(self, shown: object, path: str | Path, kind: Kind, force: bool = False, /) -> None: ...
+
+
+_presenter: list[Callable[[], Presenter]] = []
+
+
+def present_with(load: Callable[[], Presenter]) -> None:
+    """Name what loads the presenter of all objects."""
+    _presenter[:] = [load]
+
+
+def save(shown: object, path: str | Path, kind: Kind, force: bool = False) -> None:
+    """Write the page, the JSON, the trace or the program of ``shown``; raises UsageError where it has none."""
+    _presenter[0]().save(shown, path, kind, force)
 
 
 def one_line(found: object) -> str:
@@ -75,8 +97,7 @@ class Displayed:
         return f"{line[:LONGEST]}{'...' if len(line) > LONGEST else ''}>"
 
     def _repr_html_(self) -> str:
-        made: str = import_module("mcusim.show").notebook_html(self)
-        return made
+        return _presenter[0]().notebook_html(self)
 
 
 class SavedAsJson:
@@ -86,7 +107,7 @@ class SavedAsJson:
 
     def save_json(self, path: str | Path, force: bool = False) -> None:
         """Write what the command writes with ``--json``; raises UsageError for a file that exists unless ``force``."""
-        import_module("mcusim.show").save(self, path, "json", force)
+        save(self, path, "json", force)
 
 
 class SavedAsPage:
@@ -97,7 +118,7 @@ class SavedAsPage:
     def save_html(self, path: str | Path, force: bool = False) -> None:
         """Write the page of ``--html``, one file that loads nothing; raises UsageError for a file that exists unless
         ``force``."""
-        import_module("mcusim.show").save(self, path, "html", force)
+        save(self, path, "html", force)
 
 
 class SavedAsTrace:
@@ -108,4 +129,4 @@ class SavedAsTrace:
     def save_perfetto(self, path: str | Path, force: bool = False) -> None:
         """Write the trace of ``--perfetto``, for ui.perfetto.dev; raises UsageError for a file that exists unless
         ``force``, and for a result without a run."""
-        import_module("mcusim.show").save(self, path, "perfetto", force)
+        save(self, path, "perfetto", force)
