@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import mcusim
+from tests.support.imports import parsed
 
 PACKAGE = Path(mcusim.__file__).parent
 
 
+@cache
 def class_homes() -> dict[str, list[str]]:
     """Where each class is defined, nested ones included: ``file:line`` by name."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
     return homes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.support.imports import parsed
 from tests.support.paths import REPOSITORY
 
 FUNCTION = 40
@@ -28,7 +29,7 @@ def test_functions_can_be_read_at_once() -> None:
     long = [
         f"{path.relative_to(REPOSITORY)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"
         for path in sources
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and node.end_lineno - node.lineno >= FUNCTION

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
-from tests.support.cases import only_with_all_cases, sampled
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.errors import one_error
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY, shared_model
@@ -167,6 +167,7 @@ def test_a_broken_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
+@few(6)
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "traces").glob("[!b]*.jsonl")), ids=lambda path: path.stem)
 def test_trace_samples_replay(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])["machine"]
@@ -244,6 +245,7 @@ def test_machines_list_and_detail(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(figure["basis"] and figure["source"] for figure in machine["figures"])
 
 
+@few(1)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_is_quiet(unbuffered: str) -> None:
     command = f"{sys.executable} -m mcusim machines stm32f746g-disco | head -n 1; exit ${{PIPESTATUS[0]}}"
@@ -288,6 +290,7 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.returncode == 2
 
 
+@few(1)
 @pytest.mark.parametrize(
     ("arguments", "status"), [("machines >&-", 0), ("machines --json - >&-", 0), ("memory x.tflite 2>&-", 2)]
 )

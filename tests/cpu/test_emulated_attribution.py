@@ -11,6 +11,7 @@ from mcusim.cpu.image.image import load_image
 from mcusim.cpu.profile import CycleProfile, profile
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
+from tests.support.cases import few
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 STACK, LIMIT = 0x2001_0000, 60_000
@@ -70,6 +71,7 @@ def check(found: CycleProfile) -> None:
         assert cost.cycles >= cost.data + cost.fetch + cost.pipeline - 1e-6, f"{address:#x}: {found.text[address]}"
 
 
+@few(6)
 @pytest.mark.parametrize("isa", BOARDS)
 @pytest.mark.parametrize("end", ENDS)
 def test_every_cycle_is_charged_however_the_run_ends(isa: str, end: str) -> None:

@@ -10,7 +10,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
-from tests.support.cases import sampled
+from tests.support.cases import few, sampled
 from tests.support.code.images import FLASH
 
 M4, L4, M7 = "stm32f469i-disco", "nucleo-l4r5zi", "stm32f746g-disco"
@@ -40,6 +40,7 @@ def called(board: str, name: str, keys: dict[str, str]) -> Emulator:
     return emulator
 
 
+@few(4)
 @pytest.mark.parametrize(("board", "name"), BEHIND)
 def test_a_prefetch_never_costs_more_than_one_percent(board: str, name: str) -> None:
     off, on = (called(board, name, {PREFETCH: value}) for value in ("false", "true"))
@@ -47,6 +48,7 @@ def test_a_prefetch_never_costs_more_than_one_percent(board: str, name: str) -> 
     assert on.cycles <= off.cycles * 1.01
 
 
+@few(4)
 @pytest.mark.parametrize(("board", "name"), sampled(BEHIND, 4))
 @pytest.mark.parametrize("prefetch", ["false", "true"])
 def test_loops_that_the_lines_hold_run_as_without_wait_states(board: str, name: str, prefetch: str) -> None:
@@ -91,6 +93,7 @@ def turn(instruction: bytes, lines: int, keys: dict[str, str]) -> float:
     return (cycles[1] - cycles[0]) / 20
 
 
+@few(2)
 @pytest.mark.parametrize("lines", [65, 110])
 @pytest.mark.parametrize("states", sampled([3, 5, 7, 9], 2))
 @pytest.mark.parametrize(("instruction", "work"), [(NARROW, 8), (WIDE, 4)])
@@ -104,6 +107,7 @@ def test_straight_code_larger_than_the_lines(instruction: bytes, work: int, stat
     assert turn(instruction, lines, keys | {PREFETCH: "false"}) - ideal == lines * states
 
 
+@few(2)
 @pytest.mark.parametrize(("lines", "waits"), [(63, False), (64, False), (65, True)])
 @pytest.mark.parametrize("prefetch", ["false", "true"])
 def test_straight_code_that_the_lines_hold(prefetch: str, lines: int, waits: bool) -> None:

@@ -59,6 +59,7 @@ def plain(board: str, policy: str) -> tuple[Run, list[Any]]:
     return run(network(), load_machine(board), policy)
 
 
+@few(1)
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_run_without_dma_is_the_sum_of_its_calls_on_the_core_alone(board: str) -> None:
     """The same calls one after another on an emulator that knows nothing of an engine; caches stay warm in both."""
@@ -96,6 +97,7 @@ def test_causes_and_operators_sum_to_the_run(board: str, policy: str) -> None:
     assert done.by_cause["runtime"] >= operator_cycles(load_machine(board).core.isa) * len(done.operators)
 
 
+@few(1)
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("cut", sampled([5_000, 311, 777_777], 1))
 def test_slices_change_nothing(board: str, cut: int) -> None:
@@ -106,6 +108,7 @@ def test_slices_change_nothing(board: str, cut: int) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@few(2)
 @pytest.mark.parametrize("policy", ["internal", "external", "tinyops"])
 @pytest.mark.parametrize("board", BOARDS)
 def test_outputs_do_not_depend_on_where_things_are(board: str, policy: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mcusim
-from tests.support.cases import only_with_all_cases, sample_size, sampled
+from tests.support.cases import few, only_with_all_cases, sample_size, sampled
 from tests.support.kernels.emulated_networks import INSTEAD, NETWORKS, POLICIES, network
 from tests.support.programs.plans import DISCOS
 
@@ -53,6 +53,7 @@ def hold_floors(found: Differences) -> None:
     assert np.median(np.abs(list(found.values()))) <= MEDIAN
 
 
+@few(1)
 @pytest.mark.parametrize(("name", "board", "policy"), QUICK)
 def test_small_networks_replay_as_they_emulate(name: str, board: str, policy: str) -> None:
     hold_floors(differences(name, board, policy))

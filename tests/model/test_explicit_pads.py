@@ -15,12 +15,14 @@ from mcusim.model import geometry, graph_macs, load_model
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.zoo.explicit_pads import with_pads
 from mcusim.plan import PlanOptions, plan
+from tests.support.cases import few
 
 NETWORKS = ["proxyless-w0.25-r160", "mbv3-w0.40-r096", "mnasnet-w1.00-r080", "mcunet-f746"]
 # tile buffers in the public TinyOps firmware for the STM32F469I-DISCO (overlay_base.h), and those without PADs
 FIRMWARE = [("proxyless-w0.25-r160", 45_360, 43_200), ("mbv3-w0.40-r096", 43_200, 38_400)]
 
 
+@few(1)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_strided_windows_pad_no_longer(name: str) -> None:
     plain, padded = load_model(name), load_model(f"{name}-pad")

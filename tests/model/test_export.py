@@ -38,6 +38,7 @@ def _range(dtype: str) -> tuple[int, int]:
     return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
+@few(20)
 @pytest.mark.parametrize("kind", KINDS)
 def test_litert_runs_every_operator(kind: str) -> None:
     """Both sets of kernels accept versions, options and quantisation, and find the shapes that the graph has."""

@@ -49,6 +49,7 @@ def test_operators_sum_to_the_run(machine: str, policy: str, fidelity: str) -> N
         assert by_cause == dict(one.by_cause)
 
 
+@few(3)
 @pytest.mark.parametrize(("machine", "policy", "fidelity"), CASES)
 def test_bytes_in_use_are_within_the_peak(machine: str, policy: str, fidelity: str) -> None:
     """The plan reserves the whole arena; what is alive at the busiest operator is nearly all of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import mcusim
@@ -22,6 +23,12 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in FILES}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax of a file, read once by all the rules of one process."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 STRING = re.compile(r"(mcusim(?:\.\w+)+)(?::[\w.]+)?")  # "mcusim.report.text.run", "mcusim.report.text.run:run_table"
 
 
@@ -29,7 +36,7 @@ def imported(path: Path) -> set[str]:
     """The modules of the package that a file imports: at its top, inside functions, under ``if TYPE_CHECKING``, and
     those that a text of it names."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (name := STRING.fullmatch(node.value)):

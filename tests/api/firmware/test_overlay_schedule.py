@@ -18,11 +18,13 @@ from mcusim.machine import load_machine
 from mcusim.model import load_model
 from mcusim.program import check_program
 from mcusim.program.program import Transfer
+from tests.support.cases import few
 from tests.support.paths import REPOSITORY
 
 SCRIPT = run_path(str(REPOSITORY / "scripts" / "traces" / "overlay_firmware.py"))
 
 
+@few(1)
 @pytest.mark.parametrize("board", SCRIPT["BOARDS"])
 def test_the_firmware_is_its_schedule_as_a_program(board: str, tmp_path: Path) -> None:
     model, values = SCRIPT["write_model"](tmp_path)

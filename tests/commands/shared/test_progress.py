@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.support.cases import few
 from tests.support.other_processes import LONGEST_WAIT
 
 CODE = """
@@ -46,6 +47,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+@few(2)
 @pytest.mark.parametrize(
     ("shown", "arguments"),
     [

@@ -13,7 +13,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.text import quantity, size
-from tests.support.cases import only_with_all_cases, sampled
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.paths import shared_model
 
 Capsys = pytest.CaptureFixture[str]
@@ -150,6 +150,7 @@ def test_limits_that_are_met(tmp_path: Path, capsys: Capsys) -> None:
     assert "  not certain: the 90 % interval reaches energy 2" in answer.text
 
 
+@few(2)
 @pytest.mark.parametrize(
     ("option", "message"),
     [

@@ -12,11 +12,13 @@ from mcusim.memory.state_layout import TICK
 from mcusim.program import read_program, write_program
 from mcusim.program.program import Transfer, Work
 from mcusim.results.hot_spots import functions
+from tests.support.cases import few
 
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 CHANGES = ({}, {"memory.flash.wait_states": "2"}, {"core.clock": "100 MHz"})
 
 
+@few(1)
 @pytest.mark.parametrize("isa", BOARDS)
 def test_a_replay_of_the_overlay_takes_what_it_took_from_reset(isa: str) -> None:
     run = mcusim.emulate(program_path("overlay", isa, FIRMWARE), BOARDS[isa], record=True)

@@ -142,6 +142,7 @@ REFUSED = {
 }
 
 
+@few(2)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_rows_do_not_determine_is_refused_by_name(tmp_path: Path, name: str) -> None:
     keys, experiments, texts = REFUSED[name]

@@ -6,11 +6,13 @@ import pytest
 
 from mcusim.evidence.calibrate.parameters import OVERHEAD, candidates, parameter_of
 from mcusim.machine import load_machine, machine_names
+from tests.support.cases import few
 
 F746 = "stm32f746g-disco"
 READ = "memory.sdram.read_overhead"
 
 
+@few(3)
 @pytest.mark.parametrize("name", machine_names())
 def test_every_key_is_one_of_the_machine_and_takes_what_the_fit_writes(name: str) -> None:
     machine = load_machine(name)

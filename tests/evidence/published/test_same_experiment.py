@@ -123,6 +123,7 @@ def test_a_reference_file_is_told_by_its_content(tmp_path: Path) -> None:
     assert mcusim.simulate(Path(other), "nucleo-l4r5zi").measured is None
 
 
+@few(1)
 @pytest.mark.parametrize(("policy", "published"), [("internal", 1007), ("external", 2167), ("tinyops", 1059)])
 def test_a_replayed_program_is_measured_when_it_is_what_the_policy_writes(
     policy: str, published: float, tmp_path: Path

@@ -49,6 +49,7 @@ def cases() -> list[tuple[Graph, int]]:
     ]
 
 
+@few(2)
 @pytest.mark.parametrize("isa", CORES)
 @pytest.mark.parametrize("name", ["cmsis", "reference"])
 def test_kernels_give_the_same_at_every_address(name: str, isa: str) -> None:

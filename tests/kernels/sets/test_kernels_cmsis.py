@@ -112,6 +112,7 @@ def test_sums_of_large_windows_do_not_overflow(isa: str, name: str, height: int,
         assert (guest(isa, name).run(graph, [data])[0] == value).all()
 
 
+@few(6)
 @BOTH
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"])
 @pytest.mark.parametrize("name", ["cmsis", "cmsis-2020"])
@@ -129,6 +130,7 @@ def test_tiles_put_together_are_the_whole(isa: str, kind: str, name: str) -> Non
     assert done >= 8
 
 
+@few(2)
 @pytest.mark.parametrize(
     "name", ["vww_96_int8", "kws_ref_model", "ad01_int8", "person_detect", "pretrainedResnet_quant"]
 )

@@ -14,7 +14,7 @@ from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
 from mcusim.model.operators import OPERATORS
-from tests.support.cases import in_turn, sampled
+from tests.support.cases import few, in_turn, sampled
 from tests.support.kernels.kernel_cases import inputs_for, one_operator
 from tests.support.kernels.kernel_guest import MACHINES, STACK, Guest, run_litert, run_reference
 from tests.support.kernels.single_operators import alone, tiles
@@ -63,6 +63,7 @@ def test_every_operator_of_the_reader_has_a_kernel() -> None:
 STATELESS = [kind for kind in KINDS if not OPERATORS[kind[0]].traits.stateful]
 
 
+@few(100)
 @pytest.mark.parametrize(("kind", "isa"), in_turn(STATELESS, CORES), ids=str)
 def test_random_shapes_as_in_litert(kind: tuple[str, str], isa: str) -> None:
     same_as_litert(*kind, isa, range(SEEDS))

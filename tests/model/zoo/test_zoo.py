@@ -62,6 +62,7 @@ def test_mnasnet_has_the_published_weights() -> None:
     assert round(weights / 1e6, 2) == 4.34
 
 
+@few(3)
 @pytest.mark.parametrize(("name", "published", "tolerance"), FILES)
 def test_estimated_file_size(name: str, published: float, tolerance: float) -> None:
     assert load_model(name).file_bytes == pytest.approx(published, rel=tolerance)

@@ -21,6 +21,7 @@ from mcusim.plan.allocators.tflm_arena import scratch_bytes, tflm_head, tflm_req
 from mcusim.plan.liveness.accounting import sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.request.tensors import random_inputs
+from tests.support.cases import few
 from tests.support.graphs.random_graphs import random_graph
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.tflm_graphs import Sketch, random_network
@@ -57,6 +58,7 @@ def test_every_int8_model_has_the_arena_that_tflm_makes(name: str) -> None:
     assert found == (HEADS[name],) * 3
 
 
+@few(3)
 @pytest.mark.parametrize("name", ZOO)
 def test_every_zoo_network_has_the_arena_that_tflm_makes(name: str) -> None:
     graph = load_model(name)

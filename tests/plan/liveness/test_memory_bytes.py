@@ -15,6 +15,7 @@ from mcusim.plan.allocators import ALLOCATORS, Placed, allocate
 from mcusim.plan.liveness.accounting import WEIGHTS, Accounting
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.ordering import optimal_order
+from tests.support.cases import few
 
 SHAPES = [(1, 4), (4,), (2, 2), (1, 2, 2), (1,), (1, 1), (2, 1), (1, 2), (2, 3), (6,), (3, 2), (8,), (17,), (33,)]
 TYPES = ["int8", "int8", "uint8", "int16", "int32", "float32"]
@@ -171,6 +172,7 @@ def check(graph: Graph, found: Timeline, placed: Placed, inputs: dict[int, bytes
     assert len(run.memory) == placed.bytes and all(run.read(t) == wanted[t] for t in graph.outputs)
 
 
+@few(1)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_no_byte_is_lost_while_it_is_needed(in_place: bool) -> None:
     shared = 0

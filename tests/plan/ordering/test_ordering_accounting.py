@@ -38,6 +38,7 @@ def agrees(graph: Graph, oracle: Callable[[Graph, bool, bool], int], note: objec
         assert (found.peak, found.optimal) == (peak, True), (note, accounting)
 
 
+@few(2)
 @pytest.mark.parametrize("block", range(5))
 def test_300_random_graphs_against_all_orders(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):

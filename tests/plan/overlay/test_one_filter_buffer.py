@@ -6,6 +6,7 @@ import pytest
 
 from mcusim.errors import DoesNotFit
 from mcusim.program.program import Program
+from tests.support.cases import few
 from tests.support.programs.plans import DISCOS, KIB, planned, transfers
 
 F469, F746 = DISCOS
@@ -48,6 +49,7 @@ def test_scratch_larger_than_a_tile_makes_its_buffer_larger() -> None:
     assert sizes["second0"] == BUDGET - 2 * 40_320 - 57_600 - 3 * 5_120
 
 
+@few(2)
 @pytest.mark.parametrize(
     ("name", "factors"),
     [

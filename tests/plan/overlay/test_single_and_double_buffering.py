@@ -61,6 +61,7 @@ def test_nothing_is_transferred_ahead_of_the_core() -> None:
     assert all(a == b for a, b in pairwise(tiles))
 
 
+@few(1)
 @pytest.mark.parametrize("machine", DISCOS)
 def test_with_the_same_tiles_two_buffers_save_no_more_than_the_shorter_of_both_works(machine: str) -> None:
     """The DMA's work hides behind the core's or the other way round; the rest remains."""

@@ -11,6 +11,7 @@ from mcusim.model import Graph, Tensor
 from mcusim.plan import exported_arena_bytes, plan, policy_names
 from mcusim.program import program_lines
 from mcusim.program.program import Compute
+from tests.support.cases import few
 from tests.support.programs.plan_proof import overlap
 from tests.support.programs.plans import FILES, KIB, ZOO, board, calls, model, planned
 
@@ -128,6 +129,7 @@ def test_a_graph_without_operators() -> None:
         plan(graph, board("stm32f746g-disco"), "internal", load_profile("cmsis-2021-gcc9"))
 
 
+@few(3)
 @pytest.mark.parametrize("name", TABLE_2)
 def test_arena_against_table_2(name: str) -> None:
     kilobytes, as_planned, as_exported = TABLE_2[name]

@@ -16,6 +16,7 @@ from mcusim.kernels.test_programs import program_path
 from mcusim.report.export.callgrind import callgrind_lines
 from mcusim.results.emulation import EmulationResult
 from mcusim.results.hot_spots import functions, whole
+from tests.support.cases import few
 
 CASES = [("conv", "cortex-m4"), ("conv", "cortex-m7"), ("integer", "cortex-m7"), ("system", "cortex-m7")]
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
@@ -100,6 +101,7 @@ def parsed(result: EmulationResult) -> Parsed:
     return reader.found
 
 
+@few(1)
 @pytest.mark.parametrize(("name", "isa"), CASES)
 def test_self_costs_sum_to_the_profile(name: str, isa: str) -> None:
     result = emulated(name, isa)
@@ -117,6 +119,7 @@ def test_self_costs_sum_to_the_profile(name: str, isa: str) -> None:
         assert abs(found.by_address[address] - cost.cycles) < 1
 
 
+@few(1)
 @pytest.mark.parametrize(("name", "isa"), CASES)
 def test_functions_and_calls_are_those_of_the_profile(name: str, isa: str) -> None:
     result = emulated(name, isa)

@@ -76,6 +76,7 @@ def test_operators_are_the_runs(row: Row) -> None:
     assert {one.name for one in process.threads["operators"]} == {f"{o.index} {o.type}" for o in run.operators}
 
 
+@few(3)
 @rows
 def test_bytes_of_every_region(row: Row) -> None:
     process, run = process_of(row)

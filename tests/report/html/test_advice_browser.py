@@ -11,6 +11,7 @@ import pytest
 from mcusim import simulate, ways_out
 from mcusim.report.html.run_page import run_page
 from mcusim.results import Result
+from tests.support.cases import few
 from tests.support.pages.browser import browser, opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
@@ -45,6 +46,7 @@ def test_a_browser_shows_it(refused: Result, browser: Any, tmp_path: Path, width
         assert not found.printed and found.asked == [(tmp_path / "page.html").as_uri()]
 
 
+@few(3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_from_outside_are_text(refused: Result, name: str) -> None:
     ways = tuple(replace(way, what=name, command=name) for way in refused.advice.ways_out)

@@ -14,7 +14,7 @@ from mcusim.commands.app import main
 from mcusim.report.compare_pairs import labels
 from mcusim.report.html.compare_page import compare_page
 from mcusim.results import Result
-from tests.support.cases import only_with_all_cases
+from tests.support.cases import few, only_with_all_cases
 from tests.support.pages.browser import browser, opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
@@ -74,6 +74,7 @@ def test_hostile_names_stay_text(rows: tuple[Result, ...], browser: Any, tmp_pat
         assert found.page.evaluate("document.querySelectorAll('img, a[href]').length") == 0
 
 
+@few(1)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_browser_draws_it(rows: tuple[Result, ...], browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
     with opened(browser, compare_page(rows), tmp_path, width, scheme) as found:

@@ -18,7 +18,7 @@ from mcusim.report.html.run_figures.traffic import areas
 from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
 from mcusim.results import Result
-from tests.support.cases import only_with_all_cases, sample_size
+from tests.support.cases import few, only_with_all_cases, sample_size
 from tests.support.pages.browser import browser, opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.made_results import make_result
@@ -73,6 +73,7 @@ SEEN = """
 """
 
 
+@few(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_browser_draws_it(tiled: Result, browser: Any, tmp_path: Path, width: int, scheme: str) -> None:

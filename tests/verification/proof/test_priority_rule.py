@@ -9,6 +9,7 @@ import pytest
 from mcusim.program import read_program
 from mcusim.program.program import Program, Task, Transfer
 from mcusim.verification.proof import Finding, prove
+from tests.support.cases import few
 from tests.support.paths import REPOSITORY
 from tests.support.programs.plans import DISCOS, board, planned
 
@@ -71,6 +72,7 @@ def test_a_transfer_that_no_task_needs() -> None:
     assert "which no task waits for" in findings[0].text
 
 
+@few(4)
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize("overlay", [("input",), ("input", "filter"), ("input", "filter", "quant")])
 @pytest.mark.parametrize("name", ["figure-1", "vww_96_int8", "mobilenet-v2-w0.35-r096"])

@@ -25,7 +25,7 @@ from mcusim.report.html.memory_figures.addresses import placements
 from mcusim.report.html.memory_figures.working_set import segments
 from mcusim.report.html.memory_page import memory_html
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from tests.support.cases import sampled
+from tests.support.cases import few, sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, random_dag
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
 from tests.support.pages.hostile_names import HOSTILE
@@ -85,6 +85,7 @@ def test_figure_1_stands_as_in_the_paper() -> None:
 COUNTED = [Accounting(), Accounting(True), Accounting(True, "streamed"), Accounting(False, "resident")]
 
 
+@few(6)
 @pytest.mark.parametrize("counted", COUNTED, ids=lambda c: f"{c.in_place}-{c.weights}")
 @pytest.mark.parametrize("source", ["figure-1", "ds-cnn", 1, 2, 3, 4])
 def test_bars_are_the_bytes_in_use(source: str | int, counted: Accounting) -> None:
