@@ -162,7 +162,7 @@ def test_the_other_objects_are_saved(result: Result, tmp_path: Path) -> None:
     assert len(mcusim.load_model(tmp_path / "f.tflite").operators) == len(mcusim.load_model("figure-1").operators)
 
 
-BOTH = settings("internal", "cmsis-gcc12", None, None, None, "replay")
+BOTH = settings("internal", "cmsis-gcc12")
 
 
 def test_what_cannot_be_saved(result: Result, tmp_path: Path) -> None:

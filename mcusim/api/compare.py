@@ -14,7 +14,7 @@ from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import policy_names, require_effect
+from mcusim.plan import SRAM_BUDGET, policy_names, require_effect
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
@@ -104,7 +104,7 @@ def compare_cases(
     """
     from mcusim.model import load_model
 
-    require_effect([case.settings.policy for case in cases])
+    require_effect([case.settings.policy for case in cases], {})
     graph = cache(lambda model: load_model(model, allow_unknown))
     machine = cache(lambda name: changed(name, overrides))
     loaded = [
@@ -146,6 +146,6 @@ def _row(case: Case, model: Graph, machine: Machine) -> Result:
             fidelity=case.settings.fidelity,
             macs=None,
             unusable=str(error),
-            sram_budget=case.settings.options.sram_budget,
+            sram_budget=case.settings.options[SRAM_BUDGET],
             request=RunRequest(case.settings, model),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Unpack
 
 from mcusim.api.plan_memory import memory, priced
 from mcusim.api.simulate import changed
@@ -12,10 +13,11 @@ from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
+from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.request.kernels import resolve
-from mcusim.request.settings import ArenaPlan, MachineArg, ModelArg, require_overrides, require_type, settings
+from mcusim.request.settings import MachineArg, ModelArg, require_overrides, require_type, settings
 from mcusim.results.flash import flash_use
 from mcusim.results.inspection import ModelInspection
 from mcusim.results.memory_plan import MemoryPlan
@@ -66,16 +68,9 @@ def plan_program(
     kernels: str | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
-    sram_budget: int | str | None = None,
-    weights: str | None = None,
-    overlay: Iterable[str] | None = None,
-    buffering: str | None = None,
-    variant: int | str | None = None,
-    order: str | None = None,
-    allocator: str | None = None,
-    in_place: bool = False,
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
+    **options: Unpack[PolicyOptions],
 ) -> Program:
     """The program that ``policy`` makes of ``model`` for ``machine``: its tasks, buffers and what waits for what.
 
@@ -88,10 +83,7 @@ def plan_program(
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    arena = ArenaPlan(order, allocator, in_place)
-    named = resolve(kernels, "plan")
-    copied = (sram_budget, weights, overlay)
-    chosen = settings(policy, named, *copied, "replay", None, buffering, arena, costs, variant)
+    chosen = settings(policy, resolve(kernels, "plan"), options, costs=costs)
     graph = _graph(model, allow_unknown)
     require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
     return planned_program(graph, changed(machine, overrides), chosen, overrides)

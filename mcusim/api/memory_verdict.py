@@ -9,9 +9,9 @@ from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
+from mcusim.plan import plan_options
 from mcusim.plan.allocators import allocate
 from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
-from mcusim.plan.options import PlanOptions
 from mcusim.plan.placement import MemoryNeeds, memory_needs
 from mcusim.plan.pools import Pool, largest_region
 from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
@@ -50,7 +50,7 @@ def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = 
 def _needs(graph: Graph, kernels: Kernels) -> MemoryNeeds | None:
     """What ``graph`` needs besides its tensors, which a simple allocator places here; None for unknown operators."""
     try:
-        return memory_needs(graph, costs_of(kernels.planned()), PlanOptions(allocator="linear"))
+        return memory_needs(graph, costs_of(kernels.planned()), plan_options(allocator="linear"))
     except ModelError:
         return None
 

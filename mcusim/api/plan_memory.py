@@ -20,6 +20,7 @@ from mcusim.model.graph import Graph
 from mcusim.model.operators import OPERATORS
 from mcusim.model.reordered import reordered
 from mcusim.model.tflite.folding import FOLDED
+from mcusim.plan import plan_options
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
 from mcusim.plan.allocators.tflm_arena import ALIGNMENT as TFLM_ALIGNMENT
 from mcusim.plan.allocators.tflm_arena import tflm_head
@@ -27,7 +28,7 @@ from mcusim.plan.arena import PLACING, allocator_of, stored_offsets
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import ORDERS, PlanOptions
+from mcusim.plan.options import ORDERS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
@@ -84,7 +85,7 @@ def _chosen(graph: Graph, allocator: str | None, in_place: bool) -> str:
     """The allocator that is meant for ``graph``, in its order; those of programs as a run means them."""
     if allocator is not None and allocator not in PLACES:
         return allocator
-    return allocator_of(graph, PlanOptions(allocator=allocator, in_place=in_place))
+    return allocator_of(graph, plan_options(allocator=allocator, in_place=in_place))
 
 
 def _check(order: str, allocator: str | None, kernels: str | None, machine: object, overrides: object) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from mcusim.api.play import simulate_program
 from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
@@ -12,14 +13,14 @@ from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.plan import plan
+from mcusim.plan import SRAM_BUDGET, plan
+from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
 from mcusim.program.program import Header
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.period import Period
 from mcusim.request.settings import (
-    ArenaPlan,
     Execution,
     MachineArg,
     ModelArg,
@@ -43,27 +44,19 @@ def simulate(
     kernels: str | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
-    sram_budget: int | str | None = None,
-    weights: str | None = None,
-    overlay: Iterable[str] | None = None,
-    buffering: str | None = None,
-    variant: int | str | None = None,
-    order: str | None = None,
-    allocator: str | None = None,
-    in_place: bool = False,
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
     execution: Execution | None = None,
     period: str | None = None,
     battery: str | None = None,
+    **options: Unpack[PolicyOptions],
 ) -> Result:
     """Plan ``model`` on ``machine`` and simulate the program.
 
     ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
-    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``). ``sram_budget`` is in bytes or text (``"9 KiB"``);
-    ``weights`` names the region they are read from; ``overlay`` is what ``tinyops`` copies by DMA, some of ``input``,
-    ``filter``, ``bias``, ``quant``, ``variant`` its year; further ones: :class:`~mcusim.plan.options.PlanOptions`.
+    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``). ``options`` are those of a plan, as ``weights`` or
+    ``sram_budget`` (:class:`~mcusim.plan.policy_keywords.PolicyOptions`).
     ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
     ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on ``execution``'s inputs (or random).
     ``period`` (``"1 s"``) and ``battery`` (``"CR2032"``) are for ``Result.duty``. A model that does not fit, and a
@@ -73,8 +66,10 @@ def simulate(
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    named = (policy, kernels, sram_budget, weights, overlay, fidelity, execution, buffering)
-    chosen = settings(*named, ArenaPlan(order, allocator, in_place), costs, variant, Period.of(period, battery))
+    chosen = settings(
+        policy, kernels, options, fidelity=fidelity, execution=execution, costs=costs,
+        period=Period.of(period, battery),
+    )  # fmt: skip
     return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 
@@ -102,13 +97,13 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
             macs=graph_macs(graph),
             does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
             fault=reason if isinstance(reason, KernelFault) else None,
-            sram_budget=chosen.options.sram_budget,
+            sram_budget=chosen.options[SRAM_BUDGET],
             warnings=graph.warnings,
             flash=_flash(graph, machine, chosen, program),
             request=RunRequest(chosen, graph),
         )
     request = RunRequest(chosen, graph, program)
-    return replace(result, sram_budget=chosen.options.sram_budget, flash=flash, request=request)
+    return replace(result, sram_budget=chosen.options[SRAM_BUDGET], flash=flash, request=request)
 
 
 def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
@@ -177,7 +172,7 @@ def replay(
     named = _kernels(program.header, fidelity, kernels, execution)
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
-    chosen = base_settings(named, None, None, None, fidelity, program.header.policy, execution)
+    chosen = base_settings(named, fidelity=fidelity, policy=program.header.policy, execution=execution)
     if (model is None) is (fidelity == "emulate"):
         raise UsageError(
             "--model is for fidelity emulate, which runs the program on the model's data"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mcusim.api.simulate import changed, plan_program, program_machine
 from mcusim.engine.program_checks import check_model
@@ -14,10 +14,11 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
+from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.opaque import opaque_types, refuse_recorded, require_known
 from mcusim.request.kernels import DEFAULT_SET, resolve, shipped_kernels, shipped_names
-from mcusim.request.settings import ArenaPlan, MachineArg, require_overrides, require_type, settings
+from mcusim.request.settings import MachineArg, require_overrides, require_type, settings
 from mcusim.request.tensors import Input, model_inputs
 from mcusim.verification.emulation import Emulation
 from mcusim.verification.model_lookup import model_of
@@ -42,14 +43,7 @@ class VerifyRequest:
     machine: str | Path | Machine | None = None
     policy: str | None = None
     overrides: Mapping[str, str] | None = None
-    sram_budget: int | str | None = None
-    weights: str | None = None
-    overlay: Iterable[str] | None = None
-    buffering: str | None = None
-    variant: int | str | None = None
-    order: str | None = None
-    allocator: str | None = None
-    in_place: bool = False
+    options: Mapping[str, object] = field(default_factory=dict)
     allow_unknown: bool = False
     costs: Mapping[str, str] | None = None
     kernels: str | None = None
@@ -77,8 +71,7 @@ class VerifyRequest:
     @property
     def of_planning(self) -> str | None:
         """The first option given that a program has no use for."""
-        names = ("policy", "sram_budget", "weights", "overlay", "buffering", "variant", "order", "allocator")
-        named = {name: getattr(self, name) for name in names} | {"in_place": self.in_place or None}
+        named = {"policy": self.policy, **self.options}
         return self._first({**named, "allow_unknown": self.allow_unknown or None, "cost": self.costs or None})
 
     def of_running(self, kernels: bool) -> str | None:
@@ -207,11 +200,7 @@ def _planned(asked: VerifyRequest) -> VerifyCase:
     """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
     # before the plan: a cost profile without code is planned for, and not run
     kernels = resolve(DEFAULT_SET if asked.kernels is None else asked.kernels, "plan" if asked.static else "emulate")
-    arena = ArenaPlan(asked.order, asked.allocator, asked.in_place)
-    chosen = settings(
-        asked.policy or _POLICY, kernels, asked.sram_budget, asked.weights, asked.overlay, "emulate", None,
-        asked.buffering, arena, asked.costs, asked.variant,
-    )  # fmt: skip
+    chosen = settings(asked.policy or _POLICY, kernels, asked.options, fidelity="emulate", costs=asked.costs)
     target = changed(asked.machine or _MACHINE, asked.overrides)
     assert not isinstance(asked.what, Program)
     graph = asked.what if isinstance(asked.what, Graph) else load_model(asked.what, asked.allow_unknown)
@@ -228,14 +217,6 @@ def verify(
     machine: str | Path | Machine | None = None,
     policy: str | None = None,
     overrides: Mapping[str, str] | None = None,
-    sram_budget: int | str | None = None,
-    weights: str | None = None,
-    overlay: Iterable[str] | None = None,
-    buffering: str | None = None,
-    variant: int | str | None = None,
-    order: str | None = None,
-    allocator: str | None = None,
-    in_place: bool = False,
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     kernels: str | None = None,
@@ -245,11 +226,12 @@ def verify(
     sanitize: str | None = None,
     fuzz: int = 0,
     seed: int | None = None,
+    **options: Unpack[PolicyOptions],
 ) -> Verification:
     """Prove a program correct for every timing, run it under a sanitizer, compare its outputs; or say what is wrong.
 
     ``what`` is a program or its path (``.jsonl``), or a model (path, name or graph), which is planned first, by default
-    with policy ``tinyops`` on ``machine`` (stm32f746g-disco); ``policy`` to ``costs`` are those of
+    with policy ``tinyops`` on ``machine`` (stm32f746g-disco); ``policy`` to ``costs`` and ``options`` are those of
     :func:`mcusim.simulate` and for a model alone. A program goes with ``model``, by default what it names; if that is
     not here only the proof is done. ``kernels`` is the set that runs, ``input`` what it runs on, ``static`` the proof
     alone, ``sanitize`` ``halt``, ``report`` or ``off``; ``fuzz`` disturbs the timing by so many seeds from ``seed`` on.

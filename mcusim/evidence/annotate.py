@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec
+from typing import ParamSpec, Unpack
 
 from mcusim import api
 from mcusim.api.both import Both
@@ -25,9 +25,10 @@ from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
+from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.report.compare_pairs import paired
 from mcusim.request.period import Period
-from mcusim.request.settings import ArenaPlan, RunRequest, base_settings, require_overrides
+from mcusim.request.settings import RunRequest, base_settings, require_overrides
 from mcusim.results import Result
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import Interval, Ratios
@@ -136,19 +137,12 @@ def compare(
     kernels: str | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
-    sram_budget: int | str | None = None,
-    weights: str | None = None,
-    overlay: Iterable[str] | None = None,
-    buffering: str | None = None,
-    variant: int | str | None = None,
-    order: str | None = None,
-    allocator: str | None = None,
-    in_place: bool = False,
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
     period: str | None = None,
     battery: str | None = None,
+    **options: Unpack[PolicyOptions],
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
@@ -160,12 +154,11 @@ def compare(
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
-    arena = ArenaPlan(order, allocator, in_place)
-    named = (kernels, sram_budget, weights, overlay, fidelity, "internal", None, buffering)
-    base = replace(base_settings(*named, arena, costs, variant), period=Period.of(period, battery))
+    base = base_settings(kernels, options, fidelity=fidelity, costs=costs)
+    base = replace(base, period=Period.of(period, battery))
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:
         cases = product_cases(models, machines, policies, base)
-    require_effect([case.settings.policy for case in cases], sram_budget, overlay, buffering, variant)
+    require_effect([case.settings.policy for case in cases], options)
     return annotate_rows(compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown))

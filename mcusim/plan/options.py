@@ -1,66 +1,226 @@
-"""What a user can choose about a plan, whatever the policy."""
+"""What a user can choose about a plan: options that a policy declares, each once, and those of every plan.
+
+A declaration is all there is to an option: its flag and axis, its key in ``mcusim.toml``, its keyword in Python, the
+word in printed commands and the key in a program's header are read from it (:mod:`mcusim.plan.registry` lists them).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Generic, TypedDict, TypeVar
 
 from mcusim.errors import UsageError
 from mcusim.program.opaque import Costs
+from mcusim.units import parse_size, quoted
 
-__all__ = ["ALLOCATORS", "BUFFERING", "ORDERS", "OVERLAYS", "VARIANTS", "PlanOptions"]
+__all__ = [
+    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IN_PLACE", "ORDER", "ORDERS", "SRAM_BUDGET", "WEIGHTS", "Cell", "Option",
+    "PlanKeywords", "PlanOptions", "choice", "flag", "names", "size",
+]  # fmt: skip
 
-OVERLAYS = ("input", "filter", "bias", "quant")
 ORDERS = ("default", "optimal")
 ALLOCATORS = ("greedy", "linear", "optimal", "offline")
-BUFFERING = {"double": 2, "single": 1}  # buffers for the tiles of an input, and for filters
-VARIANTS = ("2022", "2023")  # of the tinyops policy: the paper's, and that of the public firmware a year later
+NONE = "none"  # how a text says that there is none
+Cell = str | int | bool | None
+"""A value as tables, JSON and axes of sweeps have it."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option(Generic[T]):
+    """An option that policies take: ``name`` as a keyword, ``default``, ``help`` with ``metavar`` for the command line.
+
+    ``{takers}`` in ``help`` are the policies that take it.
+
+    ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
+    ``cell`` writes a value for tables and JSON, ``text`` for a command line.
+    """
+
+    name: str
+    default: T
+    metavar: str
+    help: str
+    parse: Callable[[object], T]
+    cell: Callable[[T], Cell]
+    text: Callable[[T], str]
+
+    @property
+    def flag(self) -> str:
+        """As the command line has it, without dashes: ``sram-budget``."""
+        return self.name.replace("_", "-")
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is yes or no, without a value on the command line."""
+        return isinstance(self.default, bool)
+
+    def given(self, value: object) -> T:
+        """The value of what a user gave; None is the default."""
+        return self.default if value is None else self.parse(value)
+
+
+def choice(name: str, choices: Collection[str], default: str, *, metavar: str = "NAME", help: str) -> Option[str]:
+    """One of ``choices``; a number stands for its text."""
+    title = name.replace("_", " ")
+
+    def parse(given: object) -> str:
+        if isinstance(given, bool) or not isinstance(given, str | int):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be one of {', '.join(choices)}")
+        if str(given) not in choices:
+            raise UsageError(f"unknown {title} {quoted(str(given)[:80])}; there are {', '.join(choices)}")
+        return str(given)
+
+    return Option(name, default, metavar, help, parse, str, str)
+
+
+def names(name: str, known: Collection[str], *, metavar: str = "LIST", help: str) -> Option[frozenset[str]]:
+    """Some of ``known`` names, by default all: a list, or a text with commas; ``none`` for none of them."""
+
+    def parse(given: object) -> frozenset[str]:
+        found = given.split(",") if isinstance(given, str) else given
+        if not isinstance(found, Iterable) or isinstance(found, bytes | Mapping):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be some of {', '.join(known)}, or several")
+        several = list(found)
+        if not all(isinstance(one, str) for one in several):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be texts, some of {', '.join(known)}")
+        chosen = [one.strip() for one in several if one.strip()]
+        if isinstance(given, str) and not chosen:
+            raise UsageError(f"--{name.replace('_', '-')} has no names in it: {quoted(given[:80])}")
+        if chosen == [NONE]:
+            return frozenset()
+        unknown = [one for one in chosen if one not in known]
+        if unknown:
+            raise UsageError(f"unknown {name} {quoted(unknown[0][:80])}; there are {', '.join(known)}")
+        return frozenset(chosen)
+
+    def text(value: frozenset[str]) -> str:
+        return ",".join(one for one in known if one in value) or NONE
+
+    return Option(name, frozenset(known), metavar, help, parse, text, text)
+
+
+def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
+    """A number of bytes, or a text with a unit; by default none."""
+
+    def parse(given: object) -> int | None:
+        if given == NONE:
+            return None
+        wanted = 'a size ("256 KiB"), whole bytes or "none"'
+        if isinstance(given, bool) or not isinstance(given, str | Integral):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be {wanted}, not {type(given).__name__}")
+        found = parse_size(given) if isinstance(given, str) else int(given)
+        if found < 1:
+            raise UsageError(f"{name} = {found} B is not a size; give at least 1 B")
+        return found
+
+    return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"{value} B")
+
+
+def flag(name: str, *, help: str) -> Option[bool]:
+    """Yes or no, by default no."""
+
+    def parse(given: object) -> bool:
+        if not isinstance(given, bool):
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be true or false, not {type(given).__name__}")
+        return given
+
+    return Option(name, False, "", help, parse, bool, lambda value: "")
+
+
+def _region(given: object) -> str | None:
+    if not isinstance(given, str) or not given or len(given) > 64:
+        raise UsageError(f"weights = {repr(given)[:80]}: must be the name of a region or None")
+    return None if given == NONE else given
+
+
+def _allocator(given: object) -> str | None:
+    if given == NONE:
+        return None
+    if given == "dynamic":
+        raise UsageError(
+            "the dynamic allocator moves tensors while the network runs, which no program does; `mcusim memory"
+            " --allocator dynamic` shows what it would need"
+        )
+    if not isinstance(given, str) or given not in ALLOCATORS:
+        raise UsageError(f"allocator = {repr(given)[:80]}: must be one of {', '.join(ALLOCATORS)}")
+    return given
+
+
+SRAM_BUDGET = size("sram_budget", help='Limit on-chip RAM ({takers}): "256 KiB".')
+WEIGHTS: Option[str | None] = Option(
+    "weights", None, "REGION", "The region weights are read from (sdram, qspi).", _region, lambda value: value, str
+)
+ORDER = choice(
+    "order", ORDERS, "default", help="The operators: default, as stored; optimal: in the order of least peak."
+)
+ALLOCATOR: Option[str | None] = Option(
+    "allocator", None, "NAME",
+    "Who places tensors: greedy (TFLM's), linear, optimal, or offline: the plan in the file, the default where there is"
+    " one, else greedy.",
+    _allocator, lambda value: value, str,
+)  # fmt: skip
+IN_PLACE = flag("in_place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
+EVERY_PLAN: tuple[Option[Any], ...] = (WEIGHTS, ORDER, ALLOCATOR, IN_PLACE)
+"""What every policy takes."""
+
+
+class PlanKeywords(TypedDict, total=False):
+    """``weights``: the region they are read from. ``order``: of :data:`ORDERS`. ``allocator``: of :data:`ALLOCATORS`.
+    ``in_place``: results lie in the bytes of inputs that die."""
+
+    weights: str | None
+    order: str | None
+    allocator: str | None
+    in_place: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """``sram_budget`` in bytes (None: the whole pool), ``weights`` a region's name (None: the policy's own choice),
-    ``overlay`` what the ``tinyops`` policy copies into SRAM, a subset of :data:`OVERLAYS`; ``buffering``, of
-    :data:`BUFFERING`, whether it fills one buffer while the core reads the other, or has one and does both in turn;
-    ``variant``, of :data:`VARIANTS`, whose order of copies and whose buffers it has.
+    """What is chosen about a plan: ``options[OPTION]`` is the value of a declared one. ``values`` are those that are
+    not the default, by name.
 
     ``order``, of :data:`ORDERS`: the operators as stored, or in the order of least peak. ``allocator``, of
     :data:`ALLOCATORS`: who places the tensors; None is ``offline`` for a file that has a plan for the order, else
     ``greedy``. ``in_place``: results lie in the bytes of inputs that die, as
     :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the search of an order, and that of
     offsets to :data:`PLACING` at most. ``costs``: what opaque operators cost (:mod:`mcusim.program.opaque`).
-
-    Raises UsageError for a budget below one byte, a name that is not known, and variant 2023 with single buffers.
     """
 
-    sram_budget: int | None = None
-    weights: str | None = None
-    overlay: frozenset[str] = frozenset(OVERLAYS)
-    buffering: str = "double"
-    order: str = "default"
-    allocator: str | None = None
-    in_place: bool = False
+    values: tuple[tuple[str, Any], ...] = ()
     seconds: float = 60.0
     costs: Costs = ()
-    variant: str = "2022"
 
-    def __post_init__(self) -> None:
-        if self.sram_budget is not None and self.sram_budget < 1:
-            raise UsageError(f"an SRAM budget of {self.sram_budget} B is not a size; give at least 1 B")
-        unknown = sorted(self.overlay - set(OVERLAYS))
-        if unknown:
-            raise UsageError(f"unknown overlay {', '.join(unknown)}; there are {', '.join(OVERLAYS)}")
-        if self.buffering not in BUFFERING:
-            raise UsageError(f"unknown buffering {self.buffering[:80]!r}; there are {', '.join(BUFFERING)}")
-        if self.variant not in VARIANTS:
-            raise UsageError(f"unknown variant {self.variant[:80]!r}; there are {', '.join(VARIANTS)}")
-        if self.variant == "2023" and self.buffering == "single":
-            raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
-        if self.order not in ORDERS:
-            raise UsageError(f"order {self.order[:80]!r}: must be one of {', '.join(ORDERS)}")
-        if self.allocator == "dynamic":
-            raise UsageError(
-                "the dynamic allocator moves tensors while the network runs, which no program does; `mcusim memory"
-                " --allocator dynamic` shows what it would need"
-            )
-        if self.allocator is not None and self.allocator not in ALLOCATORS:
-            raise UsageError(f"allocator {self.allocator[:80]!r}: must be one of {', '.join(ALLOCATORS)}")
+    def __getitem__(self, option: Option[T]) -> T:
+        for name, value in self.values:
+            if name == option.name:
+                found: T = value
+                return found
+        return option.default
+
+    @property
+    def weights(self) -> str | None:
+        """The region that weights are read from; None is the policy's own choice."""
+        return self[WEIGHTS]
+
+    @property
+    def order(self) -> str:
+        """Of :data:`ORDERS`."""
+        return self[ORDER]
+
+    @property
+    def allocator(self) -> str | None:
+        """Of :data:`ALLOCATORS`, or None."""
+        return self[ALLOCATOR]
+
+    @property
+    def in_place(self) -> bool:
+        """Whether results lie in the bytes of inputs that die."""
+        return self[IN_PLACE]
+
+    def having(self, option: Option[T], value: T) -> PlanOptions:
+        """These options with another value of one."""
+        others = [(name, found) for name, found in self.values if name != option.name]
+        own = [] if value == option.default else [(option.name, value)]
+        return replace(self, values=tuple(sorted([*others, *own])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mcusim.errors import UsageError
@@ -13,7 +13,7 @@ from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
 from mcusim.plan.options import PlanOptions
-from mcusim.plan.registry import POLICY_OPTIONS, find_policy, takers
+from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
 
@@ -42,6 +42,7 @@ def plan(
     ordered = in_order(graph, asked)
     program = chosen.plan(ordered, machine, costs_of(kernels), asked)
     recorded = {**_recorded(ordered, asked), **program.header.options}
+    recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
     without = left_out_text(left_out(header))
     return replace(
@@ -62,17 +63,19 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     return found | ({"costs": costs} if costs else {})
 
 
-def require_effect(
-    policies: Collection[str],
-    sram_budget: object = None,
-    overlay: object = None,
-    buffering: object = None,
-    variant: object = None,
-) -> None:
+def _of_policy(chosen: Policy, asked: PlanOptions) -> dict[str, object]:
+    """The policy's own options that are not the default; a policy may record them itself, in another form."""
+    cells = {option.name: option.cell(asked[option]) for option in chosen.options if asked[option] != option.default}
+    return dict(cells)
+
+
+def require_effect(policies: Collection[str], given: Mapping[str, object]) -> None:
     """Raise UsageError for an option (None: not given) that none of ``policies`` takes, or an unknown policy."""
     for policy in policies:
         find_policy(policy)
-    for name, given in zip(POLICY_OPTIONS, (sram_budget, overlay, buffering, variant), strict=True):
-        if given is not None and not set(policies) & set(takers(name)):
-            option, chosen = name.replace("_", "-"), " or ".join(dict.fromkeys(policies))
-            raise UsageError(f"--{option} has no effect under policy {chosen}; it is for {' and '.join(takers(name))}")
+    for name, option in policy_options().items():
+        if given.get(name) is not None and not set(policies) & set(takers(name)):
+            chosen = " or ".join(dict.fromkeys(policies))
+            raise UsageError(
+                f"--{option.flag} has no effect under policy {chosen}; it is for {' and '.join(takers(name))}"
+            )

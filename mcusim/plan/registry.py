@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import EVERY_PLAN, Option, PlanOptions
 from mcusim.program.program import Program
 
-__all__ = ["POLICY_OPTIONS", "Planner", "Policy", "all_policies", "find_policy", "policy_names", "register", "takers"]
+__all__ = [
+    "Planner",
+    "Policy",
+    "all_policies",
+    "declared_options",
+    "find_policy",
+    "plan_options",
+    "policy_names",
+    "policy_options",
+    "register",
+    "takers",
+]
 
 Planner = Callable[[Graph, Machine, Costs, PlanOptions], Program]
-POLICY_OPTIONS = ("sram_budget", "overlay", "buffering", "variant")
-"""Fields of PlanOptions that a policy may take or not; every policy takes the others."""
 
 _REGISTERED: dict[str, Policy] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy by its name: what it does in a few words, which of POLICY_OPTIONS it takes, and its place in lists."""
+    """A policy by its name: what it does in a few words, the options that it declares, and its place in lists."""
 
     name: str
     description: str
-    options: tuple[str, ...]
+    options: tuple[Option[Any], ...]
     order: int
     plan: Planner
 
 
-def register(name: str, description: str, *, options: tuple[str, ...] = (), order: int = 100) -> Callable[..., Planner]:
+def register(
+    name: str, description: str, *, options: tuple[Option[Any], ...] = (), order: int = 100
+) -> Callable[..., Planner]:
     """Decorator of a policy's ``plan`` function. Policies are listed by ``order``, then by name.
 
-    Raises ValueError for a name that another policy has, and for an option that is none of :data:`POLICY_OPTIONS`.
+    Raises ValueError for a name that another policy has, and for an option of a name that another one has.
     """
     if name in _REGISTERED:
         raise ValueError(f"two policies are called {name!r}")
-    unknown = [option for option in options if option not in POLICY_OPTIONS]
-    if unknown:
-        raise ValueError(f"policy {name!r} takes {unknown[0]!r}; options of policies are {', '.join(POLICY_OPTIONS)}")
+    known = {option.name: option for policy in _REGISTERED.values() for option in policy.options}
+    other = [option.name for option in options if known.get(option.name, option) is not option]
+    if other or len({option.name for option in options}) < len(options):
+        raise ValueError(f"policy {name!r}: two options are called {(other or [options[0].name])[0]!r}")
 
     def keep(plan: Planner) -> Planner:
         _REGISTERED[name] = Policy(name, description, options, order, plan)
@@ -78,9 +91,31 @@ def find_policy(name: str) -> Policy:
     return _REGISTERED[name]
 
 
+def policy_options() -> Mapping[str, Option[Any]]:
+    """The options that policies declare, by name, in the order of the policies."""
+    return {option.name: option for policy in all_policies() for option in policy.options}
+
+
+def declared_options() -> Mapping[str, Option[Any]]:
+    """All that can be chosen about a plan, by name: the options of policies, then those that every policy takes."""
+    return {**policy_options(), **{option.name: option for option in EVERY_PLAN}}
+
+
 def takers(option: str) -> tuple[str, ...]:
-    """Names of the policies on whose plans ``option`` has an effect: all, unless it is one of POLICY_OPTIONS."""
-    return tuple(one.name for one in all_policies() if option not in POLICY_OPTIONS or option in one.options)
+    """Names of the policies on whose plans ``option`` has an effect: all, unless policies declare it."""
+    declared = option in policy_options()
+    return tuple(one.name for one in all_policies() if not declared or any(o.name == option for o in one.options))
+
+
+def plan_options(**given: Any) -> PlanOptions:
+    """Options as a user gives them, in any form, None for the default; and ``seconds`` and ``costs`` of PlanOptions.
+
+    Raises UsageError or UnitError for a value that an option does not have.
+    """
+    declared = declared_options()
+    values = {name: declared[name].given(given.pop(name)) for name in [*given] if name in declared}
+    chosen = {name: value for name, value in values.items() if value != declared[name].default}
+    return PlanOptions(tuple(sorted(chosen.items())), **given)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from mcusim.plan import OVERLAYS
+from mcusim.plan import declared_options
 from mcusim.request.settings import Settings
 
 __all__ = ["Options", "run_command", "settings_options"]
@@ -39,14 +39,11 @@ def settings_options(
         "machine": machine,
         "policy": chosen.policy,
         "set": [f"{key}={value}" for key, value in changes.items()],
-        "sram-budget": None if options.sram_budget is None else f"{options.sram_budget} B",
-        "weights": options.weights,
-        "overlay": None if options.overlay == set(OVERLAYS) else ",".join(sorted(options.overlay)),
-        "buffering": None if options.buffering == "double" else options.buffering,
-        "variant": None if options.variant == "2022" else options.variant,
-        "order": None if options.order == "default" else options.order,
-        "allocator": options.allocator,
-        "in-place": options.in_place,
+        **{
+            one.flag: options[one] if one.is_flag else one.text(options[one])
+            for one in declared_options().values()
+            if options[one] != one.default
+        },
         "kernels": chosen.kernels.name,
         "code": asked.code,
         "operator-overhead": None if asked.overhead is None else str(asked.overhead),

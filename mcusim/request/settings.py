@@ -12,16 +12,14 @@ from mcusim.display import Displayed
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, require_effect
+from mcusim.plan import PlanOptions, declared_options, plan_options, require_effect
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.period import Period
 from mcusim.request.tensors import Input
-from mcusim.units import parse_size
 
 __all__ = [
-    "ArenaPlan",
     "Execution",
     "Kinds",
     "MachineArg",
@@ -31,6 +29,7 @@ __all__ = [
     "Settings",
     "as_list",
     "base_settings",
+    "require_declared",
     "require_overrides",
     "require_type",
     "settings",
@@ -62,24 +61,6 @@ class Execution(Displayed):
     progress: Callable[[int, int], object] | None = None
     observe: Callable[[int, list[Any]], object] | None = None
     invocations: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ArenaPlan:
-    """How the arena is planned: ``order``, ``allocator`` and ``in_place`` of :class:`~mcusim.plan.options.PlanOptions`;
-    None is the default of each."""
-
-    order: str | None = None
-    allocator: str | None = None
-    in_place: bool = False
-
-    def checked(self) -> tuple[str, str | None, bool]:
-        """The three, defaults filled in. Raises UsageError for what is no text, or not true or false."""
-        for argument, value in (("order", self.order), ("allocator", self.allocator)):
-            if value is not None:
-                require_type(argument, value, NameArg)
-        require_type("in_place", self.in_place, ((bool,), "true or false"))
-        return self.order or "default", self.allocator, self.in_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,38 +116,30 @@ def require_overrides(overrides: object) -> None:
 
 def settings(
     policy: str,
-    kernels: str | Kernels | None,
-    sram_budget: int | str | None,
-    weights: str | None,
-    overlay: Iterable[str] | None,
-    fidelity: str,
+    kernels: str | Kernels | None = None,
+    options: Mapping[str, object] | None = None,
+    *,
+    fidelity: str = "replay",
     execution: Execution | None = None,
-    buffering: str | None = None,
-    arena: ArenaPlan | None = None,
     costs: Mapping[str, str] | None = None,
-    variant: int | str | None = None,
     period: Period | None = None,
 ) -> Settings:
-    """The options of :func:`~mcusim.api.simulate.simulate`, parsed; raises UnitError or UsageError, also for an
-    option without effect, and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
-    named = (kernels, sram_budget, weights, overlay, fidelity, policy, execution, buffering, arena)
-    found = base_settings(*named, costs, variant)
-    require_effect([policy], sram_budget, overlay, buffering, variant)
+    """The options of :func:`~mcusim.api.simulate.simulate`, parsed; ``options`` are those of a plan, by
+    name. Raises UnitError or UsageError, also for an option without effect, TypeError for one that is not declared,
+    and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
+    found = base_settings(kernels, options, fidelity=fidelity, policy=policy, execution=execution, costs=costs)
+    require_effect([policy], options or {})
     return replace(found, period=period)
 
 
 def base_settings(
-    kernels: str | Kernels | None,
-    sram_budget: int | str | None,
-    weights: str | None,
-    overlay: Iterable[str] | None,
-    fidelity: str,
+    kernels: str | Kernels | None = None,
+    options: Mapping[str, object] | None = None,
+    *,
+    fidelity: str = "replay",
     policy: str = "internal",
     execution: Execution | None = None,
-    buffering: str | None = None,
-    arena: ArenaPlan | None = None,
     costs: Mapping[str, str] | None = None,
-    variant: int | str | None = None,
 ) -> Settings:
     """:func:`settings` for several policies, which may each take other options."""
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
@@ -176,30 +149,19 @@ def base_settings(
             f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}; for `mcusim run` also both"
         )
     require_type("kernels", kernels, ((str, Kernels, type(None)), "a text"))
-    if weights is not None:
-        require_type("weights", weights, ((str,), "the name of a region or None"))
-    if isinstance(overlay, str):
-        overlay = overlay.split(",")
-    copied = OVERLAYS if overlay is None else as_list("overlay", overlay, ((str,), f"some of {', '.join(OVERLAYS)}"))
-    if buffering is not None:
-        require_type("buffering", buffering, NameArg)
-    planned = (arena or ArenaPlan()).checked()
-    options = PlanOptions(_budget(sram_budget), weights, frozenset(copied), buffering or "double", *planned)
-    options = replace(options, costs=_costs(costs), variant=_variant(variant))
+    require_declared(options or {})
+    chosen = plan_options(costs=_costs(costs), **(options or {}))
     asked = _execution(execution or Execution(), fidelity)
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity)
-    return Settings(policy, kernels, options, fidelity, asked)
+    return Settings(policy, kernels, chosen, fidelity, asked)
 
 
-def _variant(given: object) -> str:
-    if given is None:
-        return "2022"
-    wanted = "a year, 2022 or 2023"
-    if isinstance(given, bool):
-        raise UsageError(f"variant = {given}: must be {wanted}, not bool")
-    require_type("variant", given, ((str, int), wanted))
-    return str(given)
+def require_declared(options: Mapping[str, object]) -> None:
+    """Raise TypeError, as Python does, for a keyword that is no option."""
+    for name in options:
+        if name not in declared_options():
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
 
 
 def _costs(given: object) -> Costs:
@@ -232,15 +194,3 @@ def _whole(name: str, value: object, least: int, most: int = MOST) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         raise UsageError(f"{name} = {repr(value)[:80]}: must be a whole number from {least} to {most:,}, or None")
-
-
-def _budget(sram_budget: object) -> int | None:
-    if sram_budget is None:
-        return None
-    if isinstance(sram_budget, str):
-        return parse_size(sram_budget)
-    wanted = 'whole bytes, text with a unit ("256 KiB") or None'
-    if isinstance(sram_budget, bool):
-        raise UsageError(f"sram_budget = {sram_budget}: must be {wanted}, not bool")
-    require_type("sram_budget", sram_budget, ((Integral,), wanted))
-    return int(sram_budget)  # type: ignore[call-overload,no-any-return]

@@ -10,7 +10,7 @@ from mcusim.display import Displayed, SavedAsJson, SavedAsPage, SavedAsTrace
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
-from mcusim.plan import takers
+from mcusim.plan import policy_options, takers
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
@@ -149,7 +149,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
             return None
         if self.run is not None:
             return str(self.run.header.options.get("variant", "2022"))
-        return None if self.request is None else self.request.settings.options.variant
+        return None if self.request is None else str(self.request.settings.options[policy_options()["variant"]])
 
     @property
     def planner(self) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
-from mcusim.plan import BUFFERING, OVERLAYS
-from mcusim.plan.options import ALLOCATORS, ORDERS, VARIANTS
+from mcusim.plan import Option, declared_options
 from mcusim.request.period import Period
 from mcusim.sweeps.expressions import Value
-from mcusim.units import parse_size, quantity_parts, quoted
+from mcusim.units import quantity_parts, quoted
 
 __all__ = ["CLOCKS", "MACHINE_OPTIONS", "MOST_VALUES", "OPTIONS", "REGIONS", "axis_values", "distinct"]
 
@@ -22,65 +21,10 @@ RANGE = ("low", "high", "step")
 REGIONS = ("weights", "code")  # options that name one
 
 
-def _budget(value: Any) -> Value:
-    if value == "none":
-        return None
-    if isinstance(value, str):
-        return parse_size(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError('must be a size ("256 KiB"), whole bytes or "none"')
-    return value
-
-
-def _overlay(value: Any) -> Value:
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f'must be "none", or some of {", ".join(OVERLAYS)} separated by commas')
-    named = [name.strip() for name in names if name.strip()]
-    if named in (["none"], []):
-        return "none"
-    unknown = [name for name in named if name not in OVERLAYS]
-    if unknown:
-        raise UsageError(f"has an unknown overlay {quoted(unknown[0])}; there are {', '.join(OVERLAYS)}")
-    return ",".join(name for name in OVERLAYS if name in named)
-
-
 def _region(value: Any) -> Value:
     if not isinstance(value, str) or not value or len(value) > 64:
         raise UsageError('must be the name of a region, or "none" for the default')
     return None if value == "none" else value
-
-
-def _buffering(value: Any) -> Value:
-    if value not in BUFFERING:
-        raise UsageError(f"must be one of {', '.join(BUFFERING)}")
-    return str(value)
-
-
-def _variant(value: Any) -> Value:
-    if isinstance(value, bool) or str(value) not in VARIANTS:
-        raise UsageError(f"must be one of {', '.join(VARIANTS)}")
-    return str(value)
-
-
-def _order(value: Any) -> Value:
-    if value not in ORDERS:
-        raise UsageError(f"must be one of {', '.join(ORDERS)}")
-    return str(value)
-
-
-def _allocator(value: Any) -> Value:
-    if value == "none":
-        return None
-    if value not in ALLOCATORS:
-        raise UsageError(f'must be one of {", ".join(ALLOCATORS)}, or "none" for the default')
-    return str(value)
-
-
-def _flag(value: Any) -> Value:
-    if not isinstance(value, bool):
-        raise UsageError("must be true or false")
-    return value
 
 
 def _count(value: Any) -> Value:
@@ -101,15 +45,13 @@ def _period(value: Any) -> Value:
     return str(value)
 
 
+def _cell_of(option: Option[Any]) -> Callable[[Any], Value]:
+    """What makes the cell of an option of a plan of what a study names."""
+    return lambda value: option.cell(option.parse(value))
+
+
 OPTIONS: Mapping[str, Callable[[Any], Value]] = {
-    "sram_budget": _budget,
-    "weights": _region,
-    "overlay": _overlay,
-    "buffering": _buffering,
-    "variant": _variant,
-    "order": _order,
-    "allocator": _allocator,
-    "in_place": _flag,
+    **{name: _cell_of(option) for name, option in declared_options().items()},
     "code": _region,
     "operator_overhead": _count,
     "period": _period,
@@ -147,7 +89,7 @@ def _option(key: str, value: object) -> Value:
     except UnitError as error:
         raise UsageError(f"the value {show(value)}: {error}") from None
     except UsageError as error:
-        raise UsageError(f"the value {show(value)} {error}") from None
+        raise UsageError(f"the value {show(value)}: {error}") from None
 
 
 def _written_out(table: Mapping[str, Any]) -> list[Any]:

@@ -21,11 +21,11 @@ from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.machine import replace_all
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
-from mcusim.plan import plan, takers
+from mcusim.plan import declared_options, plan, takers
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
 from mcusim.request.period import Period
-from mcusim.request.settings import ArenaPlan, Execution, Settings, settings
+from mcusim.request.settings import Execution, Settings, settings
 from mcusim.results.energy import Usage, delivered, duty, usage
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
@@ -202,17 +202,11 @@ def _has_effect(option: str, policy: str) -> bool:
 
 def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
-    overlay = given.get("overlay")
     return settings(
         inputs["policy"],
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),
-        given.get("sram_budget"),
-        given.get("weights"),
-        None if overlay is None else [] if overlay == "none" else overlay.split(","),
-        inputs["fidelity"],
-        Execution(given.get("code"), given.get("operator_overhead")),
-        given.get("buffering"),
-        ArenaPlan(given.get("order"), given.get("allocator"), given.get("in_place", False)),
+        {name: given[name] for name in declared_options() if name in given},
+        fidelity=inputs["fidelity"],
+        execution=Execution(given.get("code"), given.get("operator_overhead")),
         costs=dict(work.costs),
-        variant=given.get("variant"),
     )

@@ -24,7 +24,7 @@ from mcusim.model import Graph, Operator, Tensor, load_model
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.model.zoo.builder import WEIGHT_LIMIT, seed_of
 from mcusim.model.zoo.quantization import ZooQuantizer
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import PlanOptions, plan, plan_options
 from mcusim.program import Program, write_program
 
 KIB = 1024
@@ -173,21 +173,29 @@ SAMPLES = {
         one_conv,
         F746,
         "external",
-        PlanOptions(weights="qspi"),
+        plan_options(weights="qspi"),
     ),
     "figure-1-external": Sample("A graph with two branches, all in SDRAM", "figure-1", F469, "external"),
     "ping-pong-four-tiles": Sample(
-        "One convolution in four tiles: two buffers by turns", tall_conv, F469, "tinyops", PlanOptions(22 * KIB)
+        "One convolution in four tiles: two buffers by turns",
+        tall_conv,
+        F469,
+        "tinyops",
+        plan_options(sram_budget=22 * KIB),
     ),
     "split-transfer": Sample(
-        "Tiles of more than 65,535 B: each transfer in two parts", large_conv, F469, "tinyops", PlanOptions(180 * KIB)
+        "Tiles of more than 65,535 B: each transfer in two parts",
+        large_conv,
+        F469,
+        "tinyops",
+        plan_options(sram_budget=180 * KIB),
     ),
     "copy-bound": Sample(
         "Tiles that take longer to copy than to compute",
         shrinking,
         F469,
         "tinyops",
-        PlanOptions(22 * KIB, overlay=frozenset({"input"})),
+        plan_options(sram_budget=22 * KIB, overlay=frozenset({"input"})),
     ),
     "next-filter": Sample("A large filter copied while the operator before runs", large_filter, F469, "tinyops"),
     "cached-filters": Sample(
@@ -195,7 +203,7 @@ SAMPLES = {
         stem,
         F746,
         "tinyops",
-        PlanOptions(overlay=frozenset({"input", "filter", "quant"})),
+        plan_options(overlay=frozenset({"input", "filter", "quant"})),
     ),
     "add-second-input": Sample("A residual ADD: both inputs copied", residual, F469, "tinyops"),
     "cache-maintenance": Sample("Clean before, invalidate after each copy", two_convs, F746, "tinyops"),
@@ -207,7 +215,7 @@ SAMPLES = {
         mobile_block,
         F469,
         "tinyops",
-        PlanOptions(overlay=frozenset({"filter"})),
+        plan_options(overlay=frozenset({"filter"})),
     ),
 }
 

@@ -57,7 +57,7 @@ def test_one_item_need_not_be_in_a_list() -> None:
         ({"fidelity": []}, r"fidelity = \[\]"),
         ({"weights": 1}, "weights = 1"),
         ({"overlay": 1}, "overlay = 1"),
-        ({"overlay": [["input"]]}, r"overlay = \['input'\]"),
+        ({"overlay": [["input"]]}, r"overlay = \[\['input'\]\]"),
         ({"sram_budget": 3.5}, "sram_budget = 3.5"),
         ({"sram_budget": True}, "sram_budget = True"),
         ({"overrides": "core.clock=1"}, "overrides = 'core.clock=1'"),

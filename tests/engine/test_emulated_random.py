@@ -16,8 +16,8 @@ from mcusim.model import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.plan import plan
-from mcusim.plan.options import OVERLAYS, PlanOptions
+from mcusim.plan import PlanOptions, plan, plan_options
+from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.program import check_program
 from mcusim.request.tensors import random_inputs
 from tests.support.cases import few, sampled
@@ -123,7 +123,7 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
     budget, overlay = int(rng.choice((9_000, 20_000))), [name for name in OVERLAYS if rng.random() < 0.7]
     buffering = str(rng.choice(("double", "single")))
     variant = "2023" if buffering == "double" and rng.random() < 0.5 else "2022"
-    chosen = PlanOptions(budget, None, frozenset(overlay), buffering, variant=variant)
+    chosen = plan_options(sram_budget=budget, overlay=overlay, buffering=buffering, variant=variant)
     options = chosen if policy == "tinyops" else PlanOptions()
     machine, kernels = load_machine(board, changes), load_set("cmsis")
     program = plan(graph, machine, policy, kernels, options)

@@ -15,7 +15,7 @@ from mcusim.kernels import load_profile
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.loader import replace_all
 from mcusim.model import load_model
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from tests.support.boards.machines import free_dma, free_regions
 from tests.support.cases import few, sampled
 
@@ -26,14 +26,14 @@ SLACK = 1.005
 
 def cycles(machine: Machine, policy: str, network: str = NETWORK, **options: Any) -> int:
     profile = load_profile()
-    program = plan(load_model(network), machine, policy, profile, PlanOptions(**options))
+    program = plan(load_model(network), machine, policy, profile, plan_options(**options))
     return execute(program, machine, profile).cycles
 
 
 def compute(machine: Machine, policy: str, network: str) -> int:
     """Cycles of the kernels' own work, weights in SDRAM."""
     profile = load_profile()
-    program = plan(load_model(network), machine, policy, profile, PlanOptions(weights="sdram"))
+    program = plan(load_model(network), machine, policy, profile, plan_options(weights="sdram"))
     return execute(program, machine, profile).by_cause["compute"]
 
 

@@ -14,7 +14,7 @@ from mcusim.machine import load_machine
 from mcusim.model import geometry, graph_macs, load_model
 from mcusim.model.geometry import Geometry, Tile, whole
 from mcusim.model.zoo.explicit_pads import with_pads
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import PlanOptions, plan, plan_options
 from tests.support.cases import few
 
 NETWORKS = ["proxyless-w0.25-r160", "mbv3-w0.40-r096", "mnasnet-w1.00-r080", "mcunet-f746"]
@@ -50,7 +50,7 @@ def test_its_arena_is_the_one_that_was_inferred(name: str) -> None:
 @pytest.mark.parametrize(("name", "padded", "plain"), FIRMWARE)
 def test_buffers_as_the_firmware_had_them(name: str, padded: int, plain: int) -> None:
     """The firmware's buffers are those of the networks with PADs."""
-    machine, options = load_machine("stm32f469i-disco"), PlanOptions(sram_budget=256 * 1024)
+    machine, options = load_machine("stm32f469i-disco"), plan_options(sram_budget=256 * 1024)
     planned = [
         plan(load_model(model), machine, "tinyops", load_profile(), options).header.options["tile_buffer"]
         for model in (f"{name}-pad", name)

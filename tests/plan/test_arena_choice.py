@@ -10,7 +10,7 @@ import pytest
 from mcusim import load_machine, load_model
 from mcusim.errors import ProgramError, UsageError
 from mcusim.model.graph import Graph
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program import program_graph, read_program, write_program
 from mcusim.program.program import Program
 from mcusim.request.kernels import resolve
@@ -27,7 +27,7 @@ LARGER_INPUT_FIRST = (0, 1, 2, 4, 7, 22)  # seeds
 
 
 def planned(graph: Graph, policy: str = "internal", **options: object) -> Program:
-    return plan(graph, MACHINE, policy, KERNELS, PlanOptions(**options))  # type: ignore[arg-type]
+    return plan(graph, MACHINE, policy, KERNELS, plan_options(**options))  # type: ignore[arg-type]
 
 
 def verified(program: Program, graph: Graph) -> Verification:
@@ -82,8 +82,8 @@ def test_an_order_of_other_operators_is_refused(order: list[int]) -> None:
     ("options", "text"),
     [
         ({"allocator": "dynamic"}, "the dynamic allocator moves tensors while the network runs, which no program does"),
-        ({"allocator": "best"}, "allocator 'best': must be one of greedy, linear, optimal, offline"),
-        ({"order": "best"}, "order 'best': must be one of default, optimal"),
+        ({"allocator": "best"}, "allocator = 'best': must be one of greedy, linear, optimal, offline"),
+        ({"order": "best"}, 'unknown order "best"; there are default, optimal'),
         ({"allocator": "offline"}, "--allocator offline: figure-1 has no offline memory plan in its metadata"),
     ],
 )

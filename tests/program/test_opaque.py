@@ -14,7 +14,7 @@ from mcusim.kernels import load_profile
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator
 from mcusim.model.operators import opaque
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program import check_program, read_program, write_program
 from mcusim.program.opaque import OpaqueCost, left_out, opaque_cycles, parse_costs, require_known, used_costs
 from mcusim.program.program import Program
@@ -27,7 +27,7 @@ FOO = opaque("CUSTOM(foo)")
 
 def planned(graph: Graph, **costs: str) -> Program:
     named = {name.replace("_", ""): text for name, text in costs.items()}
-    return plan(graph, MACHINE, "internal", PROFILE, PlanOptions(costs=parse_costs(named)))
+    return plan(graph, MACHINE, "internal", PROFILE, plan_options(costs=parse_costs(named)))
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ def test_kernels_of_a_program_are_shipped_ones() -> None:
 
 def test_settings_have_the_kernels_and_compare_by_their_name() -> None:
     assert Settings().kernels.cost_profile().name == "cmsis-2021-gcc9"
-    one, two = (settings("internal", "cmsis", None, None, None, fidelity) for fidelity in ("emulate", "emulate"))
+    one, two = (settings("internal", "cmsis", fidelity=fidelity) for fidelity in ("emulate", "emulate"))
     assert one == two and hash(one) == hash(two) and one.kernels.compiled() is not two.kernels.compiled()
     given = Kernels("mine", one.kernels.set, shipped=False)
-    assert settings("internal", given, None, None, None, "emulate").kernels is given
+    assert settings("internal", given, fidelity="emulate").kernels is given
 
 
 class Counted:
@@ -135,7 +135,7 @@ def test_a_run_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_fidelities_share_what_was_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     from mcusim.api.both import simulate_both
 
-    chosen = settings("internal", resolve("cmsis", "both"), None, None, None, "emulate")
+    chosen = settings("internal", resolve("cmsis", "both"), fidelity="emulate")
     counted = Counted(monkeypatch)
     graph, machine = mcusim.load_model("figure-1"), mcusim.load_machine("stm32f746g-disco")
     both = annotate_both(simulate_both(graph, machine, chosen))

@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine, machine_names
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program.program import Compute
 from mcusim.request.tensors import random_inputs
 from mcusim.verification.emulation import Emulation, Outputs
@@ -26,7 +26,7 @@ F469, F746 = DISCOS
 
 def emulation(name: str = "ds-cnn", machine: str = F746, policy: str = "tinyops", **options: object) -> Emulation:
     graph, kernels = network(name)[0], load_set("cmsis")
-    program = plan(graph, board(machine), policy, kernels, PlanOptions(**options))  # type: ignore[arg-type]
+    program = plan(graph, board(machine), policy, kernels, plan_options(**options))  # type: ignore[arg-type]
     return Emulation(program, board(machine), graph, kernels, random_inputs(graph))
 
 

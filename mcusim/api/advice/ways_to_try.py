@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
-from mcusim.plan import PlanOptions, takers
+from mcusim.plan import SRAM_BUDGET, declared_options, takers
 from mcusim.plan.allocators.greedy import ArenaBlock
 from mcusim.plan.allocators.optimal import optimal
 from mcusim.plan.arena import ALIGN
@@ -23,11 +22,10 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
-from mcusim.plan.registry import POLICY_OPTIONS, find_policy, policy_names
+from mcusim.plan.registry import policy_names, policy_options
 from mcusim.request.settings import Settings
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
-from mcusim.units import parse_size
 
 __all__ = ["Change", "Shortage", "Ways", "changed_settings"]
 
@@ -76,15 +74,12 @@ class Shortage:
 
 def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) -> Settings:
     """``base`` with the options of ``change``; None is the option's default."""
-    defaults, values = PlanOptions(), dict[str, Any]()
-    for option, value in change.items():
-        name = option.replace("-", "_")
-        if not hasattr(defaults, name):  # machine, set and policy
-            continue
-        given = parse_size(value) if name == "sram_budget" and value is not None else value
-        values[name] = getattr(defaults, name) if value is None else given
+    declared, options = {option.flag: option for option in declared_options().values()}, base.options
+    for flag, value in change.items():
+        if flag in declared:  # not machine, set and policy
+            options = options.having(declared[flag], declared[flag].given(value))
     policy = change.get("policy") or base.policy
-    return replace(base, policy=str(policy), options=replace(base.options, **values))
+    return replace(base, policy=str(policy), options=options)
 
 
 @dataclass
@@ -114,7 +109,7 @@ class Ways:
 
     def _arenas(self) -> Iterator[Change]:
         """Results in place, an optimal order, an optimal allocator; then all three."""
-        if "overlay" in find_policy(self.base.policy).options:  # its on-chip RAM is not an arena
+        if self.base.policy in takers("overlay"):  # its on-chip RAM is not an arena
             return
         asked = self.base.options
         single: list[tuple[str, Options]] = []
@@ -180,12 +175,11 @@ class Ways:
         return [name for name in policy_names() if name != self.base.policy]
 
     def _dropped(self, policy: str) -> Options:
-        named = [option for option in POLICY_OPTIONS if policy not in takers(option)]
-        return {option.replace("_", "-"): None for option in named}
+        return {one.flag: None for name, one in policy_options().items() if policy not in takers(name)}
 
     def _budgets(self) -> Iterator[Change]:
         """Policies that copy tiles with less on-chip RAM than there is: smaller tiles are sometimes faster."""
-        room = sram_pool(self.machine, self.base.options.sram_budget).size
+        room = sram_pool(self.machine, self.base.options[SRAM_BUDGET]).size
         most = min(room, self.most_sram or room)
         for name in takers("overlay"):
             for share in SHARES if most == room else (1, *SHARES):
@@ -197,7 +191,7 @@ class Ways:
         """The other boards that ship, as they are, the fastest clock first: with the same options, else with the first
         policy and its defaults."""
         others = [load_machine(name) for name in machine_names() if name != self.machine.name]
-        plain: Options = dict.fromkeys(("sram-budget", "weights", "overlay", "buffering", "variant"))
+        plain: Options = dict.fromkeys((*(one.flag for one in policy_options().values()), "weights"))
         for board in sorted(others, key=lambda board: -board.core.clock):
             same: Options = {"machine": board.name, "set": None, "clock": None, "force-clock": None}
             yield Change(f"board {board.name} as it ships", "board", same)

@@ -24,7 +24,8 @@ from mcusim.errors import UsageError
 __all__ = ["COMMANDS", "SWITCH", "defaults", "places", "taken"]
 
 NAME, SWITCH = "mcusim.toml", "MCUSIM_NO_CONFIG"
-_PLAN = ("machine", "policy", "kernels", "sram-budget", "weights", "overlay", "buffering", "variant")
+_PLAN = ("machine", "policy", "kernels")  # and the options of a plan
+_PLANNING = ("run", "plan", "compare")
 _RUN = (*_PLAN, "fidelity", "code", "operator-overhead", "operators", "assumptions")
 COMMANDS: Mapping[str, tuple[str, ...]] = {  # of each command the options that may have a default
     "run": _RUN,
@@ -40,7 +41,7 @@ _COMMON: Mapping[str, tuple[str, ...]] = {  # options that stand in no table, an
     "kernels": ("run", "plan", "compare"),
     "fidelity": ("run", "compare"),
 }
-_NUMBERS, _FLAGS = ("operators", "operator-overhead", "fuzz", "top", "jobs"), ("assumptions",)
+_NUMBERS, _FLAGS = ("operators", "operator-overhead", "fuzz", "top", "jobs"), ("assumptions", "in-place")
 _Wrong = Callable[[str, object, str], UsageError]
 
 
@@ -83,11 +84,21 @@ def _read(path: Path, command: str) -> dict[str, Any]:
     for key, value in raw.items():
         if isinstance(value, dict) and key in COMMANDS:
             for option, own in value.items():
-                _check(f"{key}.{option}", own, COMMANDS[key], wrong)
+                _check(f"{key}.{option}", own, _known(key, option), wrong)
         else:
             _check(key, value, _COMMON, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
     return common | dict(raw.get(command, {}))
+
+
+def _known(command: str, option: str) -> Sequence[str]:
+    """The options of ``command`` that may have a default; policies are asked for theirs where it is no other."""
+    known = COMMANDS[command]
+    if option in known or command not in _PLANNING:
+        return known
+    from mcusim.plan import declared_options
+
+    return (*known, *(declared.flag for declared in declared_options().values()))
 
 
 def _check(key: str, value: object, known: Sequence[str] | Mapping[str, object], wrong: _Wrong) -> None:

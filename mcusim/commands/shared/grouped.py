@@ -14,6 +14,8 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
+from mcusim.commands.shared.policy_help import GivenOptions
+
 __all__ = ["grouped"]
 
 
@@ -27,13 +29,21 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
         return command(**{one.name: _value(one.name, one.annotation, given) for one in taken})
 
     found = [option for one in taken for option in _options(one)]
+    flat.takes_policy_options = any(_takes(one.annotation) for one in taken)  # type: ignore[attr-defined]
     flat.__signature__ = Signature(found, return_annotation=int)  # type: ignore[attr-defined]
     flat.__annotations__ = {option.name: option.annotation for option in found} | {"return": int}
     return flat
 
 
+def _takes(kind: Any) -> bool:
+    """Whether the group has the options that policies declare, which the command then adds itself."""
+    return kind is GivenOptions or (is_dataclass(kind) and any(map(_takes, get_type_hints(kind).values())))
+
+
 def _options(one: Parameter) -> Iterator[Parameter]:
     """The parameter, or one for each field of its group; by keyword, so that defaults may come first."""
+    if one.annotation is GivenOptions:
+        return
     if not is_dataclass(one.annotation):
         yield one.replace(kind=Parameter.KEYWORD_ONLY)
         return
@@ -47,6 +57,8 @@ def _options(one: Parameter) -> Iterator[Parameter]:
 
 def _value(name: str, kind: Any, given: Mapping[str, Any]) -> Any:
     """What was given for an option, or the group made of what was given for its fields."""
+    if kind is GivenOptions:
+        return GivenOptions.now()
     if not is_dataclass(kind):
         return given[name]
     hints = get_type_hints(kind, include_extras=True)

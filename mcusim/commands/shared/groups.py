@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output
+from mcusim.commands.shared.policy_help import GivenOptions
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.request.kernels import Kernels
-    from mcusim.request.settings import ArenaPlan, Execution, Settings
+    from mcusim.request.settings import Execution, Settings
 
 __all__ = ["CountedBytes", "Interpreter", "MachineKeys", "Planning", "Values", "Written"]
 
@@ -46,14 +47,7 @@ class Planning:
     """How a model is planned, under any policy."""
 
     keys: MachineKeys = field(default_factory=MachineKeys)
-    sram_budget: options.SramBudget = None
-    weights: options.Weights = None
-    overlay: options.Overlay = None
-    buffering: options.Buffering = None
-    variant: options.Variant = None
-    order: options.Order = None
-    allocator: options.Allocator = None
-    in_place: options.InPlace = False
+    given: GivenOptions = field(default_factory=GivenOptions)
     allow_unknown: options.AllowUnknown = False
     cost: options.Cost = None
 
@@ -63,21 +57,9 @@ class Planning:
         return options.costs(self.cost)
 
     @property
-    def arena(self) -> ArenaPlan:
-        """How the arena is planned."""
-        from mcusim.request.settings import ArenaPlan
-
-        return ArenaPlan(self.order, self.allocator, self.in_place)
-
-    @property
     def overrides(self) -> dict[str, str]:
         """The machine keys to change. Raises UsageError."""
         return self.keys.overrides
-
-    @property
-    def overlays(self) -> list[str] | None:
-        """What ``--overlay`` names. Raises UsageError."""
-        return options.comma_list(self.overlay, "--overlay")
 
     def settings(
         self, policy: str, kernels: str | Kernels | None, fidelity: str, execution: Execution | None = None
@@ -85,8 +67,7 @@ class Planning:
         """Of a run. Raises UnitError or UsageError, also for an option without effect."""
         from mcusim.request.settings import settings
 
-        named = (policy, kernels, self.sram_budget, self.weights, self.overlays, fidelity, execution)
-        return settings(*named, self.buffering, self.arena, self.costs, self.variant)
+        return settings(policy, kernels, self.given, fidelity=fidelity, execution=execution, costs=self.costs)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Most:
 def given_options(context: typer.Context, without: set[str]) -> dict[str, str | list[str] | bool | None]:
     """The options on the command line by their long names, but for those named ``without``; arguments are none."""
     found: dict[str, str | list[str] | bool | None] = {}
-    for parameter in context.command.params:
+    for parameter in context.command.get_params(context):
         value = context.params.get(parameter.name or "")
         long = next((name[2:] for name in parameter.opts if name.startswith("--")), None)
         source = context.get_parameter_source(parameter.name or "")

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from mcusim.results import KernelOutput
 
 __all__ = [
-    "Allocator",
     "AllowUnknown",
-    "Buffering",
     "Clock",
     "Code",
     "Cost",
@@ -31,15 +29,10 @@ __all__ = [
     "Kernels",
     "Machine",
     "Model",
-    "Order",
     "OutputFile",
     "Overhead",
-    "Overlay",
     "Seconds",
     "Set",
-    "SramBudget",
-    "Variant",
-    "Weights",
     "WeightsIn",
     "check_output",
     "check_outputs",
@@ -99,50 +92,6 @@ Clock = Annotated[
 ]
 ForceClock = Annotated[
     bool, typer.Option("--force-clock", help="Allow a core clock that the part is not specified for, as a what-if.")
-]
-SramBudget = Annotated[
-    str | None, typer.Option("--sram-budget", metavar="SIZE", help='Limit on-chip RAM ({sram_budget}): "256 KiB".')
-]
-Weights = Annotated[
-    str | None, typer.Option("--weights", metavar="REGION", help="The region weights are read from (sdram, qspi).")
-]
-Overlay = Annotated[
-    str | None,
-    typer.Option(
-        "--overlay", metavar="LIST", help="What {overlay} copies by DMA: some of input,filter,bias,quant. Default: all."
-    ),
-]
-Buffering = Annotated[
-    str | None,
-    typer.Option(
-        "--buffering",
-        metavar="NAME",
-        help="With {buffering}: double (default), or single buffers, shared by DMA and core.",
-    ),
-]
-Variant = Annotated[
-    str | None,
-    typer.Option(
-        "--variant",
-        metavar="YEAR",
-        help="With {variant}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one"
-        " filter buffer, an early first tile.",
-    ),
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        "--order", metavar="NAME", help="The operators: default, as stored; optimal: in the order of least peak."
-    ),
-]
-Allocator = Annotated[
-    str | None,
-    typer.Option(
-        "--allocator",
-        metavar="NAME",
-        help="Who places tensors: greedy (TFLM's), linear, optimal, or offline: the plan in the file, the default"
-        " where there is one, else greedy.",
-    ),
 ]
 Kernels = Annotated[
     str | None,

@@ -1,23 +1,53 @@
-"""Help texts that name the policies there are: policies are loaded when a command's help is shown, and not before."""
+"""Options of plans, as they are declared, on the command line; and help texts that name the policies there are.
+
+Policies are loaded when such a command is run or its help is shown, and not before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from contextvars import ContextVar
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Annotated, Any
 
+from typer import Option, Typer
 from typer.core import TyperCommand
+from typer.main import get_command
 
 from mcusim.commands.shared.defaults import taken
 from mcusim.commands.shared.output import note
 
-__all__ = ["PolicyHelp"]
+__all__ = ["GivenOptions", "PolicyHelp"]
 
 FROM_FILE = "DEFAULT_MAP"  # what click calls it
 
 
+class GivenOptions(dict[str, Any]):
+    """What was given for the options of a plan, by keyword.
+
+    A field of a group (:mod:`mcusim.commands.shared.grouped`): the command then has all these options.
+    """
+
+    @classmethod
+    def now(cls) -> GivenOptions:
+        """Those of the command that runs."""
+        return _given.get(cls())
+
+
+_given: ContextVar[GivenOptions] = ContextVar("given")
+
+
 class PolicyHelp(TyperCommand):
-    """A command in whose options' help ``{policies}`` are all policies with what they do, ``{overlay}`` and the other
-    policy options those that take them."""
+    """A command in whose options' help ``{policies}`` are all policies with what they do, and which has the options
+    of a plan, where it takes :class:`GivenOptions`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The declared options come before the last one, ``--help``."""
+        found = super().get_params(ctx)
+        if not getattr(self.callback, "takes_policy_options", False):
+            return found
+        return [*found[:-1], *_declared(), *found[-1:]]
 
     def invoke(self, ctx: Any) -> Any:
         """Say which options have defaults from a file, then run."""
@@ -25,23 +55,53 @@ class PolicyHelp(TyperCommand):
         sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in found}
         for line in taken(found, [option for option, source in sources.items() if source and source.name == FROM_FILE]):
             note(line)
-        return super().invoke(ctx)
+        if not getattr(self.callback, "takes_policy_options", False):
+            return super().invoke(ctx)
+        own = {option.name: ctx.params[option.name] for option in _declared()}
+        token = _given.set(GivenOptions({name: value for name, value in own.items() if value is not None}))
+        try:  # typer passes on what the function itself has as parameters
+            return ctx.invoke(self.callback, **{name: ctx.params[name] for name in ctx.params if name not in own})
+        finally:
+            _given.reset(token)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Fill the names in, then write the help."""
-        from mcusim.plan import takers
-        from mcusim.plan.registry import POLICY_OPTIONS, all_policies
+        from mcusim.plan.registry import all_policies
 
-        names = {option: ", ".join(takers(option)) for option in POLICY_OPTIONS}
-        names["policies"] = _either([f"{policy.name} ({policy.description})" for policy in all_policies()])
+        names = _either([f"{policy.name} ({policy.description})" for policy in all_policies()])
         options: list[Any] = [parameter for parameter in self.params if getattr(parameter, "help", None)]
         templates = [option.help for option in options]
         for option in options:
-            for key, value in names.items():
-                option.help = option.help.replace(f"{{{key}}}", value)
+            option.help = option.help.replace("{policies}", names)
         super().format_help(ctx, formatter)
         for option, template in zip(options, templates, strict=True):
             option.help = template
+
+
+def _declared() -> tuple[Any, ...]:
+    """The options of a plan, for the command line."""
+    from mcusim.plan import declared_options, takers
+
+    return _made(tuple((one, ", ".join(takers(one.name))) for one in declared_options().values()))
+
+
+@cache
+def _made(options: tuple[tuple[Any, str], ...]) -> tuple[Any, ...]:
+    """The options, each with those that take it, as typer makes them of a function's parameters."""
+
+    def command(**given: str) -> None: ...
+
+    kinds: dict[str, Any] = {}
+    for one, takers in options:
+        text = one.help.replace("{takers}", takers)
+        kind, metavar = (bool, None) if one.is_flag else (str, one.metavar)
+        kinds[one.name] = Annotated[kind | None, Option(f"--{one.flag}", metavar=metavar, help=text)]
+    taken = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
+    command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    command.__annotations__ = kinds
+    app = Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(command)
+    return tuple(get_command(app).params)
 
 
 def _either(texts: Sequence[str]) -> str:

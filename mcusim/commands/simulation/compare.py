@@ -106,16 +106,14 @@ def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
     """What all rows share; each policy may take other options."""
     from mcusim.request.settings import base_settings
 
-    budget, weights, buffering = planning.sram_budget, planning.weights, planning.buffering
-    named = (kernels, budget, weights, planning.overlays, fidelity, "internal", None, buffering)
-    return base_settings(*named, planning.arena, planning.costs, planning.variant)
+    return base_settings(kernels, planning.given, fidelity=fidelity, costs=planning.costs)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
     from mcusim.plan import require_effect
 
     policies = [case.settings.policy for case in cases]
-    require_effect(policies, planning.sram_budget, planning.overlays, planning.buffering, planning.variant)
+    require_effect(policies, planning.given)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:

@@ -277,10 +277,9 @@ def plan(
     from mcusim.program import write_program
 
     how = planned.planning
-    given = {name: value for name, value in vars(how).items() if name not in ("keys", "overlay", "cost")}
     program = plan_program(
-        model, planned.machine, planned.policy, planned.kernels,
-        overrides=how.overrides, overlay=how.overlays, costs=how.costs, **given,
+        model, planned.machine, planned.policy, planned.kernels, overrides=how.overrides, costs=how.costs,
+        allow_unknown=how.allow_unknown, **how.given,
     )  # fmt: skip
     if to_stdout:
         write_program(program, sys.stdout)

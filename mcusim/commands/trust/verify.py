@@ -143,10 +143,9 @@ def request(what: str, machine: str | None, plan: ModelPlanning, asked: Running)
     from mcusim.api.verify import VerifyRequest
 
     how = plan.planning
-    given = {name: value for name, value in vars(how).items() if name not in ("keys", "overlay", "cost")}
     return VerifyRequest(
-        what=what, machine=machine, policy=plan.policy, overrides=how.overrides, overlay=how.overlays, costs=how.costs,
-        **given, **vars(asked),
+        what=what, machine=machine, policy=plan.policy, overrides=how.overrides, costs=how.costs, options=how.given,
+        allow_unknown=how.allow_unknown, **vars(asked),
     )  # fmt: skip
 
 

@@ -158,4 +158,5 @@ class Rig:
 def _settings(asked: Experiment, overhead: str | None) -> Settings:
     cycles = None if overhead is None else int(overhead.split()[0])
     execution = Execution(code=asked.code, overhead=cycles)
-    return settings(asked.policy, asked.kernels, asked.sram_budget, asked.weights, None, asked.fidelity, execution)
+    options = {"sram_budget": asked.sram_budget, "weights": asked.weights}
+    return settings(asked.policy, asked.kernels, options, fidelity=asked.fidelity, execution=execution)

@@ -6,7 +6,7 @@ Not modelled: the model and the SRAM budget.
 from __future__ import annotations
 
 from mcusim.machine.description import Machine
-from mcusim.plan.options import OVERLAYS
+from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.plan.pools import largest_region
 from mcusim.program.opaque import left_out
 from mcusim.program.program import Header

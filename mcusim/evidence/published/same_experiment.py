@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.errors import McusimError
+from mcusim.errors import McusimError, UsageError
 from mcusim.evidence.published.rows import measured
 from mcusim.machine import load_shipped, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import OVERLAYS, PlanOptions, plan
-from mcusim.plan.options import VARIANTS
+from mcusim.plan import SRAM_BUDGET, PlanOptions, plan
+from mcusim.plan.options import WEIGHTS
+from mcusim.plan.policies.tinyops import VARIANT
 from mcusim.program.program import Header, Program
 from mcusim.request.kernels import DEFAULT_KERNELS
 from mcusim.request.settings import Settings
@@ -35,21 +36,19 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
     """The published figures of this very experiment, or None.
 
     The machine is a shipped one with nothing changed; the model the zoo network or the reference file of the published
-    name, identified by its sha256; kernels, fidelity, overlays, buffering, how the arena is planned and the weights'
-    region are the defaults; the SRAM budget is none or that of the publication. A ``weights`` region named by the user
-    is the default one when ``program``, planned with it, is what the default gives. Not modelled: whether the
+    name, identified by its sha256; kernels, fidelity, the policy's other options, how the arena is planned and the
+    weights' region are the defaults; the SRAM budget is none or that of the publication. A ``weights`` region named by
+    the user is the default one when ``program``, planned with it, is what the default gives. Not modelled: whether the
     publication's binary was built like ours.
     """
     options = chosen.options
-    if chosen.policy == "tinyops" and (options.overlay != frozenset(OVERLAYS) or options.buffering != "double"):
+    if {name for name, _ in options.values} - {one.name for one in (SRAM_BUDGET, VARIANT, WEIGHTS)}:
         return None
-    if (options.order, options.allocator, options.in_place) != ("default", None, False):
-        return None
-    if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options.sram_budget):
+    if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options[SRAM_BUDGET]):
         return None
     if options.weights is not None and not (program and _by_default(program, graph, machine, chosen)):
         return None
-    return measured(graph.name, machine.name, chosen.policy, options.variant)
+    return measured(graph.name, machine.name, chosen.policy, options[VARIANT])
 
 
 def published_for_program(program: Program, machine: Machine, chosen: Settings) -> Measured | None:
@@ -58,13 +57,16 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
     Not modelled: for the program of a ``.tflite``, whose graph is not available, its header is trusted.
     """
     header, budget = program.header, program.header.options.get("sram_budget")
-    variant = header.options.get("variant", "2022")
-    if {"order", "allocator", "in_place"} & set(header.options) or variant not in VARIANTS:
+    if {"order", "allocator", "in_place"} & set(header.options):
         return None
-    chosen = replace(chosen, options=replace(chosen.options, variant=variant))
+    try:
+        variant = VARIANT.given(header.options.get(VARIANT.name))
+    except UsageError:
+        return None
+    chosen = replace(chosen, options=chosen.options.having(VARIANT, variant))
     if not _same(header.model, header.model_sha256, header.random_weights, machine, chosen, budget):
         return None
-    chosen = replace(chosen, options=PlanOptions(sram_budget=budget, variant=variant))
+    chosen = replace(chosen, options=PlanOptions().having(SRAM_BUDGET, budget).having(VARIANT, variant))
     if header.random_weights and not _by_default(program, _zoo_graph(header), machine, chosen):
         return None
     return measured(header.model, machine.name, header.policy, variant)
@@ -73,7 +75,7 @@ def published_for_program(program: Program, machine: Machine, chosen: Settings) 
 def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings, budget: object) -> bool:
     """All that can be decided without planning; cheap tests first."""
     return (
-        measured(model, machine.name, chosen.policy, chosen.options.variant) is not None
+        measured(model, machine.name, chosen.policy, chosen.options[VARIANT]) is not None
         and (chosen.kernels.name, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
         and (chosen.execution.code, chosen.execution.overhead) == (None, None)
         and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
@@ -101,7 +103,8 @@ def _zoo_graph(header: Header) -> Graph:
 
 def _by_default(program: Program, graph: Graph, machine: Machine, chosen: Settings) -> bool:
     """Is ``program`` what the policy writes with the default region of weights and the default overlays?"""
-    options = PlanOptions(sram_budget=chosen.options.sram_budget, variant=chosen.options.variant)
+    asked = chosen.options
+    options = PlanOptions().having(SRAM_BUDGET, asked[SRAM_BUDGET]).having(VARIANT, asked[VARIANT])
     try:
         default = plan(graph, machine, chosen.policy, kernels=chosen.kernels.cost_profile(), options=options)
     except McusimError:

@@ -10,6 +10,7 @@ from mcusim.api.compare import BOARDS, Case
 from mcusim.errors import UsageError
 from mcusim.evidence.published.same_experiment import SRAM_BUDGETS
 from mcusim.machine.description import Machine
+from mcusim.plan import SRAM_BUDGET
 from mcusim.request.settings import MachineArg, NameArg, Settings, as_list
 
 __all__ = ["tinyops_cases"]
@@ -64,6 +65,6 @@ def tinyops_cases(
 
 
 def _settings(base: Settings, machine: str, policy: str) -> Settings:
-    if base.options.sram_budget is None:
-        base = replace(base, options=replace(base.options, sram_budget=SRAM_BUDGETS[machine]))
+    if base.options[SRAM_BUDGET] is None:
+        base = replace(base, options=base.options.having(SRAM_BUDGET, SRAM_BUDGETS[machine]))
     return replace(base, policy=policy)

@@ -79,8 +79,8 @@ def _replayed(run: PublishedRun) -> dict[str, float]:
 def _simulated(run: PublishedRun, graph: Graph) -> Result:
     if run.order == "optimal":
         graph = reordered(graph, optimal_order(graph).order)
-    variant = run.variant or None
-    chosen = settings(run.policy, run.kernels, run.sram_budget, None, None, run.fidelity, variant=variant)
+    options = {"sram_budget": run.sram_budget} | ({"variant": run.variant} if run.variant else {})
+    chosen = settings(run.policy, run.kernels, options, fidelity=run.fidelity)
     return simulate_row(graph, load_machine(run.machine), chosen)
 
 

@@ -20,7 +20,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights after it, or in the
     region ``options.weights`` names (``qspi``: read in place).
 
-    ``options.sram_budget`` plays no part: nothing lives in SRAM.
+    An SRAM budget plays no part: nothing lives in SRAM.
 
     Raises DoesNotFit and UsageError (no SDRAM, unknown region). Not modelled: the copy of the weights into SDRAM before
     the first inference, which the TinyOps firmware makes once.

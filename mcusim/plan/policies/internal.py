@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from mcusim.errors import UsageError
 from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import SRAM_BUDGET, PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool, sram_pool
 from mcusim.plan.registry import register
@@ -15,7 +17,13 @@ from mcusim.program.program import Program
 __all__ = ["plan"]
 
 
-@register("internal", "data in on-chip SRAM, weights in flash", options=("sram_budget",), order=1)
+class InternalOptions(TypedDict, total=False):
+    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``)."""
+
+    sram_budget: int | str | None
+
+
+@register("internal", "data in on-chip SRAM, weights in flash", options=(SRAM_BUDGET,), order=1)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
     in the largest flash, or in the region ``options.weights`` names.
@@ -26,12 +34,12 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     Raises DoesNotFit (region, needed and available bytes) and UsageError (no flash, unknown region, budget above the
     pool).
     """
-    pool = sram_pool(machine, options.sram_budget)
+    pool = sram_pool(machine, options[SRAM_BUDGET])
     weights = options.weights
     if weights is None:
         flash = largest_region(machine, "flash")
         if flash is None:
             raise UsageError(f"machine {machine.name} has no flash for the weights; name a region for them")
         weights = flash.name
-    chosen: dict[str, object] = {"weights": weights, "sram_budget": options.sram_budget}
+    chosen: dict[str, object] = {"weights": weights, "sram_budget": options[SRAM_BUDGET]}
     return whole_program(graph, machine, "internal", kernels, options, pool, region_pool(machine, weights), chosen)

@@ -7,14 +7,15 @@ while the one before still runs (:mod:`mcusim.plan.overlay.early_tiles`), and le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypedDict
 
 from mcusim.errors import UsageError
 from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
-from mcusim.plan.options import BUFFERING, OVERLAYS, PlanOptions
+from mcusim.plan.options import SRAM_BUDGET, PlanOptions, choice, names
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
@@ -24,20 +25,43 @@ from mcusim.plan.placement import ALIGN, MemoryNeeds, Placement, memory_needs, p
 from mcusim.plan.policies.external import sdram
 from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
-from mcusim.plan.registry import POLICY_OPTIONS, register
+from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
 
-__all__ = ["plan"]
+__all__ = ["BUFFERING", "BUFFERS", "OVERLAY", "OVERLAYS", "VARIANT", "plan"]
+
+OVERLAYS = ("input", "filter", "bias", "quant")
+BUFFERS = {"double": 2, "single": 1}  # for the tiles of an input, and for filters
+OVERLAY = names("overlay", OVERLAYS, help="What {takers} copies by DMA: some of input,filter,bias,quant. Default: all.")
+BUFFERING = choice(
+    "buffering", BUFFERS, "double", help="With {takers}: double (default), or single buffers, shared by DMA and core."
+)
+VARIANT = choice(
+    "variant", ("2022", "2023"), "2022", metavar="YEAR",
+    help="With {takers}: 2022 (default), as the TinyOps paper has it, or 2023, as its public firmware does: one filter"
+    " buffer, an early first tile.",
+)  # fmt: skip
+OPTIONS = (SRAM_BUDGET, OVERLAY, BUFFERING, VARIANT)
 
 
-@register("tinyops", "data in SDRAM, tiles of it copied into SRAM by DMA", options=POLICY_OPTIONS, order=3)
+class TinyopsOptions(TypedDict, total=False):
+    """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``). ``overlay``: what is copied, some of
+    :data:`OVERLAYS`. ``buffering``: of :data:`BUFFERS`. ``variant``: ``2022`` or ``2023``."""
+
+    sram_budget: int | str | None
+    overlay: Iterable[str] | None
+    buffering: str | None
+    variant: int | str | None
+
+
+@register("tinyops", "data in SDRAM, tiles of it copied into SRAM by DMA", options=OPTIONS, order=3)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena, interpreter's data and weights in SDRAM; overlay buffers and the kernels' scratch in the SRAM pool.
 
-    ``options.overlay`` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
+    :data:`OVERLAY` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
     ``bias``, ``quant`` (multipliers and shifts). The core reads the rest in place and writes outputs
-    straight to SDRAM. ``options.sram_budget`` bounds the SRAM buffers, ``options.weights`` may name another region for
-    the weights. ``options.buffering`` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
+    straight to SDRAM. ``SRAM_BUDGET`` bounds the SRAM buffers, ``options.weights`` may name another region for
+    the weights. :data:`BUFFERING` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
     line.
 
@@ -46,11 +70,13 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     DMA, or the program would have too many tasks. Not modelled: the software queues of the firmware, which lose a
     request when they are full.
     """
-    need, layout = memory_needs(graph, kernels, options, longer=int(options.variant == "2023")), Layout(machine)
+    if options[VARIANT] == "2023" and options[BUFFERING] == "single":
+        raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
+    need, layout = memory_needs(graph, kernels, options, longer=int(options[VARIANT] == "2023")), Layout(machine)
     home, dma = sdram(machine, "tinyops"), controller(machine)
-    weights, pool = options.weights or home, sram_pool(machine, options.sram_budget)
+    weights, pool = options.weights or home, sram_pool(machine, options[SRAM_BUDGET])
     _check_reach(machine, home, weights)
-    found = [copies(graph, op, g, options.overlay) for op, g in zip(graph.operators, need.geometries, strict=True)]
+    found = [copies(graph, op, g, options[OVERLAY]) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)
     chosen = _sizes(need, found, pool, padded, options)
     placed = place(graph, need, layout, region_pool(machine, home), region_pool(machine, weights), scratch=False)
@@ -70,9 +96,9 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
 def _sizes(
     need: MemoryNeeds, found: list[CopyPlan], pool: Pool, padded: Callable[[int], int], options: PlanOptions
 ) -> OverlaySizes:
-    if options.variant == "2023":
+    if options[VARIANT] == "2023":
         return choose_one_filter_buffer(need, found, pool, padded)
-    return choose_sizes(need, found, pool, padded, BUFFERING[options.buffering])
+    return choose_sizes(need, found, pool, padded, BUFFERS[options[BUFFERING]])
 
 
 def _scratch_bytes(need: MemoryNeeds, chosen: OverlaySizes, padded: Callable[[int], int]) -> int:
@@ -117,13 +143,11 @@ def _described(buffers: dict[str, Span], last: int) -> list[Buffer]:
 
 def _chosen(options: PlanOptions, weights: str, chosen: OverlaySizes) -> dict[str, object]:
     # a program that names no buffering has two buffers of each kind; one that names no variant has the paper's
-    named = {"buffering": options.buffering, "variant": options.variant}
-    usual = {"buffering": "double", "variant": "2022"}
     return {
-        **{name: value for name, value in named.items() if value != usual[name]},
+        **{one.name: options[one] for one in (BUFFERING, VARIANT) if options[one] != one.default},
         "weights": weights,
-        "sram_budget": options.sram_budget,
-        "overlay": [name for name in OVERLAYS if name in options.overlay],
+        "sram_budget": options[SRAM_BUDGET],
+        "overlay": [name for name in OVERLAYS if name in options[OVERLAY]],
         "factor": chosen.factor,
         "tile_buffer": chosen.tile,
         "second_buffer": chosen.second,

@@ -12,7 +12,9 @@ import typer
 from mcusim.commands.app import app
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import MachineKeys, Planning, Values, Written
+from mcusim.commands.shared.policy_help import GivenOptions
 from mcusim.errors import UsageError
+from mcusim.plan.policies.tinyops import OVERLAY
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ def test_an_option_in_two_groups_is_an_error_at_once() -> None:
 
 
 def test_a_group_reads_its_texts() -> None:
-    planning = Planning(MachineKeys(["core.clock = 200 MHz"]), overlay="input, bias,input")
-    assert planning.overrides == {"core.clock": "200 MHz"} and planning.overlays == ["input", "bias"]
-    assert planning.settings("tinyops", None, "replay").options.overlay == {"input", "bias"}
+    planning = Planning(MachineKeys(["core.clock = 200 MHz"]), GivenOptions(overlay="input, bias,input"))
+    assert planning.overrides == {"core.clock": "200 MHz"}
+    assert planning.settings("tinyops", None, "replay").options[OVERLAY] == {"input", "bias"}
     with pytest.raises(UsageError, match="--overlay has no names in it"):
-        _ = Planning(overlay=" , ").overlays
+        Planning(given=GivenOptions(overlay=" , ")).settings("tinyops", None, "replay")
     assert Values(input=[]).max_instructions is None
 
 
@@ -87,4 +89,4 @@ def test_no_command_takes_more_than_fifteen_parameters_by_hand() -> None:
         assert one.callback is not None
         counts[one.name] = len(signature(getattr(one.callback, "__wrapped__", one.callback)).parameters)
     assert {name: count for name, count in counts.items() if count > 15} == {}
-    assert counts["run"] == 11 and len(signature(app.registered_commands[0].callback or command).parameters) == 39
+    assert counts["run"] == 11 and len(signature(app.registered_commands[0].callback or command).parameters) == 31

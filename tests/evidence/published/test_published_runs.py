@@ -22,6 +22,7 @@ from mcusim.kernels.test_programs import FOLDER
 from mcusim.machine import load_machine, machine_names
 from mcusim.model import zoo_names
 from mcusim.model.zoo import parse_name
+from mcusim.plan import SRAM_BUDGET
 from mcusim.program import read_program
 from mcusim.program.program import Transfer
 from tests.support.boards.sdram_measurements import READS, WRITES
@@ -111,7 +112,7 @@ def test_tinyops_rows_are_run_as_compare_does() -> None:
             case.settings.kernels.name,
             case.settings.fidelity,
         ) and run.order == "default"
-        expected = None if run.policy == "external" else case.settings.options.sram_budget  # it uses none of it
+        expected = None if run.policy == "external" else case.settings.options[SRAM_BUDGET]  # it uses none of it
         assert run.sram_budget == expected
 
 

@@ -17,7 +17,7 @@ from mcusim.engine.run import Run
 from mcusim.errors import UsageError
 from mcusim.kernels import load_profile
 from mcusim.model import Graph
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program import check_program
 from mcusim.program.program import Compute, Maintain, Program, Transfer
 from mcusim.verification.proof import prove
@@ -33,7 +33,7 @@ Sketch = run_path(str(REPOSITORY / "scripts" / "traces" / "make.py"))["Sketch"]
 
 
 def of_graph(graph: Graph, machine: str = F469, **options: object) -> Program:
-    chosen = PlanOptions(variant="2023", **options)  # type: ignore[arg-type]
+    chosen = plan_options(variant="2023", **options)  # type: ignore[arg-type]
     return plan(graph, board(machine), "tinyops", load_profile("cmsis-2021-gcc9"), chosen)
 
 
@@ -230,8 +230,8 @@ def test_a_program_without_code_for_its_kernels_names_the_command_that_plans_it_
 @pytest.mark.parametrize(
     ("policy", "options", "reason"),
     [
-        ("tinyops", {"variant": "2024"}, "unknown variant '2024'; there are 2022, 2023"),
-        ("tinyops", {"variant": True}, "variant = True: must be a year"),
+        ("tinyops", {"variant": "2024"}, 'unknown variant "2024"; there are 2022, 2023'),
+        ("tinyops", {"variant": True}, "variant = True: must be one of 2022, 2023"),
         ("tinyops", {"variant": 2023, "buffering": "single"}, "--variant 2023 has two buffers for tiles"),
         ("external", {"variant": 2022}, "--variant has no effect under policy external; it is for tinyops"),
     ],

@@ -146,8 +146,8 @@ def test_a_single_buffered_run_is_not_compared_with_the_published_one() -> None:
 @pytest.mark.parametrize(
     ("policy", "kind", "reason"),
     [
-        ("tinyops", "triple", "unknown buffering 'triple'; there are double, single"),
-        ("tinyops", 2, "buffering = 2: must be"),
+        ("tinyops", "triple", 'unknown buffering "triple"; there are double, single'),
+        ("tinyops", 2, 'unknown buffering "2"; there are'),
         ("internal", "single", "--buffering has no effect under policy internal; it is for tinyops"),
     ],
 )

@@ -13,20 +13,24 @@ import mcusim
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.plan import policies, policy_names, registry, require_effect, takers
-from mcusim.plan.registry import POLICY_OPTIONS, Policy, all_policies, find_policy, register
+from mcusim.plan.options import SRAM_BUDGET, choice
+from mcusim.plan.registry import Policy, all_policies, find_policy, register
 
 FILE = '''
 """Weights in QSPI flash: ``internal`` otherwise."""
 
 from dataclasses import replace
 
+from mcusim.plan.options import SRAM_BUDGET, WEIGHTS, choice
 from mcusim.plan.policies import internal
 from mcusim.plan.registry import register
 
+SHADE = choice("shade", ("light", "dark"), "light", help="With {takers}: light or dark.")
 
-@register("inplace", "data in on-chip SRAM, weights in QSPI flash", options=("sram_budget",))
+
+@register("inplace", "data in on-chip SRAM, weights in QSPI flash", options=(SRAM_BUDGET, SHADE))
 def plan(graph, machine, kernels, options):
-    program = internal.plan(graph, machine, kernels, replace(options, weights="qspi"))
+    program = internal.plan(graph, machine, kernels, options.having(WEIGHTS, "qspi"))
     return replace(program, header=replace(program.header, policy="inplace"))
 '''
 
@@ -72,6 +76,9 @@ def test_a_dropped_file_is_planned_run_and_written(tmp_path: Path, capsys: pytes
     assert main(["run", "figure-1", "--policy", "inplace", "--json", "-"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["policy"] == "inplace" and row["cycles_by_cause"]["qspi"] > 0
+    assert main(["run", "figure-1", "--policy", "inplace", "--shade", "dark", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["options"]["shade"] == "dark"
+    assert mcusim.simulate("figure-1", "stm32f746g-disco", "inplace", shade="dark").run is not None
     assert main(["run", "figure-1", "--policy", "inplace", "--overlay", "input"]) == 2
     assert "--overlay has no effect under policy inplace; it is for tinyops" in capsys.readouterr().err
 
@@ -92,24 +99,26 @@ def test_a_dropped_file_is_compared_swept_and_in_the_help(capsys: pytest.Capture
     text = " ".join(capsys.readouterr().out.split())
     assert "or inplace (data in on-chip SRAM, weights in QSPI flash)." in text
     assert "Limit on-chip RAM (internal, tinyops, inplace):" in text
+    assert "--shade NAME With inplace: light or dark." in text
 
 
 def test_an_unknown_policy_is_named_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"^no policy 'inner'.*; there are: internal: .*; external: .*; tinyops: "):
         find_policy("inner")
     with pytest.raises(UsageError, match="no policy 'inner'"):
-        require_effect(["internal", "inner"])
+        require_effect(["internal", "inner"], {})
 
 
-def test_a_name_is_registered_once_and_options_are_known_ones() -> None:
+def test_a_name_is_registered_once_and_an_option_is_one_declaration() -> None:
     with pytest.raises(ValueError, match="two policies are called 'tinyops'"):
         register("tinyops", "again")
-    with pytest.raises(ValueError, match="policy 'new' takes 'budget'; options of policies are sram_budget, overlay"):
-        register("new", "takes what there is not", options=("budget",))
+    other = choice("variant", ("a", "b"), "a", help="Another one.")
+    with pytest.raises(ValueError, match="policy 'new': two options are called 'variant'"):
+        register("new", "has an option of its own", options=(other,))
     assert "new" not in policy_names()
 
 
 def test_policies_of_one_place_are_listed_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    last = {name: Policy(name, "", POLICY_OPTIONS, 9, find_policy("internal").plan) for name in ("b", "a")}
+    last = {name: Policy(name, "", (SRAM_BUDGET,), 9, find_policy("internal").plan) for name in ("b", "a")}
     monkeypatch.setattr(registry, "_REGISTERED", registry._REGISTERED | last)
     assert policy_names() == ("internal", "external", "tinyops", "a", "b")

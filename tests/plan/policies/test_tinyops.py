@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mcusim.errors import DoesNotFit
 from mcusim.kernels import load_profile
 from mcusim.model import Graph, Operator, Tensor
-from mcusim.plan import BUFFERING, OVERLAYS, PlanOptions, plan
+from mcusim.plan import plan, plan_options
+from mcusim.plan.policies.tinyops import BUFFERS, OVERLAYS
 from mcusim.program import check_program
 from mcusim.program.program import Compute, Maintain, Program
 from tests.support.cases import sample_size, sampled
@@ -255,13 +256,13 @@ def networks(draw: st.DrawFn) -> Graph:
     st.sampled_from(DISCOS),
     st.integers(1, 40),
     st.sets(st.sampled_from(OVERLAYS)),
-    st.sampled_from([*((kind, "2022") for kind in sorted(BUFFERING)), ("double", "2023")]),
+    st.sampled_from([*((kind, "2022") for kind in sorted(BUFFERS)), ("double", "2023")]),
 )
 @settings(max_examples=sample_size(150, 25))
 def test_any_network_any_budget_any_overlay(
     graph: Graph, machine: str, kib: int, overlay: set[str], kind: tuple[str, str]
 ) -> None:
-    options = PlanOptions(sram_budget=kib * KIB, overlay=frozenset(overlay), buffering=kind[0], variant=kind[1])
+    options = plan_options(sram_budget=kib * KIB, overlay=frozenset(overlay), buffering=kind[0], variant=kind[1])
     try:
         program = plan(graph, board(machine), "tinyops", load_profile("cmsis-2021-gcc9"), options)
     except DoesNotFit as verdict:

@@ -7,7 +7,7 @@ from functools import cache
 from mcusim.kernels import load_profile
 from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, load_model
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program.program import Compute, Program, Transfer
 from tests.support.paths import shared_model
 
@@ -28,7 +28,7 @@ def board(name: str) -> Machine:
 
 
 def planned(name: str, machine: str, policy: str, **options: object) -> Program:
-    chosen = PlanOptions(**options)  # type: ignore[arg-type]
+    chosen = plan_options(**options)  # type: ignore[arg-type]
     return plan(model(name), board(machine), policy, load_profile("cmsis-2021-gcc9"), chosen)
 
 

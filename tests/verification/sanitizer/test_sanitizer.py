@@ -15,7 +15,7 @@ from mcusim.errors import SanitizerHalt, UsageError
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.model import Graph, load_model
-from mcusim.plan import PlanOptions, plan
+from mcusim.plan import plan, plan_options
 from mcusim.program import read_program
 from mcusim.program.program import Compute, Maintain, Program, Task, Transfer
 from mcusim.request.tensors import random_inputs
@@ -166,7 +166,7 @@ def test_an_invalidate_where_the_clean_belongs_loses_the_stores() -> None:
 @pytest.mark.parametrize("machine", ["stm32f469i-disco", "stm32f746g-disco"])
 def test_the_dma_reads_memory_that_nobody_writes(machine: str, weights: str) -> None:
     graph, board, kernels = load_model(TRACES / "sample-mobile-block.tflite"), load_machine(machine), load_set("cmsis")
-    program = plan(graph, board, "tinyops", kernels, PlanOptions(weights=weights))
+    program = plan(graph, board, "tinyops", kernels, plan_options(weights=weights))
     sources = {one.source.region for one in program.tasks if isinstance(one, Transfer)}
     assert weights in sources
     core = EmulatedCore(
