@@ -28,6 +28,7 @@ __all__ = ["inspect", "plan_memory", "plan_program"]
 def plan_memory(
     model: str | Path | Graph,
     *,
+    runtime: str | None = None,
     order: str = "default",
     in_place: bool = False,
     weights: str = "flash",
@@ -41,13 +42,13 @@ def plan_memory(
 ) -> MemoryPlan:
     """Which tensors of ``model`` are alive when, and where allocators put them.
 
-    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``order`` is ``default``, as stored, or
-    ``optimal``, that of the least peak, searched for at most ``seconds``. ``in_place`` and ``weights`` say what counts
-    (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators place the same blocks, at multiples of
-    ``align`` bytes; ``allocator`` (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the
-    file, which is the default where there is one) is the one that counts. With
-    ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there, with what ``kernels`` need, and
-    what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved and all there are.
+    ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``runtime`` executes it, by default
+    ``tflm``. ``order`` is ``default``, as stored, or ``optimal``, that of the least peak, searched for at most
+    ``seconds``. ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`).
+    All allocators place the same blocks, at multiples of ``align`` bytes; ``allocator`` (``greedy``, ``linear``,
+    ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where there is one) is the one
+    that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there, with what
+    ``kernels`` need, and what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved and all there are.
 
     Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
     :func:`mcusim.load_model` raises. Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not.
@@ -55,7 +56,7 @@ def plan_memory(
     require_type("model", model, ModelArg)
     require_overrides(overrides)
     found = memory(
-        model, order=order, in_place=in_place, weights=weights, allocator=allocator, machine=machine,
+        model, runtime=runtime, order=order, in_place=in_place, weights=weights, allocator=allocator, machine=machine,
         overrides=overrides, kernels=kernels, align=align, seconds=seconds,
     )  # fmt: skip
     return priced(found, progress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcusim.errors import ModelError
-from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
@@ -18,6 +17,7 @@ from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
 from mcusim.request.kernels import DEFAULT_KERNELS, Kernels, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan
+from mcusim.runtime.planning_costs import costs_of
 
 __all__ = ["with_verdict"]
 

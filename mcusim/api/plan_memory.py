@@ -22,13 +22,11 @@ from mcusim.model.reordered import reordered
 from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan import plan_options
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
-from mcusim.plan.allocators.tflm_arena import ALIGNMENT as TFLM_ALIGNMENT
-from mcusim.plan.allocators.tflm_arena import tflm_head
-from mcusim.plan.arena import PLACING, allocator_of, stored_offsets
+from mcusim.plan.arena import ALIGN, PLACING, allocator_of, arena_head, stored_offsets
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import ORDERS
+from mcusim.plan.options import ORDERS, RUNTIME
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
@@ -42,6 +40,7 @@ PLACED_ONCE = ("greedy", "optimal", OFFLINE)  # allocators whose offsets TFLM ta
 def memory(
     model: str | Path | Graph,
     *,
+    runtime: str | None = None,
     order: Literal["default", "optimal"] | str = "default",
     in_place: bool = False,
     weights: Weights | str = "flash",
@@ -52,7 +51,7 @@ def memory(
     align: int = 16,
     seconds: float = 60.0,
 ) -> MemoryPlan:
-    """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph).
+    """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
     ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
     ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators
@@ -68,16 +67,15 @@ def memory(
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
     ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
-    limit = min(seconds, PLACING)
     stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
     ordered = graph if asked.order == stored.order and weights == "flash" else replace(graph, offline_plan=None)
-    chosen = _chosen(ordered, allocator, in_place)
-    names = _able((stored, asked), chosen)
-    after = before = _planned(stored, Accounting(), names, align, limit, graph)
+    names = _able((stored, asked), chosen := _chosen(ordered, allocator, in_place))
+    after = before = _planned(stored, Accounting(), names, align, seconds, graph)
     if (asked, accounting) != (stored, Accounting()):
-        after = _planned(asked, accounting, names, align, limit, ordered)
+        after = _planned(asked, accounting, names, align, seconds, ordered)
     room = None if board is None else sram_pool(board)
-    plan = with_verdict(MemoryPlan(graph, before, after, chosen, ordering, board, room), kernels, seconds)
+    plan = MemoryPlan(graph, before, after, chosen, ordering, board, room, runtime=RUNTIME.given(runtime))
+    plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
 
 
@@ -134,17 +132,17 @@ def _tflm_head(plan: MemoryPlan) -> int | None:
         return None
     if any(plan.graph.tensors[op.outputs[0]].dtype == "uint8" for op in plan.graph.operators if op.traits.parametric):
         return None
-    if plan.allocator not in PLACED_ONCE or counted.weights != "flash" or plan.placed.align != TFLM_ALIGNMENT:
+    if plan.allocator not in PLACED_ONCE or counted.weights != "flash" or plan.placed.align != ALIGN:
         return None
     if plan.allocator == OFFLINE:  # the file as it is
-        return tflm_head(plan.graph.as_stored if plan.graph.folded else plan.graph, plan.graph.offline_plan)
+        return arena_head(plan.graph.as_stored if plan.graph.folded else plan.graph, plan.graph.offline_plan)
     own = plan.allocator == "greedy" and not counted.in_place
     if plan.graph.folded:  # the file as it is; written with a plan or in another order it is without them
         plain = own and plan.ordering is None and not plan.graph.evaluated
         known = plain and all(FOLDED[op.type].in_tflm for op in plan.graph.folded)
-        return tflm_head(plan.graph.as_stored) if known else None
+        return arena_head(plan.graph.as_stored) if known else None
     graph = reordered(plan.graph, plan.after.timeline.order)
-    return tflm_head(graph, None if own else tensor_offsets(plan))
+    return arena_head(graph, None if own else tensor_offsets(plan))
 
 
 def _planned(
@@ -156,7 +154,7 @@ def _planned(
     able = [name for name in names if name != OFFLINE] + [OFFLINE] * (stored is not None)
     if OFFLINE in names and stored is None:
         stored_offsets(graph, tensors, OFFLINE, accounting.in_place)  # says what is wrong with it
-    placed = {name: allocate(found.blocks, name, align, seconds, stored) for name in able}
+    placed = {name: allocate(found.blocks, name, align, min(seconds, PLACING), stored) for name in able}
     return Planned(found, accounting, placed)
 
 

@@ -110,7 +110,7 @@ def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | 
     """What flash keeps; where the weights are is known for sure once there is a program."""
     weights = chosen.options.weights if program is None else program.header.options.get("weights")
     kernels = chosen.kernels.planned(chosen.fidelity)
-    return flash_use(graph, machine, kernels, weights, chosen.execution.code)
+    return flash_use(graph, machine, kernels, weights, chosen.execution.code, chosen.options.runtime)
 
 
 def plan_program(

@@ -4,7 +4,6 @@
 |---|---|
 | ``reset`` | Arm DDI0439 and DDI0489: CPUID, CTR, CLIDR; CCR is STKALIGN, on the Cortex-M7 branch prediction too |
 | ``data_bus`` | 4 B of AHB-Lite (DDI0439), 8 B of AXI (DDI0489) |
-| ``interpreter_cycles`` | assumed: "a few thousand cycles to invoke a node", less with dual issue |
 | ``device_faults`` | an unaligned access to Device memory, left open by DDI0403 A3.2.1 and A3.5.7 |
 
 A Cortex-M7 faults on an unaligned access to Device memory whatever CCR.UNALIGN_TRP says (SDRAM at 0xC000_0000 of
@@ -36,11 +35,12 @@ class CoreTraits:
     """One core. ``emulator`` is the name of Unicorn's CPU model; ``reset`` the registers of the private peripheral bus
     by name, as a reset leaves them, where they are not the same on all cores.
 
-    ``branch_refill``: cycles of a taken branch beyond its issue, None where branches are predicted
-    (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a divide takes as long as its operands make it.
-    ``splits_unaligned``: an unaligned access is several on the bus. ``mpu_regions`` of an ARMv7-M MPU. ``fpv5``: the
-    floating-point unit has VSEL, VMAXNM, VRINT and VCVTA; ``double_precision``: a part may have it (``core.fpu``).
-    ``bit_band``: two windows show single bits as words (:mod:`mcusim.cpu.peripherals.bit_band`).
+    ``dual_issue``: two instructions may issue in one cycle. ``branch_refill``: cycles of a taken branch beyond its
+    issue, None where branches are predicted (:mod:`mcusim.cpu.pipeline.branch_predictor`). ``early_divide``: a
+    divide takes as long as its operands make it. ``splits_unaligned``: an unaligned access is several on the bus.
+    ``mpu_regions`` of an ARMv7-M MPU. ``fpv5``: the floating-point unit has VSEL, VMAXNM, VRINT and VCVTA;
+    ``double_precision``: a part may have it (``core.fpu``). ``bit_band``: two windows show single bits as words
+    (:mod:`mcusim.cpu.peripherals.bit_band`).
     """
 
     pipeline: Callable[[], Pipeline]
@@ -48,7 +48,7 @@ class CoreTraits:
     compiler_flags: tuple[str, ...]
     reset: Mapping[str, int]
     data_bus: int  # bytes
-    interpreter_cycles: int  # around each kernel call
+    dual_issue: bool = False
     branch_refill: int | None = None
     early_divide: bool = False
     splits_unaligned: bool = False
@@ -86,7 +86,6 @@ CORES: dict[str, CoreTraits] = {
         compiler_flags=("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", *_THUMB),
         reset={"CPUID": 0x410F_C241, "CCR": 0x200},
         data_bus=4,
-        interpreter_cycles=2500,
         branch_refill=2,
         early_divide=True,
         splits_unaligned=True,
@@ -98,7 +97,7 @@ CORES: dict[str, CoreTraits] = {
         compiler_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", *_THUMB),
         reset={"CPUID": 0x411F_C270, "CCR": 0x4_0200, "CTR": 0x8303_C003, "CLIDR": 0x0900_0003, "MVFR2": 0x40},
         data_bus=8,
-        interpreter_cycles=1800,
+        dual_issue=True,
         store_buffer=True,
         device_faults=True,
         ccr_ones=0x4_0200,  # BP, STKALIGN

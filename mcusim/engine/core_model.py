@@ -19,6 +19,8 @@ from mcusim.memory.state_builder import WritingSide
 from mcusim.memory.state_layout import TICK
 from mcusim.memory.system import CAUSE, Demand, MemorySystem
 from mcusim.program.program import Compute, Transfer, Work
+from mcusim.runtime.planning_costs import operator_cycles, stated
+from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Traffic
@@ -71,11 +73,15 @@ class ReplayCore:
         code: int,
         overhead: int | None = None,
         opaque: Mapping[int, int] | None = None,
+        runtime: Runtime | None = None,
     ) -> None:
         self.memory = MemorySystem(machine)
         self.profile, self.isa, self.code = profile, machine.core.isa, code
         self.costs = profile.core(self.isa)
-        self.overhead = self.costs.operator if overhead is None else overhead
+        self.runtime = runtime or find_runtime()
+        # a profile was made with the default runtime: its figure of an operator is that one's
+        made = self.costs.operator if self.runtime.name == DEFAULT else operator_cycles(self.isa, None, self.runtime)
+        self.overhead = made if overhead is None else overhead
         self.given = overhead is not None
         self.opaque = opaque or {}
         self._nodes: dict[str, int] = {}  # where the program has its call structures
@@ -162,6 +168,8 @@ class ReplayCore:
             lines.append(f"kernels {self.profile.name}: what it was not counted for is costed as {self.profile.rest}")
         if self.given:
             lines.append(f"interpreter: {self.overhead:,} cycles an operator (given)")
+        elif self.runtime.name != DEFAULT:
+            lines.append(stated(self.isa, None, self.runtime))
         for (basis, source), kinds in by_basis.items():
             lines.append(f"kernels {self.profile.name} on {self.isa}, {', '.join(kinds)}: {basis} ({source})")
         return lines

@@ -27,12 +27,13 @@ from mcusim.engine.observer import MakeObserver, RunSetup
 from mcusim.engine.run import Traffic
 from mcusim.engine.stall_accounting import transferred
 from mcusim.engine.warm_start import old_bytes, warm_cache
-from mcusim.kernels.planning_costs import operator_cycles, stated
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import guarded, machine_ranges
 from mcusim.memory.system import CAUSE, LAST_TICK
 from mcusim.program.extent import steps
 from mcusim.program.program import Span, Work
+from mcusim.runtime.planning_costs import operator_cycles, stated
+from mcusim.runtime.runtime import recorded_runtime
 
 if TYPE_CHECKING:
     from mcusim.cpu.stops.stop_reason import Stop
@@ -97,7 +98,8 @@ class EmulatedCore:
     ) -> None:
         self.guest = GuestProgram(program, graph, kernels)
         self.options = options or Options()
-        self.overhead = operator_cycles(machine.core.isa, self.options.overhead)
+        self.runtime = recorded_runtime(program.header.options)
+        self.overhead = operator_cycles(machine.core.isa, self.options.overhead, self.runtime)
         isa, needed = machine.core.isa, {kernel.symbol for kernel in self.guest.kernels}
         self.code = code = code_place(program, machine, self.options.code, kernels.loaded_bytes(isa, needed))
         self.image = kernels.image_at(isa, code.address, needed)
@@ -214,7 +216,7 @@ class EmulatedCore:
         """Where code and stack are, and what represents the interpreter."""
         isa, code, stack = self.emulator.machine.core.isa, self.code, self.stack
         return [
-            stated(isa, self.options.overhead),
+            stated(isa, self.options.overhead, self.runtime),
             f"kernels {self.kernels.name}: {code.bytes:,} B of code at {code.address:#010x} ({code.region}), only the"
             " functions that the model needs (assumed)",
             f"stack: up to {stack.bytes:,} B below {stack.end:#010x} ({stack.region}) (assumed)",

@@ -15,6 +15,7 @@ from mcusim.machine.description import Machine
 from mcusim.program import check_program
 from mcusim.program.opaque import opaque_cycles
 from mcusim.program.program import Compute, Program, Task, Work
+from mcusim.runtime.runtime import recorded_runtime
 
 __all__ = ["code_address", "execute", "execute_recorded", "execute_series", "run_again", "run_program"]
 
@@ -46,7 +47,8 @@ def execute_series(
     that left them; the run is the first one."""
     check_program(program, machine)
     opaque = opaque_cycles(program)
-    core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque)
+    runtime = recorded_runtime(program.header.options)
+    core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
     run = run_program(program, machine, core, profile.name, "replay")
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
 

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from mcusim.errors import ModelError, UsageError
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.by_name import allocate
-from mcusim.plan.allocators.greedy import Arena, ArenaBlock
+from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
 from mcusim.plan.allocators.offline import offline_offsets
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import Lifetime
 from mcusim.plan.options import PlanOptions
+from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["ALIGN", "PLACING", "allocator_of", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
+__all__ = ["ALIGN", "PLACING", "allocator_of", "arena_head", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
 
-ALIGN = 16  # TFLM's buffer alignment
+ALIGN = find_runtime().alignment
 PLACING = 10.0  # seconds that the optimal allocator may search, at most
 
 
@@ -53,6 +54,21 @@ def arena_of(
     stored = stored_offsets(graph, [life.tensor for life in lives], allocator, any(life.shared for life in lives))
     found = allocate([*blocks, *scratch_blocks(scratch)], allocator, ALIGN, min(seconds, PLACING), stored)
     return Arena(found.offsets, found.bytes)
+
+
+def arena_head(graph: Graph, offsets: Sequence[int] | None = None, runtime: Runtime | None = None) -> int:
+    """Bytes of the head of a runtime's arena for ``graph``, as its own greedy planner makes it of its requests: what
+    ``print_allocations`` of TensorFlow Lite Micro calls so.
+
+    ``offsets``: an offline memory plan, one offset per tensor or -1, as
+    :func:`mcusim.model.tflite.offline_plan.with_offline_plan` writes it; the runtime puts around it what it leaves out,
+    scratch buffers among that. Not modelled: the tail (the interpreter's own data), and requests that the runtime's
+    file does not model.
+    """
+    asked = (runtime or find_runtime()).requests(graph)
+    given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(asked) if r.tensor is not None}
+    fixed = {i: offset for i, offset in given.items() if offset != -1}
+    return greedy_by_size([ArenaBlock(one.bytes, one.first, one.last) for one in asked], ALIGN, fixed).bytes
 
 
 def scratch_blocks(scratch: Sequence[int]) -> list[ArenaBlock]:

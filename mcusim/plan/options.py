@@ -13,11 +13,12 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 from mcusim.errors import UsageError
 from mcusim.program.opaque import Costs
+from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IN_PLACE", "ORDER", "ORDERS", "SRAM_BUDGET", "WEIGHTS", "Cell", "Option",
-    "PlanKeywords", "PlanOptions", "choice", "flag", "names", "size",
+    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "Cell",
+    "Option", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "size",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -135,6 +136,12 @@ def _region(given: object) -> str | None:
     return None if given == NONE else given
 
 
+def _runtime(given: object) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"runtime = {repr(given)[:80]}: must be one of {', '.join(runtime_names())}")
+    return find_runtime(given).name
+
+
 def _allocator(given: object) -> str | None:
     if given == NONE:
         return None
@@ -162,14 +169,20 @@ ALLOCATOR: Option[str | None] = Option(
     _allocator, lambda value: value, str,
 )  # fmt: skip
 IN_PLACE = flag("in_place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
-EVERY_PLAN: tuple[Option[Any], ...] = (WEIGHTS, ORDER, ALLOCATOR, IN_PLACE)
+_RUNTIMES = "; ".join(f"{name} ({find_runtime(name).description})" for name in runtime_names())
+RUNTIME: Option[str] = Option(
+    "runtime", DEFAULT, "NAME", f"What executes the model: {_RUNTIMES}. Default: {DEFAULT}.", _runtime, str, str
+)
+EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE)
 """What every policy takes."""
 
 
 class PlanKeywords(TypedDict, total=False):
-    """``weights``: the region they are read from. ``order``: of :data:`ORDERS`. ``allocator``: of :data:`ALLOCATORS`.
+    """``runtime``: what executes the model. ``weights``: the region they are read from. ``order``: of :data:`ORDERS`.
+    ``allocator``: of :data:`ALLOCATORS`.
     ``in_place``: results lie in the bytes of inputs that die."""
 
+    runtime: str | None
     weights: str | None
     order: str | None
     allocator: str | None
@@ -198,6 +211,11 @@ class PlanOptions:
                 found: T = value
                 return found
         return option.default
+
+    @property
+    def runtime(self) -> Runtime:
+        """What executes the model."""
+        return find_runtime(self[RUNTIME])
 
     @property
     def weights(self) -> str | None:

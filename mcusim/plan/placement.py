@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
@@ -17,6 +16,7 @@ from mcusim.plan.options import PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.plan.verdict import ARENA, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos", "place"]
 

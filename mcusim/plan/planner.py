@@ -8,14 +8,14 @@ from dataclasses import replace
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
-from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import RUNTIME, PlanOptions
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
+from mcusim.runtime.planning_costs import costs_of
 
 __all__ = ["plan", "require_effect"]
 
@@ -40,7 +40,7 @@ def plan(
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
     asked = options or PlanOptions()
     ordered = in_order(graph, asked)
-    program = chosen.plan(ordered, machine, costs_of(kernels), asked)
+    program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
     recorded = {**_recorded(ordered, asked), **program.header.options}
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
@@ -56,6 +56,8 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     found: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
     if asked.in_place:
         found["in_place"] = True
+    if asked[RUNTIME] != RUNTIME.default:
+        found["runtime"] = asked[RUNTIME]
     if asked.order != "default":
         found["order"] = asked.order
         found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)

@@ -15,11 +15,11 @@ arena as planned and this one are the same.
 
 from __future__ import annotations
 
-from mcusim.kernels.planning_costs import Costs
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
 from mcusim.plan.placement import ALIGN, MemoryNeeds, memory_needs
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = ["exported_arena_bytes"]
 

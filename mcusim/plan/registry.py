@@ -11,11 +11,11 @@ from pkgutil import iter_modules
 from typing import Any
 
 from mcusim.errors import UsageError
-from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import EVERY_PLAN, Option, PlanOptions
 from mcusim.program.program import Program
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = [
     "Planner",

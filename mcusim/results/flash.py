@@ -21,11 +21,10 @@ from mcusim.machine.description import Machine, Region
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.plan.pools import largest_region
+from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["RUNTIME_BYTES", "FlashPart", "FlashUse", "flash_use"]
+__all__ = ["FlashPart", "FlashUse", "flash_use"]
 
-RUNTIME_BYTES = 16 << 10
-_RUNTIME = "TFLM's core, 16 KB (tensorflow.org/lite/microcontrollers)"
 _LEFT = "reference"  # the set that has what another lacks, as TensorFlow Lite Micro falls back to its reference kernels
 
 
@@ -92,9 +91,15 @@ class FlashUse(Displayed):
 
 
 def flash_use(
-    graph: Graph, machine: Machine, kernels: Profile | KernelSet, weights: str | None = None, code: str | None = None
+    graph: Graph,
+    machine: Machine,
+    kernels: Profile | KernelSet,
+    weights: str | None = None,
+    code: str | None = None,
+    runtime: Runtime | None = None,
 ) -> FlashUse:
-    """What ``graph`` with the functions that it needs of ``kernels`` keeps in the flash of ``machine``.
+    """What ``graph`` with the functions that it needs of ``kernels``, called by ``runtime`` (None: the default one),
+    keeps in the flash of ``machine``.
 
     ``weights`` is the region they are read from. Those in a flash or a QSPI flash are kept there; those in a RAM are
     copied to it at the start from the largest flash or, where that is too small and there is one, the QSPI flash.
@@ -104,16 +109,17 @@ def flash_use(
     """
     keeps = _kept_in(machine, code) or next((r for r in machine.memory.values() if r.kind == "flash"), None)
     region = None if keeps is None else keeps.name
-    runtime = FlashPart("runtime", RUNTIME_BYTES, region, "assumed", _RUNTIME)
+    caller = runtime or find_runtime()
+    core = FlashPart("runtime", caller.code_bytes, region, "assumed", caller.code_source)
     function, uncounted = _code(graph, kernels, machine.core.isa, region)
-    stored, more = _stored(graph), function.bytes + runtime.bytes
+    stored, more = _stored(graph), function.bytes + core.bytes
     rest = max(0, graph.file_bytes - stored)
     home = _keeper(machine, weights, stored + rest, {region: more})
     parts = (
         FlashPart("weights", stored, home, "stored", "constants of the model, each buffer once"),
         FlashPart("model file", rest, home, "stored", _file_source(graph)),
         function,
-        runtime,
+        core,
     )
     sizes = {name: machine.memory[name].size for name in (home, region) if name is not None}
     return FlashUse(parts, sizes, uncounted)

@@ -13,6 +13,7 @@ from mcusim.plan.allocators import OFFLINE, BufferMove, Placed
 from mcusim.plan.allocators.greedy import align_up
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline
+from mcusim.plan.options import RUNTIME
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.pools import Pool
 from mcusim.plan.verdict import MemoryVerdict
@@ -84,11 +85,11 @@ class Planned(Displayed):
 class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     """``before``: the operators as stored, each tensor in bytes of its own; ``after``: as asked for.
 
-    ``allocator`` is the one that was asked for. ``ordering`` is None for the order as stored. ``room`` is where the
-    arena goes in ``machine``, ``defragmentation`` what moving tensors costs there, by several ways to copy.
-    ``tflm_head``: bytes of the head of TFLM's arena in that order, with these offsets unless its own planner finds
-    them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the ``verdict`` on the machine
-    counts; ``counted`` is the arena with those scratch buffers, after the residents.
+    ``runtime`` executes the model. ``allocator`` is the one that was asked for. ``ordering`` is None for the order as
+    stored. ``room`` is where the arena goes in ``machine``, ``defragmentation`` what moving tensors costs there, by
+    several ways to copy. ``tflm_head``: bytes of the head of TFLM's arena in that order, with these offsets unless its
+    own planner finds them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the
+    ``verdict`` on the machine counts; ``counted`` is the arena with those scratch buffers, after the residents.
     """
 
     graph: Graph
@@ -103,6 +104,7 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     kernels: str | None = None
     counted: Placed | None = None
     verdict: MemoryVerdict | None = None
+    runtime: str = RUNTIME.default
 
     @property
     def placed(self) -> Placed:

@@ -11,6 +11,7 @@ from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
 from mcusim.plan import policy_options, takers
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, RUNTIME, Option
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
@@ -131,16 +132,19 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def planning(self) -> dict[str, Any]:
-        """``order``, ``allocator`` and ``in_place`` as they were asked for or, of a program, as it records them."""
+        """``runtime``, ``order``, ``allocator`` and ``in_place`` as they were asked for or, of a program, as it records
+        them."""
         if self.run is not None:
             recorded = self.run.header.options
             return {
+                "runtime": recorded.get(RUNTIME.name, RUNTIME.default),
                 "order": recorded.get("order", "default"),
                 "allocator": recorded.get("allocator", "greedy"),
                 "in_place": recorded.get("in_place", False),
             }
         asked = None if self.request is None else self.request.settings.options
-        return {name: None if asked is None else getattr(asked, name) for name in ("order", "allocator", "in_place")}
+        wanted: tuple[Option[Any], ...] = (RUNTIME, ORDER, ALLOCATOR, IN_PLACE)
+        return {one.name: None if asked is None else asked[one] for one in wanted}
 
     @property
     def variant(self) -> str | None:

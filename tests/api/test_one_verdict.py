@@ -17,7 +17,7 @@ from mcusim.commands.app import main
 from mcusim.errors import ModelError
 from mcusim.model.tflite.offline_plan import with_offline_plan
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.plan.allocators.tflm_arena import tflm_head
+from mcusim.plan.arena import arena_head
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.tflm import TFLM
 from tests.support.graphs.tflm_graphs import random_network
@@ -130,7 +130,7 @@ def test_what_memory_says_of_a_stored_plan_is_what_the_wheel_does(tmp_path: Path
         path.write_bytes(with_offline_plan(path.read_bytes(), path, left))
         read = memory(str(path))
         assert read.allocator == "offline"
-        assert read.tflm_head == TFLM(path.read_bytes()).head == tflm_head(load_model(path), left), f"seed {seed}"
+        assert read.tflm_head == TFLM(path.read_bytes()).head == arena_head(load_model(path), left), f"seed {seed}"
 
 
 def test_a_stored_plan_that_does_not_fit_is_one_verdict() -> None:

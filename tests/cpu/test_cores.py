@@ -15,11 +15,11 @@ from mcusim.cpu.pipeline.timing import AccessTiming, Timing
 from mcusim.cpu.system import ppb
 from mcusim.errors import MachineError
 from mcusim.kernels.kernel_set import load_set
-from mcusim.kernels.planning_costs import operator_cycles
 from mcusim.machine import Machine, load_machine
 from mcusim.machine.description import Core
 from mcusim.machine.known_cores import core_names, data_bus
 from mcusim.memory.system import MemorySystem
+from mcusim.runtime.planning_costs import operator_cycles
 
 KNOWN = "known are cortex-m4, cortex-m7"
 NEW = "cortex-m3"

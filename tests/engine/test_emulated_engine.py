@@ -17,7 +17,6 @@ from mcusim.engine.run import CAUSES, Run
 from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.kernels import load_profile
 from mcusim.kernels.kernel_set import load_set
-from mcusim.kernels.planning_costs import operator_cycles
 from mcusim.machine import Machine, load_machine
 from mcusim.model import Graph, load_model
 from mcusim.model.tflite.writer import write_tflite
@@ -26,6 +25,7 @@ from mcusim.program import check_program
 from mcusim.program.program import Program
 from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
+from mcusim.runtime.planning_costs import operator_cycles
 from tests.support.cases import few, sampled
 from tests.support.graphs.litert import LiteRT
 from tests.support.graphs.small_graphs import activation, one_operator

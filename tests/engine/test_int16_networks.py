@@ -12,7 +12,7 @@ from mcusim.errors import ModelError
 from mcusim.model import load_model
 from mcusim.model.graph_check import check_graph
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.plan.allocators.tflm_arena import tflm_head
+from mcusim.plan.arena import arena_head
 from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 from tests.support.cases import only_with_all_cases, sampled
@@ -33,7 +33,7 @@ def test_ds_cnn_of_int16(board: str, policy: str) -> None:
     wanted = LiteRT(data).run(*inputs)
     assert [np.asarray(one.values).tobytes() for one in emulated.outputs] == [one.tobytes() for one in wanted]
     assert len(np.unique(wanted[0])) > 6
-    assert tflm_head(graph) == TFLM(data).head
+    assert arena_head(graph) == TFLM(data).head
     replayed = mcusim.simulate(graph, board, policy, "reference-gcc12")
     assert emulated.run is not None
     assert replayed.run is not None
@@ -55,7 +55,7 @@ def test_an_output_shape_may_be_an_input() -> None:
     execution = Execution(inputs=list(inputs))
     result = mcusim.simulate(graph, DISCOS[1], "internal", "reference", fidelity="emulate", execution=execution)
     assert np.asarray(result.outputs[0].values).tobytes() == LiteRT(data).run(*inputs)[0].tobytes()
-    assert tflm_head(graph) == TFLM(data).head
+    assert arena_head(graph) == TFLM(data).head
     with pytest.raises(ModelError, match="filter"):
         wrong = replace(graph.tensors[op.outputs[0]], shape=(1, 2, 3, 99))
         check_graph(replace(graph, tensors=(*graph.tensors[:-1], wrong)), "wrong")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcusim.kernels.planning_costs import operator_cycles
 from mcusim.model import graph_macs, load_model
+from mcusim.runtime.planning_costs import operator_cycles
 from tests.benchmarks.kernel_costs import COUNTED, IDEAL, Bench, loaded_bytes
 from tests.benchmarks.network_costs import emulate, published
 

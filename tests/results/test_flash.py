@@ -16,7 +16,8 @@ from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, load_model
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan import plan
-from mcusim.results.flash import RUNTIME_BYTES, FlashUse, flash_use
+from mcusim.results.flash import FlashUse, flash_use
+from mcusim.runtime.runtime import find_runtime
 from tests.support.paths import shared_model
 
 BOARD = "stm32f746g-disco"
@@ -42,7 +43,7 @@ def test_weights_of_ds_cnn_by_hand(tmp_path: Path) -> None:
     read = on(load_model(path))
     assert part(read, "weights") == expected
     assert part(read, "weights") + part(read, "model file") == path.stat().st_size
-    assert read.total == path.stat().st_size + part(read, "kernel code") + RUNTIME_BYTES
+    assert read.total == path.stat().st_size + part(read, "kernel code") + find_runtime().code_bytes
 
 
 @pytest.mark.parametrize("kernels", ["cmsis", "cmsis-nano", "reference"])

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mcusim.kernels.planning_costs import costs_of
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import geometry
@@ -26,6 +25,7 @@ from mcusim.plan.registry import policy_names, policy_options
 from mcusim.request.settings import Settings
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
+from mcusim.runtime.planning_costs import costs_of
 
 __all__ = ["Change", "Shortage", "Ways", "changed_settings"]
 

@@ -16,6 +16,9 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 if TYPE_CHECKING:
     from mcusim.results.memory_plan import MemoryPlan
 
+Runtime = Annotated[
+    str | None, typer.Option("--runtime", metavar="NAME", help="What executes the model, as in `mcusim run`.")
+]
 Order = Annotated[str, typer.Option("--order", metavar="NAME", help="default: as stored; optimal: least peak memory.")]
 Allocator = Annotated[
     str | None,
@@ -52,6 +55,7 @@ Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Off
 def memory(
     model: options.Model,
     *,
+    runtime: Runtime = None,
     order: Order = "default",
     accounting: CountedBytes,
     allocator: Allocator = None,
@@ -78,15 +82,14 @@ def memory(
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
       mcusim memory figure-1 --order optimal --html mem.html
     """
-    output = written.to(model, machine)
-    files = [path for path in (out, html) if path is not None]
+    output, files = written.to(model, machine), [path for path in (out, html) if path is not None]
     check_outputs(files, written.json, [model, machine], written.force)
-    asked: dict[str, Any] = {"order": order, "allocator": allocator, "align": align, "seconds": seconds}
-    asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels, **vars(accounting)}
+    asked: dict[str, Any] = {"runtime": runtime, "order": order, "allocator": allocator, "align": align}
+    asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels, "seconds": seconds}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find
 
-        plan = find(model, **asked)
+        plan = find(model, **asked, **vars(accounting))
     plan = _write(plan, model, out, html, written.force)
     return _emit(plan, output, files, assumptions, out is not None)
 

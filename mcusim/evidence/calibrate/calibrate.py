@@ -83,7 +83,7 @@ def calibrate(
 
 def _overhead(machine: Machine, rows: Sequence[Row]) -> int | None:
     """Where an interpreter's cycles start; None when no row is a network's."""
-    from mcusim.kernels.planning_costs import operator_cycles
+    from mcusim.runtime.planning_costs import operator_cycles
 
     return operator_cycles(machine.core.isa) if any(row.experiment.model for row in rows) else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TypedDict
 
 from mcusim.errors import UsageError
-from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.options import SRAM_BUDGET, PlanOptions
@@ -13,6 +12,7 @@ from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool, sram_pool
 from mcusim.plan.registry import register
 from mcusim.program.program import Program
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = ["plan"]
 

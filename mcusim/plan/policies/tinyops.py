@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import TypedDict
 
 from mcusim.errors import UsageError
-from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
@@ -27,6 +26,7 @@ from mcusim.plan.policies.untiled import make_header
 from mcusim.plan.pools import Layout, Pool, region_pool, span_at, sram_pool
 from mcusim.plan.registry import register
 from mcusim.program.program import Buffer, Program, Span
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = ["BUFFERING", "BUFFERS", "OVERLAY", "OVERLAYS", "VARIANT", "plan"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcusim.kernels.planning_costs import Costs
 from mcusim.machine.description import Machine
 from mcusim.model.geometry import whole
 from mcusim.model.graph import Graph
@@ -14,6 +13,7 @@ from mcusim.plan.placement import MemoryNeeds, Placement, memory_needs, operator
 from mcusim.plan.pools import Layout, Pool
 from mcusim.plan.pytorch_arena import exported_arena_bytes
 from mcusim.program.program import Compute, Header, Program
+from mcusim.runtime.planning_costs import Costs
 
 __all__ = ["make_header", "whole_program"]
 

@@ -11,9 +11,9 @@ __all__ = ["memory_json"]
 
 
 def memory_json(plan: MemoryPlan) -> dict[str, Any]:
-    """``model sha256 order in_place weights allocator align`` say what was asked for, ``order`` as operator indices;
-    ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without a
-    search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
+    """``model sha256 runtime order in_place weights allocator align`` say what was asked for, ``order`` as operator
+    indices; ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without
+    a search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
     ``read_arena_bytes`` that of the file as read, ``keeps_stored_plan`` whether the offsets are those of its own plan,
     ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides.
 
@@ -29,6 +29,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     return {
         "model": plan.graph.name,
         "sha256": plan.graph.sha256,
+        "runtime": plan.runtime,
         "order": list(found.order),
         "in_place": plan.after.accounting.in_place,
         "weights": plan.after.accounting.weights,
@@ -36,11 +37,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         "align": plan.placed.align,
         **_peaks(plan),
         "bottleneck": found.bottleneck,
-        "arena_bytes": plan.placed.bytes,
-        "read_arena_bytes": plan.read_bytes,
-        "keeps_stored_plan": plan.keeps_stored,
-        "tflm_head_bytes": plan.tflm_head,
-        "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable),
+        **_bytes(plan),
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
@@ -60,6 +57,16 @@ def _peaks(plan: MemoryPlan) -> dict[str, Any]:
         "lower_bound": None if ordering is None else ordering.bound,
         "optimal": None if ordering is None else ordering.optimal,
         "seconds": None if ordering is None else round(ordering.seconds, 3),
+    }
+
+
+def _bytes(plan: MemoryPlan) -> dict[str, Any]:
+    return {
+        "arena_bytes": plan.placed.bytes,
+        "read_arena_bytes": plan.read_bytes,
+        "keeps_stored_plan": plan.keeps_stored,
+        "tflm_head_bytes": plan.tflm_head,
+        "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable),
     }
 
 

@@ -106,6 +106,7 @@ _HEAD = {
         "text?",
         "of the policy, `2022` or `2023`; null for a policy that has none, or a row that was not planned",
     ),
+    "runtime": ("text?", "what executes the model; null for a row that was not planned"),
     "order": ("text?", "`default` or `optimal`; null for a row that was not planned"),
     "allocator": ("text?", "who places tensors; null for a row that was not planned, or that did not name one"),
     "in_place": ("bool?", "whether results lie in the bytes of inputs that die"),

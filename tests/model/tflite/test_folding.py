@@ -16,7 +16,7 @@ from mcusim.errors import ModelError, UnsupportedError
 from mcusim.model import Graph, Operator, Tensor, inspect, load_model
 from mcusim.model.tflite import folding
 from mcusim.model.tflite.folding import FOLDED
-from mcusim.plan.allocators.tflm_arena import tflm_head
+from mcusim.plan.arena import arena_head
 from tests.support.cases import sample_size
 from tests.support.graphs.constant_operators import OUT, X, drawn, network, written
 from tests.support.graphs.litert import LiteRT
@@ -51,7 +51,7 @@ def _same_head_in_tflm(written_graph: Graph, found: Graph) -> None:
     except RuntimeError as error:
         assert "strided_slice" in str(error)  # of masks that its kernel does not take
         return
-    assert micro.head == tflm_head(found.as_stored)
+    assert micro.head == arena_head(found.as_stored)
 
 
 @pytest.mark.parametrize("kind", FOLDED)
@@ -89,7 +89,7 @@ def test_a_real_file_with_shapes_of_a_dynamic_batch(tmp_path: Path) -> None:
     for op in graph.folded:
         value = graph.tensors[op.outputs[0]].data
         assert value is not None and np.array_equal(value, runtime.tensor(op.outputs[0]))
-    assert TFLM(path.read_bytes()).head == tflm_head(graph.as_stored)
+    assert TFLM(path.read_bytes()).head == arena_head(graph.as_stored)
     assert [op.type for op in graph.as_stored.operators][25:28] == ["SHAPE", "STRIDED_SLICE", "PACK"]
 
 
@@ -161,7 +161,7 @@ def test_constant_outputs_are_left_out_and_said(tmp_path: Path) -> None:
     found = loaded(graph, tmp_path)
     assert found.outputs == (1,) and found.constant_outputs == (OUT,)
     assert found.notes[1] == "outputs of the file that are constants are left out: 'out'"
-    assert TFLM(written(graph)).head == tflm_head(found.as_stored)
+    assert TFLM(written(graph)).head == arena_head(found.as_stored)
     path = str(tmp_path / "constants.tflite")
     for words in (["export", path], ["memory", path]):
         assert main([*words, "-o", str(tmp_path / "new.tflite")]) == 2

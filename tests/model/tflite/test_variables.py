@@ -14,7 +14,7 @@ from mcusim.model.graph import initial_values
 from mcusim.model.reordered import file_order, with_order
 from mcusim.model.tflite.offline_plan import with_offline_plan
 from mcusim.model.tflite.writer import VariablesWriter, Writer, write_tflite
-from mcusim.plan.allocators.tflm_arena import tflm_head
+from mcusim.plan.arena import arena_head
 from mcusim.plan.ordering import optimal_order
 from tests.support.graphs.round_trip import assert_round_trip
 from tests.support.graphs.streaming_graphs import Stream, ring, wake_word
@@ -43,7 +43,7 @@ def test_a_real_network() -> None:
     states = [t for t in graph.tensors if t.variable]
     assert (len(graph.operators), len(graph.evaluated), len(states)) == (78, 12, 11)
     assert sum(t.bytes for t in states) == 8024 and all((initial_values(t) == -128).all() for t in states)
-    assert tflm_head(graph) == 21_216
+    assert arena_head(graph) == 21_216
 
 
 def test_tflm_runs_reordered_and_planned_files_as_before(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_tflm_runs_reordered_and_planned_files_as_before(tmp_path: Path) -> None
         first, *others = (run.run(values)[0].tobytes() for run in runs)
         assert others == [first, first]
         seen.add(first)
-    assert len(seen) == 5 and runs[0].head == tflm_head(graph)
+    assert len(seen) == 5 and runs[0].head == arena_head(graph)
 
 
 def test_operators_of_one_variable_keep_their_order() -> None:

@@ -100,7 +100,7 @@ def test_arena_against_the_interpreters_own(name: str, total: int) -> None:
     """Arena totals that TFLM itself prints (print_allocations of the tflite-micro wheel, 2026-10): within 5 %.
 
     Of vww_96_int8 its planner makes 73,728 B of activations where 55,296 B do; ours is smaller there by that
-    (test_tflm_arena.py says why).
+    (tests/runtime/test_tflm.py says why).
     """
     graph = load_model(shared_model(f"{name}.tflite"))
     program = plan(graph, load_machine("stm32f746g-disco"), "internal", load_profile())

@@ -6,11 +6,11 @@ import pytest
 
 from mcusim.errors import DoesNotFit, UsageError
 from mcusim.kernels import load_profile
-from mcusim.kernels.planning_costs import costs_of
 from mcusim.model import Graph, Tensor
 from mcusim.plan import exported_arena_bytes, plan, policy_names
 from mcusim.program import program_lines
 from mcusim.program.program import Compute
+from mcusim.runtime.planning_costs import costs_of
 from tests.support.cases import few
 from tests.support.programs.plan_proof import overlap
 from tests.support.programs.plans import FILES, KIB, ZOO, board, calls, model, planned

@@ -1,35 +1,25 @@
-"""What TensorFlow Lite Micro asks its planner for: the buffers of its arena's head, and how large that becomes.
+"""``tflm``: TensorFlow Lite Micro, an interpreter with a structure for each node, and an arena planned when it starts.
 
-After TFLM's micro_allocation_info.cc (lifetimes) and kernels/*.cc (scratch buffers of the reference kernels). Three
-things differ from :mod:`mcusim.plan.liveness.lifetimes`: kernels' scratch buffers are in the arena too; a graph input
-that nobody reads lives before the first operator alone; so does, still earlier, a tensor that nobody makes or reads.
+What it asks its planner for, the buffers of its arena's head, is after TFLM's micro_allocation_info.cc (lifetimes) and
+kernels/*.cc (scratch buffers of the reference kernels). Three things differ from :mod:`mcusim.plan.liveness.lifetimes`:
+kernels' scratch buffers are in the arena too; a graph input that nobody reads lives before the first operator alone; so
+does, still earlier, a tensor that nobody makes or reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from mcusim.cpu.cores import CoreTraits
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph, Operator
-from mcusim.plan.allocators.greedy import ArenaBlock, greedy_by_size
+from mcusim.runtime.runtime import Request, Runtime
 
-__all__ = ["Request", "scratch_bytes", "tflm_head", "tflm_requests"]
+__all__ = ["RUNTIME", "requests", "scratch_bytes"]
 
 ALIGNMENT = 16  # MicroArenaBufferAlignment
 INT = 4  # sizeof(int), sizeof(int32_t)
 _NOBODY, _INPUTS, _FIRST = 0, 1, 2  # steps: of what nobody makes or reads, of the inputs' arrival, of operator 0
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A buffer TFLM plans. Operator ``i`` runs at step ``i + 2``; ``tensor`` is None for scratch."""
-
-    name: str
-    kind: Literal["activation", "unused", "scratch"]
-    block: ArenaBlock
-    tensor: int | None = None
 
 
 def scratch_bytes(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
@@ -70,8 +60,9 @@ def _with_state(graph: Graph, op: Operator) -> tuple[tuple[str, int], ...]:
     return tuple((f"gate {i}", 2 * g.batch * g.out_c) for i in range(op.traits.gates))
 
 
-def tflm_requests(graph: Graph) -> tuple[Request, ...]:
-    """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator.
+def requests(graph: Graph) -> tuple[Request, ...]:
+    """What TFLM plans for ``graph``, in its order: tensors by index, then scratch buffers by operator. Operator ``i``
+    runs at step ``i + 2``.
 
     Constants, variables (TFLM has them in the tail) and tensors without bytes are not planned. Not modelled: what
     :func:`scratch_bytes` does not model.
@@ -82,26 +73,12 @@ def tflm_requests(graph: Graph) -> tuple[Request, ...]:
         if t.constant or t.variable or t.bytes == 0:
             continue
         kind: Literal["activation", "unused"] = "activation" if t.index in last else "unused"
-        block = ArenaBlock(t.bytes, first.get(t.index, _NOBODY), last.get(t.index, _NOBODY))
-        found.append(Request(t.name, kind, block, t.index))
+        steps = first.get(t.index, _NOBODY), last.get(t.index, _NOBODY)
+        found.append(Request(t.name, kind, t.bytes, *steps, t.index))
     for step, op in enumerate(graph.operators, _FIRST):
         for name, size in scratch_bytes(graph, op):
-            found.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", ArenaBlock(size, step, step)))
+            found.append(Request(f"{name} of operator {op.index} {op.type}", "scratch", size, step, step))
     return tuple(found)
-
-
-def tflm_head(graph: Graph, offsets: Sequence[int] | None = None) -> int:
-    """Bytes of the head of TFLM's arena for ``graph``: what ``print_allocations`` of its interpreter calls so.
-
-    ``offsets``: an offline memory plan, one offset per tensor or -1, as
-    :func:`mcusim.model.tflite.offline_plan.with_offline_plan` writes it; TFLM puts around it what it leaves out,
-    scratch buffers among that. Not modelled: the tail (the interpreter's own data), and what :func:`scratch_bytes`
-    leaves out.
-    """
-    requests = tflm_requests(graph)
-    given = {} if offsets is None else {i: offsets[r.tensor] for i, r in enumerate(requests) if r.tensor is not None}
-    fixed = {i: offset for i, offset in given.items() if offset != -1}
-    return greedy_by_size([request.block for request in requests], ALIGNMENT, fixed).bytes
 
 
 def _lives(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:
@@ -118,3 +95,23 @@ def _lives(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:
         first.setdefault(t, end)
         last[t] = end
     return first, last
+
+
+def _interpreter_cycles(core: CoreTraits) -> int:
+    """Find the node, its registration and tensors, fill the kernel's parameter structures."""
+    return 1800 if core.dual_issue else 2500
+
+
+RUNTIME = Runtime(
+    name="tflm",
+    description="TensorFlow Lite Micro: an interpreter and an arena",
+    requests=requests,
+    alignment=ALIGNMENT,
+    node_bytes=160,  # TfLiteEvalTensor, node, registration and parameters
+    per_channel_bytes=8,  # one int32 multiplier, one int32 shift
+    code_bytes=16 << 10,
+    code_source="TFLM's core, 16 KB (tensorflow.org/lite/microcontrollers)",
+    keeps_file=True,
+    cycles=_interpreter_cycles,
+    cycles_of=("interpreter", "assumed: a few thousand cycles to invoke a node, not measured"),
+)

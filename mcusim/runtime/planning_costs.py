@@ -1,10 +1,9 @@
-"""What planning needs to know of kernels (scratch, the interpreter's data), and the interpreter's cycles per operator.
+"""What planning needs to know of kernels (scratch) and a runtime (its data), and the runtime's cycles per operator.
 
 A cost profile that names a kernel set, and the set itself, give the same figures, so that both fidelities have the same
-plan. The cycles are a number per operator, stated and overridable: TensorFlow Lite Micro finds the node, its
-registration and tensors, and fills the kernel's parameter structures.
+plan. The cycles are a number per operator, stated and overridable.
 
-Not modelled: the interpreter's own objects and its temporary allocations while it starts; what its code does to the
+Not modelled: an interpreter's own objects and its temporary allocations while it starts; what its code does to the
 caches, and that operators with more tensors take longer.
 """
 
@@ -20,11 +19,10 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
+from mcusim.runtime.runtime import Runtime, find_runtime
 
-__all__ = ["NODE_BYTES", "PER_CHANNEL_BYTES", "Costs", "costs_of", "operator_cycles", "stated"]
+__all__ = ["Costs", "costs_of", "operator_cycles", "stated"]
 
-NODE_BYTES = 160  # TfLiteEvalTensor, node, registration and parameters of TensorFlow Lite Micro
-PER_CHANNEL_BYTES = 8  # one int32 multiplier, one int32 shift
 _ALIGN = 8
 
 
@@ -44,12 +42,14 @@ class Costs:
     node_bytes: Callable[[Graph, Operator], int] = field(repr=False)
 
 
-def costs_of(kernels: Profile | KernelSet) -> Costs:
-    """The planning figures of a profile or a set. Raises UsageError for a profile that names an unknown set."""
+def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Costs:
+    """The planning figures of a profile or a set, called by ``runtime``, by default the default one. Raises UsageError
+    for a profile that names an unknown set."""
+    caller = runtime or find_runtime()
     if isinstance(kernels, KernelSet):
-        return _of_set(kernels, kernels.name)
+        return _of_set(kernels, kernels.name, caller)
     if kernels.compiled is not None:
-        return _of_set(kernels.compiled, kernels.name)
+        return _of_set(kernels.compiled, kernels.name, caller)
     profile = kernels
     return Costs(
         profile.name,
@@ -62,7 +62,7 @@ def costs_of(kernels: Profile | KernelSet) -> Costs:
     )
 
 
-def _of_set(kernels: KernelSet, name: str) -> Costs:
+def _of_set(kernels: KernelSet, name: str, runtime: Runtime) -> Costs:
     def scratch(graph: Graph, op: Operator, g: Geometry) -> int:
         if op.type not in OPERATORS:  # opaque; to run it is refused
             return 0
@@ -70,21 +70,23 @@ def _of_set(kernels: KernelSet, name: str) -> Costs:
 
     def node_bytes(graph: Graph, op: Operator) -> int:
         if op.type not in OPERATORS:
-            return NODE_BYTES
+            return runtime.node_bytes
         layout = kernels.kernel(op.type, types(graph, op)).layout
         need = -(-call_size(graph, op, layout) // _ALIGN) * _ALIGN * calls(op)
-        return max(NODE_BYTES, need)
+        return max(runtime.node_bytes, need)
 
     parametric = tuple(kind for kind, spec in OPERATORS.items() if spec.traits.parametric)
-    return Costs(name, parametric, PER_CHANNEL_BYTES, NODE_BYTES, True, scratch, node_bytes)
+    return Costs(name, parametric, runtime.per_channel_bytes, runtime.node_bytes, True, scratch, node_bytes)
 
 
-def operator_cycles(isa: str, given: int | None = None) -> int:
-    """Cycles for one operator on a core; ``given`` overrides. Raises MachineError for an unknown core."""
-    return core_named(isa).interpreter_cycles if given is None else given
+def operator_cycles(isa: str, given: int | None = None, runtime: Runtime | None = None) -> int:
+    """Cycles of a runtime for one operator on a core; ``given`` overrides. Raises MachineError for an unknown core."""
+    return (runtime or find_runtime()).cycles(core_named(isa)) if given is None else given
 
 
-def stated(isa: str, given: int | None) -> str:
+def stated(isa: str, given: int | None, runtime: Runtime | None = None) -> str:
     """The line that a result lists among its assumptions."""
-    basis = "given" if given is not None else "assumed: a few thousand cycles to invoke a node, not measured"
-    return f"interpreter: {operator_cycles(isa, given):,} cycles an operator ({basis})"
+    what, basis = (runtime or find_runtime()).cycles_of
+    return (
+        f"{what}: {operator_cycles(isa, given, runtime):,} cycles an operator ({basis if given is None else 'given'})"
+    )

@@ -1,6 +1,6 @@
 """The head of TFLM's arena, as its wheel prints it, against our greedy planner: equal, or the difference has a name.
 
-What can differ is in :mod:`mcusim.plan.allocators.tflm_arena`: scratch buffers of TFLM's kernels, inputs that nobody
+What can differ is in :mod:`mcusim.runtime.tflm`: scratch buffers of TFLM's kernels, inputs that nobody
 reads, and tensors that nobody makes or reads.
 """
 
@@ -17,10 +17,11 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.tflite.offline_plan import with_offline_plan
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
-from mcusim.plan.allocators.tflm_arena import scratch_bytes, tflm_head, tflm_requests
+from mcusim.plan.arena import arena_head
 from mcusim.plan.liveness.accounting import sharing
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.request.tensors import random_inputs
+from mcusim.runtime.tflm import requests, scratch_bytes
 from tests.support.cases import few
 from tests.support.graphs.random_graphs import random_graph
 from tests.support.graphs.tflm import TFLM
@@ -54,7 +55,7 @@ def greedy(graph: Graph) -> Arena:
 def test_every_int8_model_has_the_arena_that_tflm_makes(name: str) -> None:
     path = shared_model(f"{name}.tflite")
     graph = load_model(path)
-    found = (TFLM(path.read_bytes()).head, greedy(graph).bytes, tflm_head(graph))
+    found = (TFLM(path.read_bytes()).head, greedy(graph).bytes, arena_head(graph))
     assert found == (HEADS[name],) * 3
 
 
@@ -62,7 +63,7 @@ def test_every_int8_model_has_the_arena_that_tflm_makes(name: str) -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_every_zoo_network_has_the_arena_that_tflm_makes(name: str) -> None:
     graph = load_model(name)
-    assert TFLM(write_tflite(graph)).head == greedy(graph).bytes == tflm_head(graph)
+    assert TFLM(write_tflite(graph)).head == greedy(graph).bytes == arena_head(graph)
 
 
 def as_int8(tensor: Tensor) -> Tensor:
@@ -105,8 +106,8 @@ def test_the_scratch_of_mean() -> None:
     assert sizes == {"sums": 4 * 512, "position": 4 * 4, "axes": 4 * 2}
     assert all(not scratch_bytes(graph, op) for op in graph.operators[:-1])
     assert greedy(graph).bytes == 2 * 2048
-    assert TFLM(write_tflite(graph)).head == tflm_head(graph) == 2048 + 512 + 2048 + 16 + 16
-    named = [r.name for r in tflm_requests(graph) if r.kind == "scratch"]
+    assert TFLM(write_tflite(graph)).head == arena_head(graph) == 2048 + 512 + 2048 + 16 + 16
+    named = [r.name for r in requests(graph) if r.kind == "scratch"]
     assert named == [f"{name} of operator 2 MEAN" for name in ("sums", "position", "axes")]
 
 
@@ -114,7 +115,7 @@ def test_the_scratch_of_mean() -> None:
 def test_the_arena_of_one_operator(kind: str) -> None:
     for seed in range(8):
         graph = random_graph(kind, seed)
-        assert TFLM(write_tflite(graph)).head == tflm_head(graph), (seed, graph.tensors)
+        assert TFLM(write_tflite(graph)).head == arena_head(graph), (seed, graph.tensors)
 
 
 def test_an_input_that_nobody_reads() -> None:
@@ -123,7 +124,7 @@ def test_an_input_that_nobody_reads() -> None:
     sketch.relu(sketch.inputs[0])
     graph = sketch.graph()
     assert greedy(graph).bytes == 480
-    assert TFLM(write_tflite(graph)).head == tflm_head(graph) == 320
+    assert TFLM(write_tflite(graph)).head == arena_head(graph) == 320
 
 
 def test_a_tensor_that_nobody_makes_or_reads() -> None:
@@ -133,8 +134,8 @@ def test_a_tensor_that_nobody_makes_or_reads() -> None:
     unused = [sketch.tensor((1, 1, 1, 500)), sketch.tensor((1, 1, 1, 20))]
     graph = sketch.graph()
     assert greedy(graph).bytes == 320
-    assert TFLM(write_tflite(graph)).head == tflm_head(graph) == 512 + 32
-    assert [r.tensor for r in tflm_requests(graph) if r.kind == "unused"] == unused
+    assert TFLM(write_tflite(graph)).head == arena_head(graph) == 512 + 32
+    assert [r.tensor for r in requests(graph) if r.kind == "unused"] == unused
 
 
 def test_random_networks_have_the_arena_that_tflm_makes() -> None:
@@ -144,9 +145,9 @@ def test_random_networks_have_the_arena_that_tflm_makes() -> None:
         graph = random_network(4 + seed % 20, seed)
         graph = as_int16(graph) if seed % 3 == 0 else graph
         head, ours = TFLM(write_tflite(graph)).head, greedy(graph).bytes
-        assert head == tflm_head(graph), f"seed {seed}"
+        assert head == arena_head(graph), f"seed {seed}"
         read = {t for op in graph.operators for t in op.inputs} | set(graph.outputs)
-        reasons = [r for r in tflm_requests(graph) if r.kind != "activation"]
+        reasons = [r for r in requests(graph) if r.kind != "activation"]
         if head != ours:
             assert reasons or set(graph.inputs) - read, f"seed {seed}"
             named += 1
@@ -162,8 +163,8 @@ def test_random_plans_are_obeyed_and_filled_around() -> None:
         offsets = [-1 if t.constant or rng.random() > chosen else 16 * rng.randrange(400) for t in graph.tensors]
         data = write_tflite(graph)
         head = TFLM(with_offline_plan(data, "random", offsets)).head
-        assert head == tflm_head(graph, offsets), f"seed {seed}"
-        differ += head != tflm_head(graph)
+        assert head == arena_head(graph, offsets), f"seed {seed}"
+        differ += head != arena_head(graph)
     assert differ > 50
 
 
@@ -183,7 +184,7 @@ def test_what_counts_as_in_place_computes_the_same_in_place(kind: str) -> None:
             data, offsets = write_tflite(graph), [-1] * len(graph.tensors)
             offsets[host] = offsets[op.outputs[0]] = 0
             own, ours = TFLM(data), TFLM(with_offline_plan(data, kind, offsets))
-            assert ours.head == tflm_head(graph, offsets) < own.head
+            assert ours.head == arena_head(graph, offsets) < own.head
             assert own.run(*inputs)[0].tobytes() == ours.run(*inputs)[0].tobytes()
             done += 1
     assert done >= 3

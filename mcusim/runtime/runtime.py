@@ -1,0 +1,88 @@
+"""The runtimes there are: each file of this package that has a ``RUNTIME``, and no other list names them.
+
+Not modelled: a runtime that leaves out operators or fuses them, that brings its own kernels, or that chooses between
+several ways of executing an operator while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal
+
+from mcusim.cpu.cores import CoreTraits
+from mcusim.errors import UsageError
+from mcusim.model.graph import Graph
+
+__all__ = ["DEFAULT", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names"]
+
+DEFAULT = "tflm"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A buffer of ``bytes`` bytes that a runtime plans, alive at steps ``first`` to ``last``, both inclusive;
+    ``tensor`` is None for scratch."""
+
+    name: str
+    kind: Literal["activation", "unused", "scratch"]
+    bytes: int
+    first: int
+    last: int
+    tensor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A runtime, as planning, timing and flash see it.
+
+    ``requests``: what it asks its own planner for.
+
+    Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
+    ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
+    ``code_source``, and ``keeps_file``, whether the model's file is there too. Time: ``cycles`` around each kernel call
+    on a core, ``cycles_of`` what they are, with their basis.
+    """
+
+    name: str
+    description: str
+    requests: Callable[[Graph], tuple[Request, ...]]
+    alignment: int
+    node_bytes: int
+    per_channel_bytes: int
+    code_bytes: int
+    code_source: str
+    keeps_file: bool
+    cycles: Callable[[CoreTraits], int]
+    cycles_of: tuple[str, str]
+
+
+@cache
+def _runtimes() -> dict[str, Runtime]:
+    package = import_module(__name__.rpartition(".")[0])
+    modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
+    found = [runtime for module in modules if (runtime := getattr(module, "RUNTIME", None)) is not None]
+    return {runtime.name: runtime for runtime in sorted(found, key=lambda one: (one.name != DEFAULT, one.name))}
+
+
+def runtime_names() -> tuple[str, ...]:
+    """Names that :func:`find_runtime` takes, the default first."""
+    return tuple(_runtimes())
+
+
+def find_runtime(name: str = DEFAULT) -> Runtime:
+    """The runtime of that name. Raises UsageError naming those there are."""
+    if name not in _runtimes():
+        near = get_close_matches(name[:80], runtime_names(), n=1)
+        hint = f", did you mean {near[0]}" if near else ""
+        raise UsageError(f"no runtime {name[:80]!r}{hint}; there are {', '.join(runtime_names())}")
+    return _runtimes()[name]
+
+
+def recorded_runtime(options: Mapping[str, object]) -> Runtime:
+    """The runtime that a program's header names among its options, else the default one. Raises UsageError."""
+    return find_runtime(str(options.get("runtime", DEFAULT)))
