@@ -13,6 +13,7 @@ from mcusim.cpu.cores import CORES
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import load_machine
 from mcusim.plan.registry import policy_names
+from tests.support.cases import few
 from tests.support.graphs.litert import LiteRT
 from tests.support.kernels.emulated_networks import inputs_of, network, same_everywhere
 
@@ -31,6 +32,7 @@ def test_every_core_has_its_board() -> None:
     assert {isa: load_machine(board).core.isa for isa, board in BOARDS.items()} == {isa: isa for isa in BOARDS}
 
 
+@few(4)
 @pytest.mark.parametrize("policy", policy_names())
 @pytest.mark.parametrize("board", BOARDS.values())
 def test_a_network_under_both_fidelities(board: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from tests.results.test_energy_and_results import make_result
 
 def test_each_kind_has_its_table() -> None:
     found = mcusim.simulate("ds-cnn", "stm32f746g-disco")
-    assert mcusim.table(found).startswith("ds-cnn on stm32f746g-disco\n")
+    assert "\n\nds-cnn on stm32f746g-disco\n" in mcusim.table(found)
     rows = mcusim.compare(["ds-cnn"], ["stm32f746g-disco"], ["internal"])
     assert mcusim.table(rows) == str(rows) and "ds-cnn" in str(rows)
     assert "216 MHz" in mcusim.table(mcusim.load_machine("stm32f746g-disco"))

@@ -8,8 +8,9 @@ line on standard error.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -37,6 +38,12 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two = " ".join(args[:2])
         return super().resolve_command(ctx, [two, *args[2:]] if two in self.commands else args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """In groups, each with what its user wants."""
+        for group, commands in _COMMANDS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:13}", short) for name, _, short in commands])
 
 
 app = typer.Typer(
@@ -76,25 +83,38 @@ def _options(
     context.default_map = {command: {option.replace("-", "_"): value for option, (value, _) in context.obj.items()}}
 
 
-app.command("run", cls=PolicyHelp)(simulate.run)
-app.command("compare", cls=PolicyHelp)(compare.compare)
-app.command("diff", cls=PolicyHelp)(diff.diff)
-app.command("sweep", cls=PolicyHelp)(sweep.sweep)
-app.command("machines", cls=PolicyHelp)(inspect.machines)
-app.command("models", cls=PolicyHelp)(inspect.models)
-app.command("inspect", cls=PolicyHelp)(inspect.inspect)
-app.command("export", cls=PolicyHelp)(export.export)
-app.command("reorder", cls=PolicyHelp)(reorder.reorder)
-app.command("memory", cls=PolicyHelp)(memory.memory)
-app.command("plan", cls=PolicyHelp)(simulate.plan)
-app.command("replay", cls=PolicyHelp)(simulate.replay)
-app.command("verify", cls=PolicyHelp)(verify.verify)
-app.command("validate", cls=PolicyHelp)(validate.validate)
-app.command("calibrate", cls=PolicyHelp)(calibrate.calibrate)
-app.command("emulate", cls=PolicyHelp)(emulate.emulate)
-app.command("kernels", cls=PolicyHelp)(kernels.kernels)
-app.command("kernels build", cls=PolicyHelp)(kernels.build)
-app.command("lab", cls=PolicyHelp)(lab.lab)
+_COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
+    "A network on a board": [
+        ("run", simulate.run, "One inference: does it fit, cycles, latency, energy, memory."),
+        ("compare", compare.compare, "Models x machines x policies in one table."),
+        ("diff", diff.diff, "What changed between two saved runs, operator by operator."),
+        ("sweep", sweep.sweep, "Many points of a study, on all cores or a cluster."),
+        ("plan", simulate.plan, "Write the program that a policy makes of a model."),
+        ("replay", simulate.replay, "Simulate a saved program."),
+    ],
+    "Networks and machines": [
+        ("models", inspect.models, "The networks that are built in memory."),
+        ("inspect", inspect.inspect, "A model's operators, MACs and peak memory."),
+        ("export", export.export, "Write a network as a .tflite."),
+        ("memory", memory.memory, "When tensors are alive, and where allocators put them."),
+        ("reorder", reorder.reorder, "The order of operators that needs least memory."),
+        ("machines", inspect.machines, "The boards, every figure with its basis and source."),
+    ],
+    "Compiled code": [
+        ("emulate", emulate.emulate, "Run firmware and see where its cycles go."),
+        ("kernels", kernels.kernels, "The sets of compiled kernels."),
+        ("kernels build", kernels.build, "Build kernel sets from their C sources."),
+    ],
+    "Trust": [
+        ("verify", verify.verify, "Prove a program right for every timing; watch a firmware."),
+        ("validate", validate.validate, "Published measurements next to simulated ones."),
+        ("calibrate", calibrate.calibrate, "Fit a machine to your own measurements."),
+    ],
+    "Teaching": [("lab", lab.lab, "Guided exercises: predict, run, compare, explain.")],
+}
+for _group, _commands in _COMMANDS.items():
+    for _name, _function, _short in _commands:
+        app.command(_name, cls=PolicyHelp, short_help=_short, rich_help_panel=_group)(_function)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,6 +157,19 @@ def _invoke(words: list[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        fail(message(), words)
+        usage = _usage(error)
+        fail(message().removesuffix("." * bool(usage)), words, usage)
         return 2
     return status if isinstance(status, int) else 0
+
+
+def _usage(error: Any) -> list[str]:
+    """How the command is used, with its first example, where an argument is missing."""
+    context = getattr(error, "ctx", None)
+    if context is None or type(error).__name__ != "MissingParameter":
+        return []
+    examples = re.split(r"Examples?:", context.command.help or "")[-1]
+    example = next((line.strip() for line in examples.splitlines() if line.strip().startswith("mcusim ")), "")
+    known = [f"example: {example}"] if example else []
+    usage = " ".join(context.get_usage().split())
+    return [usage.replace("Usage:", "usage:"), *known, f"all options: {context.command_path} --help"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from mcusim.report.html.page import shortened
 from mcusim.report.text.interval import ratio_text
 from mcusim.results.difference import Difference, energy_sentence, explain, sentence
 from mcusim.results.result import Result
-from mcusim.text import hanging, size
+from mcusim.text import hanging, quantity, size
 
-__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs"]
+__all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs", "verdict_lines"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,20 @@ class Pair:
     def sentence(self, most: int = 5) -> str:
         """In one sentence, the ``most`` largest parts by name."""
         return f"{self.place}{sentence(self.parts, self.base, self.label, most)}"
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the difference is beyond what measurements scatter by; True where that is not known."""
+        return self.second.ratios is None or self.second.ratios.latency.differs
+
+    @property
+    def ratio(self) -> str:
+        """``"external/internal latency 2.15 (1.91 to 2.43)"``."""
+        name, found = f"{self.label}/{self.base} latency", self.second.ratios
+        if found is not None:
+            return ratio_text(name, found.latency)
+        longer, shorter = (row.value("latency_ms") or 0.0 for row in (self.second, self.first))
+        return f"{name} {longer / shorter:.2f}" if shorter else f"{name} -"
 
     def energy(self) -> str:
         """What differs in energy; '' when nothing does."""
@@ -80,23 +95,38 @@ def paired(results: Sequence[Result]) -> list[tuple[int, int]]:
 
 
 def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
-    """The pairs of every model as text of at most 80 columns, ms; no line without any."""
+    """The pairs of every model as text of at most 80 columns, ms, a difference that can be claimed with its parts; no
+    line without any."""
     groups = by_model(results)
     lines = []
     for model, members in groups.items():
         name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
         for pair in pairs(members):
-            lines += hanging(f"{name}{pair.sentence(most)}{_ratio(pair)}")
+            taken_apart = f"{pair.sentence(most)}. " if pair.claimed else pair.place
+            lines += hanging(f"{name}{taken_apart}{_ratios(pair)}".rstrip(" "))
     return lines
 
 
-def _ratio(pair: Pair) -> str:
+def verdict_lines(results: Sequence[Result]) -> list[str]:
+    """Of every model on every machine the fastest run, and how much longer the others take; at most 80 columns."""
+    groups = by_model(results)
+    lines = []
+    for model, members in groups.items():
+        name = f"{shortened(model or 'a model without a name', 80)}: " if len(groups) > 1 else ""
+        for (place, base), found in groupby(pairs(members), key=lambda pair: (pair.place, pair.base)):
+            others = list(found)
+            fastest = f"{base} is fastest, {quantity(others[0].first.value('latency_ms'), 'ms')}"
+            lines += hanging(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
+    return lines
+
+
+def _ratios(pair: Pair) -> str:
     """Those of latency and energy with their intervals, in a sentence of its own; '' when they are not known."""
     found = pair.second.ratios
     if found is None:
         return ""
     texts = ratio_text("latency", found.latency), ratio_text("energy", found.energy)
-    return f". {pair.label}/{pair.base}: {'; '.join(texts)}."
+    return f"{pair.label}/{pair.base}: {'; '.join(texts)}."
 
 
 def differences_json(results: Sequence[Result]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.commands.app import main
-from tests.support.cases import sampled
+from tests.support.cases import few, sampled
 
 Capsys = pytest.CaptureFixture[str]
 F469 = ["--machine", "stm32f469i-disco"]
@@ -41,6 +41,7 @@ def with_header(trace: Path, **changes: object) -> None:
     trace.write_text(f"{json.dumps(json.loads(header) | changes)}\n{rest}", encoding="utf-8")
 
 
+@few(1)
 @pytest.mark.parametrize(
     "arguments",
     sampled(

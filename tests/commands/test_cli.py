@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mcusim.commands.app import main
+from mcusim.commands.app import app, main
 from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.errors import one_error
 from tests.support.other_processes import LONGEST_WAIT
@@ -39,6 +40,24 @@ def test_without_a_command_it_shows_help(capsys: pytest.CaptureFixture[str]) -> 
     assert main([]) == 0
     out = capsys.readouterr().out
     assert all(f"  {command} " in out for command in COMMANDS)
+    assert "..." not in out.replace("[ARGS]...", "") and max(map(len, out.splitlines())) <= 80
+    listed = re.findall(r"^  ([a-z ]+?)  ", out.partition("A network on a board:")[2], re.MULTILINE)
+    assert set(listed) == {command.name for command in app.registered_commands}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "example"),
+    [("run", "'MODEL'", "mcusim run ds-cnn"), ("plan ds-cnn", "'-o' / '--output'", "mcusim plan ds-cnn")],
+)
+def test_a_missing_argument_shows_how_the_command_is_used(
+    arguments: str, missing: str, example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments.split()) == 2
+    first, usage, shown, more = capsys.readouterr().err.splitlines()
+    assert missing in first and first.startswith("error: Missing ") and first.endswith("':")
+    name = arguments.partition(" ")[0]
+    assert usage.startswith(f"  usage: mcusim {name} [OPTIONS] ") and more == f"  all options: mcusim {name} --help"
+    assert shown.startswith(f"  example: {example}")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +69,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["bogus"], "bogus"),
-        (["run"], "MODEL"),
         (["run", "ds-cnn", "--bogus"], "--bogus"),
         (["run", "no-such-model"], "no-such-model"),
         (["run", "no [bold]such[/bold].tflite"], "[bold]such[/bold]"),
@@ -83,7 +101,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["machines", "--set", "core.clock=1 MHz"], "NAME"),
         (["inspect", "/no/such/file.tflite"], "/no/such/file.tflite"),
         (["replay", "/no/such/trace.jsonl"], "/no/such/trace.jsonl"),
-        (["plan", "ds-cnn"], "--output"),
         (["plan", "ds-cnn", "-o", "/no/such/folder/x.jsonl"], "/no/such/folder"),
         (["run", "ds-cnn", "--json", "/no/such/folder/x.json"], "/no/such/folder"),
         (["run", "ds-cnn", "--json", "/"], "directory"),
@@ -117,6 +134,10 @@ def test_run_prints_a_table_of_80_columns(policy: str, capsys: pytest.CaptureFix
         assert part in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert captured.err == ""
+    memory = {"external": "23.3 KiB of 16 MiB SDRAM", "internal": "23.3 KiB of 320 KiB SRAM"}.get(policy, "SRAM, ")
+    verdict = captured.out.splitlines()[0]
+    assert verdict.startswith("fits: ") and memory in verdict
+    assert re.search(r" [\d.]+ ms \([\d.]+ to [\d.]+\), [\d.]+ mJ$", verdict)
 
 
 def test_a_model_that_does_not_fit_is_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:

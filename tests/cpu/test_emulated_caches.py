@@ -51,7 +51,7 @@ def unpacked(trace: array[int]) -> Iterator[tuple[int, int, bool]]:
     return ((one >> 5, one >> 1 & 15, bool(one & 1)) for one in trace)
 
 
-@few(4)
+@few(2)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_data_cache(name: str, policy: str) -> None:
@@ -76,7 +76,7 @@ def test_data_cache(name: str, policy: str) -> None:
     assert misses > 10
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_instruction_cache_misses(name: str) -> None:
     """A line is looked up when the core comes to it: misses are those of the instructions' lines in order."""

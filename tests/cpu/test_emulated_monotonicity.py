@@ -88,7 +88,7 @@ def loaded(board: str, load: str, keys: dict[str, str]) -> Emulator:
     return called(load_machine(board, keys), program, function, arguments, base + 0x1_0000)
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize(("board", "key", "values"), sampled(SLOWER, 5))
 def test_slower_parts_never_make_a_program_faster(board: str, key: str, values: tuple[str, ...]) -> None:
     """But: caches below 1 KiB write a line back sooner, into an SDRAM row still open; prefetch has tests of its own.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import mcusim
-from tests.support.cases import few, sampled
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.kernels.emulated_networks import (
     F469,
     F746,
@@ -49,6 +49,7 @@ def cases() -> list[Any]:
     return found
 
 
+@few(3)
 @pytest.mark.parametrize(("name", "board", "policy", "seed"), sampled(cases(), 4))
 def test_every_operator_gives_the_bytes_of_litert(name: str, board: str, policy: str, seed: int) -> None:
     same_everywhere(name, board, policy, seed)
@@ -61,7 +62,7 @@ def test_what_runs_on_another_board_does_not_fit(name: str, board: str, policy: 
     assert "does not fit" in str(result.does_not_fit)
 
 
-@few(1)
+@only_with_all_cases
 @pytest.mark.parametrize("name", sampled(FILES, 2))
 def test_plain_kernels_give_them_too(name: str) -> None:
     same_everywhere(name, F469, "internal", 0, "reference")

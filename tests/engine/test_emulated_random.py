@@ -138,7 +138,7 @@ def emulated(graph: Graph, rng: Any, cut: int | None) -> tuple[Run, list[list[An
 SEEDS = [(seed, "uint8" if seed % 4 == 3 else "int8") for seed in range(24)]
 
 
-@few(6)
+@few(3)
 @pytest.mark.parametrize(("seed", "dtype"), sampled([*SEEDS, *((seed, "int16") for seed in range(12))], 12))
 def test_random_networks_give_the_bytes_of_litert_wherever_they_run(seed: int, dtype: str) -> None:
     graph = Net(seed, dtype).graph_of_all()

@@ -37,7 +37,7 @@ def compute(machine: Machine, policy: str, network: str) -> int:
     return execute(program, machine, profile).by_cause["compute"]
 
 
-@few(6)
+@few(4)
 @pytest.mark.parametrize(
     ("board", "policy", "key", "values"),
     sampled(

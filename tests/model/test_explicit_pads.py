@@ -36,6 +36,7 @@ def test_strided_windows_pad_no_longer(name: str) -> None:
         assert now.stride_h == 1 or not now.pad_top + now.pad_bottom + now.pad_left + now.pad_right
 
 
+@few(2)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_its_arena_is_the_one_that_was_inferred(name: str) -> None:
     """Planned with the PADs in the graph, to the byte of what :mod:`mcusim.plan.pytorch_arena` makes of it without."""

@@ -139,7 +139,6 @@ def test_export_to_standard_output(tmp_path: Path, capfdbinary: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ds-cnn"], "--output"),
         (["no-such", "-o", "x.tflite"], "no-such"),
         (["ds-cnn", "-o", "no/folder/x.tflite"], "there is no directory"),
         (["ds-cnn", "-o", "."], "it is a directory"),

@@ -8,15 +8,16 @@ import pytest
 
 from mcusim import compare, load_machine
 from mcusim.api.compare import Comparison
-from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs
-from tests.support.cases import only_with_all_cases
+from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs, verdict_lines
+from mcusim.report.text.compare import compare_table
+from tests.support.cases import only_with_all_cases, sampled
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return compare(["ds-cnn", "mobilenet-v1-w1.0-r224", "figure-1"], [F469, F746])
+    return compare(sampled(["ds-cnn", "mobilenet-v1-w1.0-r224", "figure-1"], 1), [F469, F746])
 
 
 @only_with_all_cases
@@ -47,16 +48,30 @@ def test_every_run_but_the_fastest_is_explained_once(found: Comparison) -> None:
 @only_with_all_cases
 def test_the_text_below_the_table(found: Comparison) -> None:
     lines = differences_lines(found.rows)
-    text = str(found)
+    text = compare_table(found.rows, explain=True)
     assert "\n".join(lines) in text and max(map(len, lines)) <= 80
     joined = re.sub(r"\n  ", " ", "\n".join(lines)).splitlines()
     assert len(joined) == len(differences_json(found.rows))
     for line in joined:
+        if "latency 1.0" in line and " takes " not in line:
+            assert line.count("no difference can be claimed") in (1, 2)
+            continue
         printed = re.match(r"(\S+): (?:On \S+: )?.+ takes ([\d,.]+) [mµ]?s longer than .+?: (-?[\d,.]+ .*)", line)
         assert printed, line
         parts = [float(n.replace(",", "")) for n in re.findall(r"(?:^|, )(-?[\d,.]*\d) ", printed[3])]
         assert sum(parts) == pytest.approx(float(printed[2].replace(",", ""))) and len(parts) > 1
     assert joined[0].startswith(f"ds-cnn: On {F469}: ")
+
+
+def test_the_verdict_is_first_and_a_difference_is_taken_apart_where_there_is_any(found: Comparison) -> None:
+    lines = verdict_lines([row for row in found.rows if row.model == "ds-cnn"])
+    assert str(found).startswith("\n".join(lines)) and max(map(len, lines)) <= 80
+    text = " ".join("\n".join(lines).split())
+    assert text.startswith(f"On {F469}: tinyops is fastest, 66 ms; internal/tinyops latency 1.00 (0.")
+    assert "no difference can be claimed; external/tinyops latency 2." in text
+    explained = compare_table(found.rows, explain=True)
+    assert "external takes" in explained and "internal takes" not in explained
+    assert "takes" not in str(found) and "--explain says where the time goes" in str(found)
 
 
 def test_a_single_machine_is_not_named(found: Comparison) -> None:

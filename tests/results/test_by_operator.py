@@ -28,7 +28,7 @@ def ran(machine: str, policy: str, fidelity: str) -> Result:
     return simulate("ds-cnn", machine, policy=policy, fidelity=fidelity)
 
 
-@few(4)
+@few(2)
 @pytest.mark.parametrize(("machine", "policy", "fidelity"), CASES)
 def test_operators_sum_to_the_run(machine: str, policy: str, fidelity: str) -> None:
     result = ran(machine, policy, fidelity)

@@ -15,6 +15,7 @@ from mcusim.machine.description import Figure
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.report.text.run import run_table
 from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json
+from mcusim.results.advice import Advice, LimitCheck
 from mcusim.results.energy import dma_busy_cycles
 from mcusim.text import columns, rounded, size
 from tests.support.pages.made_results import CLOCK, make_machine, make_result, make_run
@@ -200,7 +201,13 @@ def test_run_table_says_everything_within_80_columns() -> None:
 def test_run_table_of_a_model_that_does_not_fit_says_why() -> None:
     text = run_table(make_result(run=None, energy=None, does_not_fit=DoesNotFit("sram1", 2000, 1000, "the arena")))
     assert "the arena does not fit sram1: needs 2,000 B, 1,000 B available" in text
-    assert "energy" not in text
+    assert "energy" not in text and text.startswith("does not fit: 2 KiB of 1000 B SRAM\n\nnet on bench")
+
+
+def test_run_table_says_first_which_limit_is_exceeded() -> None:
+    slow, good = LimitCheck("latency", "ms", 5.0, 10.0), LimitCheck("sram", "B", 2.0, 1.0)
+    text = run_table(make_result(advice=Advice(limits=(slow, good))))
+    assert text.startswith("exceeds the limit of latency: ")
 
 
 def test_compare_table_groups_and_shows_the_ratio() -> None:

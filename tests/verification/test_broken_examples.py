@@ -134,7 +134,7 @@ def test_twins_are_proven(sample: str) -> None:
     assert findings(read_program(FOLDER / f"{sample}.jsonl")) == []
 
 
-@few(6)
+@few(3)
 @pytest.mark.parametrize("warm", sampled([None, 1, 2, 3, 4, 5], 2))
 @pytest.mark.parametrize("twin", TWINS)
 def test_twins_are_right_from_any_start(twin: str, warm: int | None) -> None:

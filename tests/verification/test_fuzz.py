@@ -17,7 +17,7 @@ from mcusim.verification.emulation import Emulation, Outputs
 from mcusim.verification.equivalence import first_difference
 from mcusim.verification.fuzz import fuzz
 from mcusim.verification.verification import SeedOutcome
-from tests.support.cases import only_with_all_cases, sampled
+from tests.support.cases import only_with_all_cases, sample_size, sampled
 from tests.support.programs.plans import DISCOS, board, model
 from tests.support.programs.program_faults import with_tasks
 
@@ -38,8 +38,9 @@ def undisturbed(name: str, machine: str) -> Outputs:
 
 @pytest.mark.parametrize("machine", sampled(DISCOS, 1))
 def test_every_seed_gives_the_same_outputs(machine: str) -> None:
-    outcomes = fuzz(emulation("ds-cnn", machine), range(1, 6), undisturbed("ds-cnn", machine), processes=1)
-    assert outcomes == [SeedOutcome(seed) for seed in range(1, 6)]
+    seeds = range(1, 1 + sample_size(5, 2))
+    outcomes = fuzz(emulation("ds-cnn", machine), seeds, undisturbed("ds-cnn", machine), processes=1)
+    assert outcomes == [SeedOutcome(seed) for seed in seeds]
 
 
 @only_with_all_cases

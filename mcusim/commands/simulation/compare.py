@@ -38,6 +38,7 @@ Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Plots: runs on one time scale, and what makes them differ."),
 ]
+Explain = Annotated[bool, typer.Option("--explain", help="Say below the table why runs of a model differ in time.")]
 
 
 @grouped
@@ -51,6 +52,7 @@ def compare(
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
     repeated: Repeated,
+    explain: Explain = False,
     html: Html = None,
     written: Written,
 ) -> int:
@@ -61,35 +63,45 @@ def compare(
     \b
     Examples:
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
+      mcusim compare ds-cnn --policy internal,tinyops --explain
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
+    from mcusim.report.text.compare import compare_table
+
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
     if models and all(one.endswith(".jsonl") for one in models):
         if policy or table is not None or kernels or fidelity != "replay":
             raise UsageError("a program is replayed as it is: --policy, --table, --kernels, --fidelity are for models")
-        return _programs(models, machine, planning, html, output, written)
+        return _programs(models, machine, planning, html, explain, output, written)
     cases = _cases(models, machine, policy, table, repeated.of(_base(planning, kernels, fidelity)))
     _require_effect(cases, planning)
     comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
     _write(html, comparison.rows, written.force)
-    output.emit(lambda: str(comparison), comparison.to_json)
+    output.emit(lambda: compare_table(comparison.rows, explain), comparison.to_json)
     return _status(comparison.rows)
 
 
 def _programs(
-    models: list[str], machine: str | None, planning: Planning, html: Path | None, output: Output, written: Written
+    models: list[str],
+    machine: str | None,
+    planning: Planning,
+    html: Path | None,
+    explain: bool,
+    output: Output,
+    written: Written,
 ) -> int:
     """Program files on each machine, by default each on its own."""
     from mcusim.api.compare import compare_programs
     from mcusim.evidence.annotate import annotate_rows
+    from mcusim.report.text.compare import compare_table
 
     machines = options.comma_list(machine, "--machine")
     comparison = annotate_rows(compare_programs(models, machines, planning.overrides))
     _write(html, comparison.rows, written.force)
-    output.emit(lambda: str(comparison), comparison.to_json)
+    output.emit(lambda: compare_table(comparison.rows, explain), comparison.to_json)
     return _status(comparison.rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.results.advice import RULE, Advice, LimitCheck, WayOut
 from mcusim.text import columns, quantity, size, wrapped
 
-__all__ = ["advice_lines", "advice_table", "exceeded_text", "shown"]
+__all__ = ["advice_lines", "advice_table", "exceeded_text", "limit_name", "shown"]
 
 _TITLES = {"sram": "SRAM"}
 
@@ -35,10 +35,15 @@ def advice_table(advice: Advice) -> str:
 
 def exceeded_text(limit: LimitCheck) -> str:
     """A limit that is not met, in words."""
-    name, most = _TITLES.get(limit.name, limit.name), shown(limit.limit, limit.unit)
+    name, most = limit_name(limit), shown(limit.limit, limit.unit)
     if limit.value is None:
         return f"{name} is not known, limit {most}"
     return f"{name} {shown(limit.value, limit.unit)} exceeds {most} by {shown(limit.over or 0, limit.unit)}"
+
+
+def limit_name(limit: LimitCheck) -> str:
+    """What is limited, in words."""
+    return _TITLES.get(limit.name, limit.name)
 
 
 def shown(value: float | None, unit: str) -> str:
@@ -49,13 +54,12 @@ def shown(value: float | None, unit: str) -> str:
 
 
 def _within(limit: LimitCheck) -> str:
-    return f"{_TITLES.get(limit.name, limit.name)} {shown(limit.value, limit.unit)} of {shown(limit.limit, limit.unit)}"
+    return f"{limit_name(limit)} {shown(limit.value, limit.unit)} of {shown(limit.limit, limit.unit)}"
 
 
 def _row(limit: LimitCheck) -> list[str]:
     over = "within" if limit.met else "not known" if limit.over is None else f"{shown(limit.over, limit.unit)} too much"
-    name = _TITLES.get(limit.name, limit.name)
-    return [name, shown(limit.value, limit.unit), f"of {shown(limit.limit, limit.unit)}", over]
+    return [limit_name(limit), shown(limit.value, limit.unit), f"of {shown(limit.limit, limit.unit)}", over]
 
 
 def _figures(way: WayOut) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from mcusim.report.compare_pairs import differences_lines
+from mcusim.report.compare_pairs import differences_lines, verdict_lines
 from mcusim.report.period import period_lines
 from mcusim.report.text.changes import change_lines, change_texts
 from mcusim.report.text.flash import flash_notes
@@ -20,15 +20,16 @@ __all__ = ["Ratio", "compare_table", "ratio"]
 Ratio = tuple[float, float | None]
 
 
-def compare_table(results: Sequence[Result]) -> str:
+def compare_table(results: Sequence[Result], explain: bool = False) -> str:
     """One line per result, grouped by model and machine, at most 80 columns wide.
 
     Each column has the unit that suits its largest figure. SRAM is the peak in on-chip RAM; arena is the TFLM-style
     arena, wherever it lies, in KB (1000 B) where one was published. A group with the
     policies ``external`` and ``tinyops`` ends with the ratio of their latencies. In a group with a published arena the
     column is the arena of the network as a PyTorch export stores it, with explicit PADs (inferred, see
-    :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Below the groups is why runs of
-    a model differ in time (:mod:`mcusim.report.compare_pairs`), then what flash keeps. Machine keys that were set are
+    :mod:`mcusim.plan.pytorch_arena`), and the group ends with the arena as planned. Above the groups is which run is
+    fastest; below them, with ``explain``, why runs of a model differ in time (:mod:`mcusim.report.compare_pairs`), then
+    what flash keeps. Machine keys that were set are
     at the end, or in each group when machines differ in them.
     """
     exported = {_group(result) for result in results if result.arena_published}
@@ -43,10 +44,12 @@ def compare_table(results: Sequence[Result]) -> str:
         table += _ratio_line(members) + _planned_line(members)
         table += interval_summary((result.planner, result.interval) for result in members)
         table += period_lines(members)
-    why = differences_lines(results)
-    table += ["", *why] if why else []
+    if explain and (why := differences_lines(results)):
+        table += ["", *why]
     flash = flash_notes([(f"{row.model} on {row.machine.name}", row.flash) for row in results if row.flash])
     table += ["", *flash] if flash else []
+    if verdict := verdict_lines(results):
+        table = [*verdict, "", *table, *([] if explain else ["", "--explain says where the time goes"])]
     return "\n".join([*table, *_footer(results, change_lines(results[0].machine, "") if alike and results else [])])
 
 

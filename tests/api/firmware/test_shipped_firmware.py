@@ -57,7 +57,7 @@ RIGHT = {(isa, fault) for isa in BOARDS for fault in ("race", "wrong-flag")} | {
 CASES = [(isa, name) for isa in BOARDS for name in program_names(isa, BROKEN)]
 
 
-@few(3)
+@few(1)
 @pytest.mark.parametrize(("isa", "fault"), sampled(CASES, 4))
 def test_a_broken_overlay_shows_in_its_result_or_by_chance_does_not(isa: str, fault: str) -> None:
     shown = bytearray()

@@ -40,7 +40,7 @@ def test_the_command_line_wins_then_the_folder_then_the_user(user: Path, capsys:
     Path(NAME).write_text('machine = "f469"\npolicy = "external"\n[run]\npolicy = "tinyops"\n')
     assert main(["run", "figure-1"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("figure-1 on stm32f469i-disco\n  policy tinyops,") and "(1 of 7)" in captured.out
+    assert "\n\nfigure-1 on stm32f469i-disco\n  policy tinyops," in captured.out and "(1 of 7)" in captured.out
     assert sorted(captured.err.splitlines()) == [
         f"defaults from {user}: operators = 1, sram-budget = 64 KiB",
         "defaults from mcusim.toml: machine = f469, policy = tinyops",

@@ -47,7 +47,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize(
     ("shown", "arguments"),
     [

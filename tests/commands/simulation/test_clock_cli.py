@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcusim.commands.app import main
+from tests.support.cases import few
 
 F746 = "stm32f746g-disco"
 CURRENTS = [f"power.{name}" for name in ("dma_active", "run", "sdram_active", "sleep", "stalled")]
@@ -65,6 +66,7 @@ def test_a_program_keeps_its_clock(tmp_path: Path) -> None:
     assert as_json(tmp_path / "c.json", "replay", str(forced))["clock"]["forced"] is True
 
 
+@few(2)
 @pytest.mark.parametrize("command", [["run"], ["compare"], ["verify", "--static"], ["plan", "-o", "never.jsonl"]])
 def test_beyond_the_part_is_refused_or_forced(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     name, *more = command

@@ -11,7 +11,7 @@ import pytest
 
 from mcusim.commands.app import main
 from mcusim.verification.verification import RULE_TEXTS
-from tests.support.cases import only_with_all_cases, sampled
+from tests.support.cases import few, only_with_all_cases, sampled
 from tests.support.damaged_files import TEXT, check, variants
 from tests.support.errors import one_error
 from tests.support.paths import REPOSITORY
@@ -64,6 +64,7 @@ def broken(by_proof: bool) -> list[Path]:
     return [TRACES / f"broken-{number:02d}-{cases[number - 1].name}.jsonl" for number in chosen]
 
 
+@few(1)
 @pytest.mark.parametrize("path", sampled(broken(by_proof=True), 3), ids=lambda path: path.stem)
 def test_broken_traces_have_status_1_and_whole_findings(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)
@@ -87,6 +88,7 @@ def test_outputs_tell_what_neither_proof_nor_sanitizer_sees(path: Path, capsys: 
     assert [data["equivalence"][name]["equal"] for name in ("untiled", "litert")] == [False, False]
 
 
+@few(1)
 @pytest.mark.parametrize("path", sampled(GOOD, 3), ids=lambda p: p.stem)
 def test_sample_programs_are_clean(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, data = verified([str(path)], capsys)

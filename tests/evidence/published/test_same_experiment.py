@@ -33,7 +33,7 @@ def latency(result: Result) -> float | None:
 PROFILE = Path(mcusim.__file__).parent / "kernels/cost/profiles/cmsis-2021-gcc9.toml"
 
 
-@few(4)
+@few(2)
 @pytest.mark.parametrize(
     ("policy", "options", "published"),
     [
@@ -55,7 +55,7 @@ def test_only_the_measured_experiment(policy: str, options: dict[str, Any], publ
     assert latency(mcusim.simulate(MODEL, F469, policy, **options)) == published
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize(
     ("model", "policy", "variant", "published"),
     [

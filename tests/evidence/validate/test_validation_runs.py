@@ -59,7 +59,7 @@ ZOO = [
 ]
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize("run", sampled(ZOO, 6), ids=lambda run: run.command)
 def test_figures_that_ship_are_those_of_their_run(run: PublishedRun) -> None:
     """A sample, quickly made; of all, the test above."""

@@ -10,7 +10,7 @@ from mcusim.machine import load_machine
 from tests.support.cases import few
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("kernels", set_names())
 def test_kernels_from_flash_run_as_without_wait_states_and_no_slower_with_the_prefetch(kernels: str) -> None:
     """Buffers are in SRAM (policy tinyops), so that code alone is read from flash: within 4 %, and 1 %."""

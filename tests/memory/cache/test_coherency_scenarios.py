@@ -14,6 +14,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data
 from tests.support.boards.small_cache import POLICIES, PROGRAMS, STACK
 from tests.support.boards.small_cache import board as small_cache
+from tests.support.cases import few
 from tests.support.code.single_access_core import F469, F746, board
 from tests.support.programs.coherency_model import CLEAN, FLUSH, INVALIDATE, Rig
 
@@ -263,6 +264,7 @@ def test_a_store_over_the_end_of_memory_is_a_fault() -> None:
     assert one.emulator.run(1000).kind == "fault"
 
 
+@few(6)
 @pytest.mark.parametrize("replacement", POLICIES)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "dot product"])  # which stores nothing
 def test_a_compiled_programs_bytes_are_all_in_memory_once_it_cleans(name: str, replacement: str) -> None:

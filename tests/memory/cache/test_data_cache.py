@@ -233,7 +233,7 @@ CACHES: list[Cache] = [
 ]  # fmt: skip
 
 
-@few(6)
+@few(3)
 @pytest.mark.parametrize("cache", CACHES, ids=str)
 @pytest.mark.parametrize("seed", range(sample_size(4, 1)))
 def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
@@ -250,7 +250,7 @@ def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
     assert both.rig.emulator.unforeseen == 0
 
 
-@few(3)
+@few(1)
 @pytest.mark.parametrize("cache", sampled(CACHES, 3), ids=str)
 @pytest.mark.parametrize("beats", [(1, 1), (4, 1), (4, 4)], ids=str)
 def test_random_steps_during_transfers_in_flight(cache: Cache, beats: tuple[int, int]) -> None:

@@ -89,7 +89,7 @@ def test_a_view_lives_as_long_as_what_it_shows() -> None:
     assert least(graph, Accounting(True)).peak == 14
 
 
-@few(3)
+@few(1)
 @pytest.mark.parametrize("accounting", COUNTED)
 @pytest.mark.parametrize("count", sampled([270, 560], 1))
 def test_large_cell_networks(count: int, accounting: Accounting) -> None:

@@ -86,6 +86,7 @@ def test_bytes_of_every_region(row: Row) -> None:
     assert by_dma == +Counter({name: t.dma_read + t.dma_write for name, t in run.traffic.items()})
 
 
+@few(4)
 @rows
 def test_bandwidth_integrates_to_the_bytes(row: Row) -> None:
     process, run = process_of(row)

@@ -46,7 +46,7 @@ def test_a_browser_shows_it(refused: Result, browser: Any, tmp_path: Path, width
         assert not found.printed and found.asked == [(tmp_path / "page.html").as_uri()]
 
 
-@few(3)
+@few(1)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_from_outside_are_text(refused: Result, name: str) -> None:
     ways = tuple(replace(way, what=name, command=name) for way in refused.advice.ways_out)

@@ -65,6 +65,7 @@ def test_a_single_run_and_the_same_run_twice() -> None:
     assert "takes as long as" in compare_page([one, one])
 
 
+@only_with_all_cases
 def test_hostile_names_stay_text(rows: tuple[Result, ...], browser: Any, tmp_path: Path) -> None:
     changed = [
         replace(row, model=HOSTILE[0], policy=HOSTILE[i], kernels=HOSTILE[i + 1]) for i, row in enumerate(rows[:6])

@@ -46,7 +46,7 @@ def line_of(file: str, text: str) -> str:
     return f"{file}:{number}"
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize(("isa", "name"), sampled(BUILT, 4), ids=lambda value: value)
 def test_each_fault_is_found_with_its_line(isa: str, name: str) -> None:
     rule, file, text = FAULTS[name]

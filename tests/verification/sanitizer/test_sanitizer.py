@@ -69,7 +69,7 @@ def calls_and_transfers(program: Program) -> tuple[list[Compute], list[Transfer]
     )
 
 
-@few(3)
+@few(2)
 @pytest.mark.parametrize("warm", sampled([1, None, 2, 3], 1))
 @pytest.mark.parametrize("name", [PING_PONG, CACHED, "split-transfer", "filters-alternate", "add-second-input"])
 def test_samples_show_nothing_and_take_the_same_time(name: str, warm: int | None) -> None:

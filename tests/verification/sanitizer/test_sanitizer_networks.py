@@ -58,6 +58,7 @@ def shows_nothing(name: str, machine: str, policy: str) -> None:
     assert outputs(runs[0]) == outputs(runs[1]) == outputs(runs[2])
 
 
+@only_with_all_cases
 @pytest.mark.parametrize("policy", sampled(["tinyops", "external"], 1))
 @pytest.mark.parametrize("machine", sampled(reversed(DISCOS), 1))
 def test_right_programs_show_nothing_however_warm_the_cache_is(machine: str, policy: str) -> None:
@@ -92,7 +93,7 @@ def test_no_cache_makes_a_right_program_show_anything(settings: str) -> None:
     assert found == [outputs(run("ds-cnn", F746, program("ds-cnn", F746), None))] * len(WARM)
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("policy", ["tinyops", "external", "internal"])
 @pytest.mark.parametrize("machine", DISCOS)
 @pytest.mark.parametrize(

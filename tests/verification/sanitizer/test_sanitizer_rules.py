@@ -17,6 +17,7 @@ from mcusim.program.program import Buffer, Compute, Header, MemoryParts, Operato
 from mcusim.verification.sanitizer.diagnosis import Diagnosis
 from mcusim.verification.sanitizer.observation import Observation
 from mcusim.verification.sanitizer.sanitizer import Sanitizer
+from tests.support.cases import few
 
 BOARD = "stm32f746g-disco"
 RAM, SDRAM = 0x2002_0000, 0x6000_0000
@@ -169,6 +170,7 @@ def test_a_store_in_the_cache_alone_is_not_copied() -> None:
     assert "clean them on the core before task 20" in found.finding.fix
 
 
+@few(1)
 @pytest.mark.parametrize("how", ["clean", "evict"])
 def test_a_store_that_was_written_back_is_copied(how: str) -> None:
     probe = with_output().at(10)

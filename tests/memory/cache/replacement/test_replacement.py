@@ -17,7 +17,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.memory.system import MemorySystem
 from tests.support.boards.cache_reference import LINE, Reference
-from tests.support.cases import sampled
+from tests.support.cases import few, sampled
 from tests.support.code.single_access_core import F746, board
 from tests.support.other_processes import LONGEST_WAIT
 from tests.support.paths import REPOSITORY
@@ -88,6 +88,7 @@ def differs_at(port: str, policy: str, reference: str, ways: int) -> int | None:
     return None
 
 
+@few(6)
 @pytest.mark.parametrize("ways", sampled([4, 2, 8], 1))
 @pytest.mark.parametrize("policy", REPLACEMENTS)
 @pytest.mark.parametrize("port", PORTS)

@@ -216,7 +216,7 @@ def test_the_figure_and_the_summary_for_notebooks(tiled: Result) -> None:
     assert kinds["bar"] >= 4 and kinds["scatter"] == 3 and json.loads(figure.to_json())["layout"]["xaxis2"]
     summary = tiled._repr_html_()
     assert quantity(tiled.value("latency_ms"), "ms") in summary and "<script" not in summary and len(summary) < 20_000
-    assert mcusim.table(tiled).startswith(f"ds-cnn on {F746}")
+    assert f"\n\nds-cnn on {F746}\n" in mcusim.table(tiled)
     failed = simulate("mobilenet-v1-w1.0-r224", F746, "internal")
     assert "There is no run" in failed._repr_html_() and not mcusim.figure(failed).data
 
