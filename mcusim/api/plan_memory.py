@@ -30,6 +30,7 @@ from mcusim.plan.options import ORDERS, RUNTIME
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
+from mcusim.runtime.runtime import find_runtime
 
 __all__ = ["ORDERS", "memory", "priced"]
 
@@ -65,7 +66,7 @@ def memory(
     _check(order, allocator, kernels, machine, overrides)
     accounting = Accounting(in_place, weights)
     board = None if machine is None else changed(machine, overrides)
-    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    graph = _graph(model, runtime)
     ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
     stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
     ordered = graph if asked.order == stored.order and weights == "flash" else replace(graph, offline_plan=None)
@@ -77,6 +78,11 @@ def memory(
     plan = MemoryPlan(graph, before, after, chosen, ordering, board, room, runtime=RUNTIME.given(runtime))
     plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
+
+
+def _graph(model: str | Path | Graph, runtime: str | None) -> Graph:
+    read = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    return find_runtime(RUNTIME.given(runtime)).executed(read)
 
 
 def _chosen(graph: Graph, allocator: str | None, in_place: bool) -> str:

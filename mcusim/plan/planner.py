@@ -31,7 +31,8 @@ def plan(
 
     ``kernels`` is a kernel cost profile or a kernel set: it says what scratch and parameters its kernels ask for.
     Raises UsageError for an unknown policy and for options the machine cannot meet, DoesNotFit when a region is too
-    small, ModelError for an offline memory plan that cannot be used. An order other than the stored one is in the
+    small, ModelError for an offline memory plan that cannot be used. The operators are those that the runtime executes.
+    An order other than the stored one is in the
     header's options, and operators are numbered by it: :func:`mcusim.program.program_graph` gives the graph that is
     meant. Not modelled: tensors that move.
     """
@@ -39,7 +40,7 @@ def plan(
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
     asked = options or PlanOptions()
-    ordered = in_order(graph, asked)
+    ordered = in_order(asked.runtime.executed(graph), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
     recorded = {**_recorded(ordered, asked), **program.header.options}
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}

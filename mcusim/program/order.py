@@ -5,16 +5,19 @@ from __future__ import annotations
 from mcusim.errors import ProgramError, UsageError
 from mcusim.model.graph import Graph
 from mcusim.program.program import Header, Program
+from mcusim.runtime.runtime import recorded_runtime
 
 __all__ = ["program_graph", "stored_index"]
 
 
 def program_graph(program: Program, graph: Graph) -> Graph:
-    """``graph`` with its operators in the order of ``program``, whose numbers of operators are positions in it.
+    """``graph`` as the runtime of ``program`` executes it, its operators in the program's order, whose numbers of
+    operators are positions in it.
 
     A graph that is in that order already is returned as it is. Raises ProgramError for an order that is none of the
     graph's operators. Not modelled: whether the order works, which the checks of a program find out.
     """
+    graph = recorded_runtime(program.header.options).executed(graph)
     order = program.header.options.get("operator_order")
     if order is None or graph.order is not None:
         return graph

@@ -1,7 +1,7 @@
 """The runtimes there are: each file of this package that has a ``RUNTIME``, and no other list names them.
 
-Not modelled: a runtime that leaves out operators or fuses them, that brings its own kernels, or that chooses between
-several ways of executing an operator while it runs.
+Not modelled: a runtime that brings its own kernels, or that chooses between several ways of executing an operator while
+it runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Request:
 class Runtime:
     """A runtime, as planning, timing and flash see it.
 
-    ``requests``: what it asks its own planner for.
+    ``executed``: the graph whose operators it calls, without those that vanish in it or are part of others; of that
+    graph it is the graph itself. ``requests``: what it asks its own planner for.
 
     Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
     ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
@@ -50,6 +51,7 @@ class Runtime:
 
     name: str
     description: str
+    executed: Callable[[Graph], Graph]
     requests: Callable[[Graph], tuple[Request, ...]]
     alignment: int
     node_bytes: int

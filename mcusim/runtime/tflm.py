@@ -105,6 +105,7 @@ def _interpreter_cycles(core: CoreTraits) -> int:
 RUNTIME = Runtime(
     name="tflm",
     description="TensorFlow Lite Micro: an interpreter and an arena",
+    executed=lambda graph: graph,
     requests=requests,
     alignment=ALIGNMENT,
     node_bytes=160,  # TfLiteEvalTensor, node, registration and parameters

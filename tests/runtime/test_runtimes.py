@@ -25,9 +25,9 @@ FILE = PAGE.partition('```python title="mcusim/runtime/direct.py"\n')[2].partiti
 
 
 @pytest.fixture
-def dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The runtime of the how-to page in the folder, and nothing else."""
-    (tmp_path / "direct.py").write_text(FILE, encoding="utf-8")
+def dropped(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The runtime of the how-to page in the folder, with more below it where a test says so."""
+    (tmp_path / "direct.py").write_text(FILE + getattr(request, "param", ""), encoding="utf-8")
     monkeypatch.setattr(runtimes, "__path__", [*runtimes.__path__, str(tmp_path)])
     runtime._runtimes.cache_clear()
     yield
@@ -60,6 +60,39 @@ def test_to_name_the_default_changes_nothing(capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out)["runtime"] == "tflm"
     assert main(["run", "figure-1", "--runtime", "none"]) == 2
     assert capsys.readouterr().err == "error: no runtime 'none'; there are tflm\n"
+
+
+WITHOUT_RESHAPES = """
+
+def executed(graph):
+    moved = {op.outputs[0]: op.inputs[0] for op in graph.operators if op.type == "RESHAPE"}
+    kept = [op for op in graph.operators if op.type != "RESHAPE"]
+    return replace(
+        graph,
+        operators=tuple(
+            replace(op, index=i, inputs=tuple(moved.get(t, t) for t in op.inputs)) for i, op in enumerate(kept)
+        ),
+    )
+
+
+RUNTIME = replace(RUNTIME, executed=executed)
+"""
+
+
+@pytest.mark.parametrize("dropped", [WITHOUT_RESHAPES], indirect=True)
+def test_an_operator_that_vanishes_is_not_called_and_the_outputs_are_the_same(dropped: None, tmp_path: Path) -> None:
+    board = "stm32f746g-disco"
+    plain = mcusim.simulate("ds-cnn", board, fidelity="emulate")
+    direct = mcusim.simulate("ds-cnn", board, fidelity="emulate", runtime="direct")
+    kinds = [one.type for one in plain.operators]
+    assert [one.type for one in direct.operators] == [kind for kind in kinds if kind != "RESHAPE"] != kinds
+    assert [one.values.tobytes() for one in direct.outputs] == [one.values.tobytes() for one in plain.outputs] != []
+    program = mcusim.plan_program("ds-cnn", board, "internal", "cmsis", runtime="direct", order="optimal")
+    program.save(tmp_path / "direct.jsonl")
+    played = mcusim.replay(tmp_path / "direct.jsonl", fidelity="emulate", model="ds-cnn")
+    assert len(played.operators) == len(direct.operators)
+    assert played.outputs[0].values.tobytes() == plain.outputs[0].values.tobytes()
+    assert len(mcusim.plan_memory("ds-cnn", runtime="direct").graph.operators) == len(direct.operators)
 
 
 @pytest.mark.usefixtures("dropped")
