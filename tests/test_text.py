@@ -6,6 +6,7 @@ import pytest
 
 from mcusim.report.html.run_page import summary
 from mcusim.report.text.compare import compare_table
+from mcusim.report.text.interval import ends_text
 from mcusim.report.text.run import run_table
 from mcusim.report.text.sweep import sweep_table
 from mcusim.results.difference import explain, sentence
@@ -39,6 +40,7 @@ def test_a_quantity_has_three_digits_and_a_unit_that_suits(value: float | None, 
 def test_a_column_has_one_unit() -> None:
     assert suited("ms", [0.5, None, 20.0]) == UnitScale("ms", 1.0) and suited("ms", [0.5, 0.02]).unit == "µs"
     assert suited("mJ", [None]) == UnitScale("mJ", 1.0)
+    assert ends_text((3816.2, 6052.0), suited("ms", [4796.0])) == "3,816 to 6,052"
     assert [suited("ms", [0.5, 20]).shown(value) for value in (0.5, 20.0, None)] == ["0.5", "20", "-"]
 
 

@@ -112,9 +112,8 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
     ],
     "Teaching": [("lab", lab.lab, "Guided exercises: predict, run, compare, explain.")],
 }
-for _group, _commands in _COMMANDS.items():
-    for _name, _function, _short in _commands:
-        app.command(_name, cls=PolicyHelp, short_help=_short, rich_help_panel=_group)(_function)
+for _name, _function, _short in (command for commands in _COMMANDS.values() for command in commands):
+    app.command(_name, cls=PolicyHelp, short_help=_short)(_function)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

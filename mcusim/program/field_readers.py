@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcusim.program.program import Span
+from mcusim.runtime.runtime import runtime_names
 
 __all__ = [
     "ADDRESSES",
@@ -138,8 +139,11 @@ def span(value: object, what: str) -> Span:
 
 
 def options(value: object) -> Mapping[str, Any]:
-    """An object of strings, whole or finite numbers, true/false/null, and lists of these; ``set`` and ``costs`` are
-    objects of strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list of whole numbers."""
+    """An object of strings, whole or finite numbers, true/false/null, and lists of these.
+
+    ``set`` and ``costs`` are objects of strings, ``sram_budget`` a number of bytes or null, ``operator_order`` a list
+    of whole numbers, ``runtime`` the name of one.
+    """
     found = keys(value, (), value if isinstance(value, dict) else ())
     for key, entry in found.items():
         text(key, "a key of options")
@@ -153,6 +157,8 @@ def options(value: object) -> Mapping[str, Any]:
             whole(number, "an operator of option 'operator_order'")
     if found.get("sram_budget") is not None:
         whole(found["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
+    if "runtime" in found:
+        choice(found["runtime"], "option 'runtime'", runtime_names())
     return found
 
 

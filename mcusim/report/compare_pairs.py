@@ -9,6 +9,7 @@ from typing import Any
 
 from mcusim.report.html.page import shortened
 from mcusim.report.text.interval import ratio_text
+from mcusim.report.text.verdict import negative_text, timed
 from mcusim.results.difference import Difference, energy_sentence, explain, sentence
 from mcusim.results.result import Result
 from mcusim.text import hanging, quantity, size
@@ -108,7 +109,8 @@ def differences_lines(results: Sequence[Result], most: int = 3) -> list[str]:
 
 
 def verdict_lines(results: Sequence[Result]) -> list[str]:
-    """Of every model on every machine the fastest run, and how much longer the others take; at most 80 columns."""
+    """Of every model on every machine the fastest run, and how much longer the others take; then what did not run, and
+    why. At most 80 columns."""
     groups = by_model(results)
     lines = []
     for model, members in groups.items():
@@ -117,6 +119,14 @@ def verdict_lines(results: Sequence[Result]) -> list[str]:
             others = list(found)
             fastest = f"{base} is fastest, {quantity(others[0].first.value('latency_ms'), 'ms')}"
             lines += hanging(f"{name}{place}{fastest}; {'; '.join(pair.ratio for pair in others)}")
+        named = list(zip(labels(members), members, strict=True))
+        runs = [f"{label} runs, {timed(row)}" for label, row in named if row.run is not None]
+        reasons: dict[str, list[str]] = {}
+        for label, row in named:
+            if row.run is None:
+                reasons.setdefault(negative_text(row), []).append(label)
+        texts = [*runs[: len(runs) == 1], *(f"{', '.join(found)} {why}" for why, found in reasons.items())]
+        lines += hanging(f"{name}{'; '.join(texts)}") if texts else []
     return lines
 
 

@@ -77,12 +77,12 @@ def runtime_names() -> tuple[str, ...]:
 
 
 def find_runtime(name: str = DEFAULT) -> Runtime:
-    """The runtime of that name. Raises UsageError naming those there are."""
-    if name not in _runtimes():
-        near = get_close_matches(name[:80], runtime_names(), n=1)
+    """The runtime of that name, in any case. Raises UsageError naming those there are."""
+    if name.lower() not in _runtimes():
+        near = get_close_matches(name[:80].lower(), runtime_names(), n=1)
         hint = f", did you mean {near[0]}" if near else ""
         raise UsageError(f"no runtime {name[:80]!r}{hint}; there are {', '.join(runtime_names())}")
-    return _runtimes()[name]
+    return _runtimes()[name.lower()]
 
 
 def recorded_runtime(options: Mapping[str, object]) -> Runtime:

@@ -126,6 +126,7 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
         "option 'set', key 'core.clock', must be a string, found 1",
     ),
     "budget": (lambda x: x[0]["options"].update(sram_budget="1"), "option 'sram_budget' must be a whole number"),
+    "runtime": (lambda x: x[0]["options"].update(runtime=["x"]), "unknown option 'runtime'"),
     "no budget": (lambda x: x[0]["options"].update(sram_budget=0), "option 'sram_budget' must be at least 1"),
     "exported arena": (lambda x: x[0]["memory"].update(arena_exported=None), "arena_exported must be a whole number"),
     "other memory": (lambda x: x[0]["memory"].update(stack=1), "unknown key 'stack'"),

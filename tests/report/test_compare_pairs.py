@@ -64,14 +64,24 @@ def test_the_text_below_the_table(found: Comparison) -> None:
 
 
 def test_the_verdict_is_first_and_a_difference_is_taken_apart_where_there_is_any(found: Comparison) -> None:
-    lines = verdict_lines([row for row in found.rows if row.model == "ds-cnn"])
-    assert str(found).startswith("\n".join(lines)) and max(map(len, lines)) <= 80
+    rows = [row for row in found.rows if row.model == "ds-cnn"]
+    lines = verdict_lines(rows)
+    assert compare_table(rows).startswith("\n".join(lines)) and max(map(len, lines)) <= 80
     text = " ".join("\n".join(lines).split())
     assert text.startswith(f"On {F469}: tinyops is fastest, 66 ms; internal/tinyops latency 1.00 (0.")
     assert "no difference can be claimed; external/tinyops latency 2." in text
-    explained = compare_table(found.rows, explain=True)
+    explained = compare_table(rows, explain=True)
     assert "external takes" in explained and "internal takes" not in explained
     assert "takes" not in str(found) and "--explain says where the time goes" in str(found)
+
+
+def test_the_verdict_names_what_did_not_run() -> None:
+    small = {"memory.sram1.size": "16 KiB", "memory.sram2.size": "4 KiB", "memory.dtcm.size": "4 KiB"}
+    rows = compare("ds-cnn", F746, ["internal", "external", "tinyops"], overrides=small).rows
+    text = " ".join(line.strip() for line in verdict_lines(rows))
+    assert text.startswith("external runs, ") and "; internal does not fit: needs 23.3 KiB of 16 KiB SRAM" in text
+    without = compare("ds-cnn", "nucleo-l4r5zi").rows
+    assert verdict_lines(without) == ["internal runs, 134 ms (114 to 163); external, tinyops cannot be planned"]
 
 
 def test_a_single_machine_is_not_named(found: Comparison) -> None:

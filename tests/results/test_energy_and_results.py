@@ -201,7 +201,7 @@ def test_run_table_says_everything_within_80_columns() -> None:
 def test_run_table_of_a_model_that_does_not_fit_says_why() -> None:
     text = run_table(make_result(run=None, energy=None, does_not_fit=DoesNotFit("sram1", 2000, 1000, "the arena")))
     assert "the arena does not fit sram1: needs 2,000 B, 1,000 B available" in text
-    assert "energy" not in text and text.startswith("does not fit: 2 KiB of 1000 B SRAM\n\nnet on bench")
+    assert "energy" not in text and text.startswith("does not fit: needs 2 KiB of 1000 B SRAM\n\nnet on bench")
 
 
 def test_run_table_says_first_which_limit_is_exceeded() -> None:

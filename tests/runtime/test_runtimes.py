@@ -40,7 +40,7 @@ def test_the_default_is_first_and_an_unknown_one_is_named() -> None:
     assert runtime_names()[0] == runtime.DEFAULT == options.RUNTIME.default
     with pytest.raises(UsageError, match="no runtime 'tflmm', did you mean tflm; there are tflm"):
         find_runtime("tflmm")
-    assert recorded_runtime({}) is find_runtime() is recorded_runtime({"runtime": "tflm"})
+    assert recorded_runtime({}) is find_runtime() is recorded_runtime({"runtime": "tflm"}) is find_runtime("TFLM")
 
 
 def test_cycles_of_every_core_have_a_basis() -> None:

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcusim.errors import UsageError
+from mcusim.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from mcusim.plan.options import Option
 
 __all__ = ["COMMANDS", "SWITCH", "defaults", "places", "taken"]
 
@@ -41,7 +44,7 @@ _COMMON: Mapping[str, tuple[str, ...]] = {  # options that stand in no table, an
     "kernels": ("run", "plan", "compare"),
     "fidelity": ("run", "compare"),
 }
-_NUMBERS, _FLAGS = ("operators", "operator-overhead", "fuzz", "top", "jobs"), ("assumptions", "in-place")
+_NUMBERS, _FLAGS = ("operators", "operator-overhead", "fuzz", "top", "jobs"), ("assumptions",)
 _Wrong = Callable[[str, object, str], UsageError]
 
 
@@ -84,33 +87,42 @@ def _read(path: Path, command: str) -> dict[str, Any]:
     for key, value in raw.items():
         if isinstance(value, dict) and key in COMMANDS:
             for option, own in value.items():
-                _check(f"{key}.{option}", own, _known(key, option), wrong)
+                declared = _declared(key, option)
+                _check(f"{key}.{option}", own, (*COMMANDS[key], *declared), declared.get(option), wrong)
         else:
-            _check(key, value, _COMMON, wrong)
+            _check(key, value, _COMMON, None, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
     return common | dict(raw.get(command, {}))
 
 
-def _known(command: str, option: str) -> Sequence[str]:
-    """The options of ``command`` that may have a default; policies are asked for theirs where it is no other."""
-    known = COMMANDS[command]
-    if option in known or command not in _PLANNING:
-        return known
+def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
+    """The options of a plan by their flags, where ``command`` takes them and ``option`` is none of its own."""
+    if option in COMMANDS[command] or command not in _PLANNING:
+        return {}
     from mcusim.plan import declared_options
 
-    return (*known, *(declared.flag for declared in declared_options().values()))
+    return {declared.flag: declared for declared in declared_options().values()}
 
 
-def _check(key: str, value: object, known: Sequence[str] | Mapping[str, object], wrong: _Wrong) -> None:
-    """Raise what ``wrong`` makes of a key that is none of ``known``, or a value that is of another type."""
+def _check(key: str, value: object, known: Collection[str], declared: Option[Any] | None, wrong: _Wrong) -> None:
+    """Raise what ``wrong`` makes of a key that is none of ``known``, or a value that its option cannot have."""
     option = key.rpartition(".")[2]
     if option not in known or key in COMMANDS:
         tables = "" if "." in key else f", and tables {', '.join(COMMANDS)}"
         raise wrong(key, value, f"unknown key; there are {', '.join(known)}{tables}")
-    kinds = {**dict.fromkeys(_NUMBERS, (int, "a whole number")), **dict.fromkeys(_FLAGS, (bool, "true or false"))}
-    kind, word = kinds.get(option, (str, "a text in quotes"))
+    kind: type = str
+    word = "a text in quotes"
+    if option in _FLAGS or (declared is not None and declared.is_flag):
+        kind, word = bool, "true or false"
+    elif option in _NUMBERS:
+        kind, word = int, "a whole number"
     if type(value) is not kind or (isinstance(value, str) and not value.strip()):
         raise wrong(key, value, f"must be {word}")
+    if declared is not None:
+        try:
+            declared.parse(value)
+        except InputError as error:
+            raise wrong(key, value, str(error)) from None
 
 
 def taken(found: Mapping[str, tuple[Any, str]], options: Sequence[str]) -> list[str]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.interval import interval_lines
+from mcusim.report.text.verdict import timed, verdict_text
 from mcusim.results.measurement.measured import output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, percent, suited, wrapped
+from mcusim.text import columns, hanging, percent, suited, wrapped
 
 __all__ = ["OperatorDifference", "both_table", "differences", "summary"]
 
@@ -54,7 +55,8 @@ def summary(found: Sequence[OperatorDifference]) -> dict[str, float] | None:
 def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     """The text that ``mcusim run --fidelity both`` prints."""
     settings = f"policy {replay.planner}: replay of {replay.kernels} and emulation of {emulate.kernels}"
-    lines = [f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
+    verdict = [*hanging(text), ""] if (text := _verdict(replay, emulate)) else []
+    lines = [*verdict, f"{emulate.model} on {emulate.machine.name}", f"  {settings}"]
     lines += [*change_lines(emulate.machine), ""]
     negative = replay.negative or emulate.negative
     if negative is not None or replay.run is None or emulate.run is None:
@@ -70,6 +72,12 @@ def both_table(replay: Result, emulate: Result, slowest: int = 10) -> str:
     for result in (replay, emulate):
         lines += interval_lines(result.interval, f", {result.fidelity}")
     return "\n".join(lines).rstrip("\n")
+
+
+def _verdict(replay: Result, emulate: Result) -> str:
+    """That of the emulation, and what the replay says; '' where there is none."""
+    text = verdict_text(emulate)
+    return f"{text}; replayed {timed(replay)}" if text and replay.run and emulate.run else text
 
 
 def _figures(replay: Result, emulate: Result) -> list[str]:

@@ -9,6 +9,7 @@ from mcusim.text import UnitScale, columns, hanging, suited
 
 __all__ = [
     "ends",
+    "ends_text",
     "interval_basis",
     "interval_figures",
     "interval_lines",
@@ -33,11 +34,16 @@ def interval_figures(found: Interval) -> str:
 def range_text(found: Range, unit: str) -> str:
     """``"840 to 1,190 ms"``, in the unit that suits; ``found`` is kept in ``unit``."""
     scale = suited(unit, list(found))
-    return f"{scale.text(found[0]).removesuffix(f' {scale.unit}')} to {scale.text(found[1])}"
+    return f"{ends_text(found, scale)} {scale.unit}"
+
+
+def ends_text(found: Range, scale: UnitScale) -> str:
+    """``"840 to 1,190"``, in the unit of ``scale``."""
+    return " to ".join(scale.text(end).removesuffix(f" {scale.unit}") for end in found)
 
 
 def ends(found: Range, scale: UnitScale) -> str:
-    """``"840 to 1,190"``, in the unit of ``scale``."""
+    """``"840 to 1190"``, as in columns of numbers, in the unit of ``scale``."""
     return f"{scale.shown(found[0])} to {scale.shown(found[1])}"
 
 

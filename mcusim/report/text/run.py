@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.period import period_notes, period_rows
-from mcusim.report.text.advice import advice_lines, limit_name, shown
+from mcusim.report.text.advice import advice_lines, shown
 from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
-from mcusim.report.text.interval import ends, interval_lines, percentage
+from mcusim.report.text.interval import interval_lines, percentage
+from mcusim.report.text.verdict import verdict_text
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
-from mcusim.text import columns, hanging, percent, quantity, size, suited, wrapped
+from mcusim.text import columns, hanging, percent, size, suited, wrapped
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
-    from mcusim.machine import Machine
-    from mcusim.plan.verdict import MemoryVerdict
 
 __all__ = ["run_table"]
 
 LISTED = 10  # invocations
-_NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
 
 
 def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> str:
@@ -36,7 +34,8 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)
-    lines = [*_verdict(result), f"{result.model} on {result.machine.name}", *wrapped(settings)]
+    verdict = hanging(verdict_text(result))
+    lines = [*verdict, *[""] * bool(verdict), f"{result.model} on {result.machine.name}", *wrapped(settings)]
     lines += [*change_lines(result.machine), ""]
     if result.run is None:
         flash = ["", "Flash", *flash_lines(result.flash)] if result.flash else []
@@ -53,30 +52,6 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
         lines += ["", "Output", *(f"  {output_text(output)}" for output in result.outputs)]
     lines += ["", *_rests_on(result, assumptions), *advice_lines(result.advice), *_doubtful(result)]
     return "\n".join(lines)
-
-
-def _verdict(result: Result) -> list[str]:
-    """Whether it fits and keeps its limits, latency with its interval, and energy: the line that answers; none where
-    neither a run nor a reason is there."""
-    counted, beyond = result.verdict, [one for one in result.advice.limits if not one.met]
-    room = [] if counted is None else [_room(counted, result.machine)]
-    if result.run is None:
-        return [f"does not fit: {one}" for one in room] + [""] * len(room)
-    over = ", ".join(limit_name(one) for one in beyond)
-    head = f"exceeds the limit of {over}" if over else "runs" if counted is None else "fits"
-    scale = suited("ms", [result.value("latency_ms")])
-    latency = scale.text(result.value("latency_ms"))
-    if result.interval is not None:
-        latency += f" ({ends(result.interval.latency_ms, scale)})"
-    energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
-    return [*hanging(f"{head}: {', '.join([*room, latency, *energy])}"), ""]
-
-
-def _room(counted: MemoryVerdict, machine: Machine) -> str:
-    """``"23.3 KiB of 320 KiB SRAM"``."""
-    named = {_NAMES.get(machine.memory[one].kind, "SRAM") for one in counted.region.split("+") if one in machine.memory}
-    where = named.pop() if len(named) == 1 else "SRAM"
-    return f"{size(counted.needed)} of {size(counted.available)} {where}"
 
 
 def _doubtful(result: Result) -> list[str]:

@@ -76,6 +76,8 @@ def test_it_can_be_left_out(
         ("\n\n[run]\noperators = true", "mcusim.toml:4: run.operators = true: must be a whole number"),
         ("machine = 3", "mcusim.toml:1: machine = 3: must be a text in quotes"),
         ('machine = ""', 'mcusim.toml:1: machine = "": must be a text in quotes'),
+        ("[run]\nin-place = 1", "mcusim.toml:2: run.in-place = 1: must be true or false"),
+        ('[plan]\nruntime = "x"', "mcusim.toml:2: plan.runtime = \"x\": no runtime 'x'; there are "),
         ("run = 3", "mcusim.toml:1: run = 3: unknown key"),
         ("[run]\nassumptions = 1", "mcusim.toml:2: run.assumptions = 1: must be true or false"),
         ('[run]\njson = "x"', 'mcusim.toml:2: run.json = "x": unknown key; there are machine,'),

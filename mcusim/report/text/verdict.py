@@ -1,0 +1,53 @@
+"""The answer in a line: whether a model fits, how long it takes and what it costs; or why there is no run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcusim.report.text.advice import limit_name
+from mcusim.report.text.interval import ends_text
+from mcusim.results.result import Result
+from mcusim.text import quantity, size, suited
+
+if TYPE_CHECKING:
+    from mcusim.plan.verdict import MemoryVerdict
+
+__all__ = ["negative_text", "timed", "verdict_text"]
+
+_NAMES = {"sdram": "SDRAM", "flash": "flash", "qspi": "QSPI flash"}  # of kinds of memory; the others are SRAM
+
+
+def verdict_text(result: Result) -> str:
+    """``"fits: 23.3 KiB of 320 KiB SRAM, 31.2 ms (26.4 to 37.6), 15 mJ"``, with limits that are exceeded first;
+    ``"does not fit: needs 8.9 KiB of 8 KiB SRAM"``; '' where neither a run nor a memory that is too small is known."""
+    if result.run is None:
+        return negative_text(result) if result.verdict else ""
+    beyond = ", ".join(limit_name(one) for one in result.advice.limits if not one.met)
+    counted = result.verdict
+    head = f"exceeds the limit of {beyond}" if beyond else "runs" if counted is None else "fits"
+    room = [] if counted is None else [_room(counted, result)]
+    energy = [] if result.energy is None else [quantity(result.value("energy_mj"), "mJ")]
+    return f"{head}: {', '.join([*room, timed(result), *energy])}"
+
+
+def timed(result: Result) -> str:
+    """Latency with the interval that is expected: ``"31.2 ms (26.4 to 37.6)"``."""
+    latency = result.value("latency_ms")
+    scale = suited("ms", [latency])
+    return scale.text(latency) + (f" ({ends_text(result.interval.latency_ms, scale)})" if result.interval else "")
+
+
+def negative_text(result: Result) -> str:
+    """Why there is no run, in a few words."""
+    counted = result.verdict
+    if counted is not None:
+        return f"does not fit: needs {_room(counted, result)}"
+    return "faults" if result.fault is not None else "cannot be planned"
+
+
+def _room(counted: MemoryVerdict, result: Result) -> str:
+    """``"23.3 KiB of 320 KiB SRAM"``."""
+    memory = result.machine.memory
+    named = {_NAMES.get(memory[one].kind, "SRAM") for one in counted.region.split("+") if one in memory}
+    where = named.pop() if len(named) == 1 else "SRAM"
+    return f"{size(counted.needed)} of {size(counted.available)} {where}"
