@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.presentation import figure, table
-    from mcusim.request.settings import Execution
     from mcusim.sweeps.sweep import sweep
 
 __all__ = [
-    "Execution",
     "__version__",
     "calibrate",
     "compare",
@@ -59,7 +57,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "Execution": "mcusim.api",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.evidence.annotate",
     "diff": "mcusim.evidence.annotate",

@@ -60,7 +60,6 @@ def objects(result: Result) -> dict[str, Any]:
         "verify_firmware": mcusim.verify_firmware(program_path("dma", "cortex-m7"), F746),
         "load_machine": result.machine,
         "load_model": graph,
-        "Execution": mcusim.Execution(inputs=["x.npy"] * 50),
         "ways_out": mcusim.ways_out(result, max_latency="1 ms"),
         "validate": Validation(()),
         "calibrate": calibration(),

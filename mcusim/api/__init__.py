@@ -3,6 +3,5 @@
 from mcusim.api.compare import Comparison, compare_cases
 from mcusim.api.firmware.emulate import emulate
 from mcusim.api.simulate import replay, simulate
-from mcusim.request.settings import Execution
 
-__all__ = ["Comparison", "Execution", "compare_cases", "emulate", "replay", "simulate"]
+__all__ = ["Comparison", "compare_cases", "emulate", "replay", "simulate"]

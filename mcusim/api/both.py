@@ -51,8 +51,7 @@ def simulate_both(graph: Graph, machine: Machine, chosen: Settings) -> Both:
     """
     kernels = chosen.kernels
     profile, compiled = kernels.cost_profile(), kernels.compiled()
-    asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)
-    first = replace(chosen, kernels=replace(kernels, name=profile.name), fidelity="replay", execution=asked)
+    first = chosen.replayed(replace(kernels, name=profile.name))
     replayed = simulate_row(graph, machine, first)
     if isinstance(replayed.negative, DoesNotFit):
         return Both(replayed, replace(replayed, kernels=compiled.name, fidelity="emulate"))

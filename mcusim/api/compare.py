@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from mcusim.api.play import result_of
 from mcusim.api.simulate import changed, replay, simulate_row
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
 from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan import SRAM_BUDGET, policy_names, require_effect
+from mcusim.plan import policy_names, require_effect
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
+from mcusim.request.run_options import ExecutionKeywords
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
@@ -127,25 +129,19 @@ def compare_cases(
 
 
 def compare_programs(
-    programs: Sequence[str | Path], machines: Sequence[str] | None, overrides: Mapping[str, str] | None = None
+    programs: Sequence[str | Path],
+    machines: Sequence[str] | None,
+    overrides: Mapping[str, str] | None = None,
+    **options: Unpack[ExecutionKeywords],
 ) -> Comparison:
     """Program files replayed on each of ``machines``; None: each on the one that it was written for."""
     targets: Sequence[str | None] = machines or [None]
-    return Comparison(tuple(replay(one, target, overrides=overrides) for one in programs for target in targets))
+    rows = [replay(one, target, overrides=overrides, **options) for one in programs for target in targets]
+    return Comparison(tuple(rows))
 
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:
     try:
         return simulate_row(model, machine, case.settings)
     except InputError as error:
-        return Result(
-            model=model.name,
-            machine=machine,
-            policy=case.settings.policy,
-            kernels=case.settings.kernels.name,
-            fidelity=case.settings.fidelity,
-            macs=None,
-            unusable=str(error),
-            sram_budget=case.settings.options[SRAM_BUDGET],
-            request=RunRequest(case.settings, model),
-        )
+        return result_of(RunRequest(case.settings, model), machine, error)

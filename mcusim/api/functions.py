@@ -17,6 +17,7 @@ from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.request.kernels import resolve
+from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, ModelArg, require_overrides, require_type, settings
 from mcusim.results.flash import flash_use
 from mcusim.results.inspection import ModelInspection
@@ -62,6 +63,7 @@ def plan_memory(
     return priced(found, progress)
 
 
+@documented()
 def plan_program(
     model: str | Path | Graph,
     machine: str | Path | Machine = "stm32f746g-disco",

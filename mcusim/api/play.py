@@ -1,87 +1,136 @@
-"""Simulate a program under one fidelity and assemble the result."""
+"""Simulate a program under one fidelity, and make the result of what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mcusim.errors import DoesNotFit, InputError, KernelFault
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.program.program import Program
-from mcusim.request.settings import Settings
+from mcusim.plan import SRAM_BUDGET
+from mcusim.request.run_options import CODE, INVOCATIONS, OPERATOR_OVERHEAD
+from mcusim.request.settings import RunRequest, Settings
 from mcusim.request.tensors import SEED, input_series
 from mcusim.results import KernelOutput, Result, assumptions, energy
+from mcusim.results.flash import FlashUse
 from mcusim.verification.emulation import MacProgress
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
     from mcusim.model.graph import Tensor
+    from mcusim.program.program import Program
     from mcusim.request.tensors import Array
 
-__all__ = ["simulate_program"]
+__all__ = ["result_of", "simulate_program"]
 
 
-def simulate_program(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> Result:
-    """The result of ``program`` with the kernels, fidelity and execution of ``chosen``; ``emulate`` needs the graph.
+@dataclass(frozen=True, slots=True)
+class _Simulated:
+    """What a program did: the first inference, all of them, and what an emulation computed."""
 
-    Raises ProgramError, UsageError, UnsupportedError; DoesNotFit when code or stack find no room; KernelFault.
-    """
+    run: Run
+    invocations: tuple[Invocation, ...] = ()
     outputs: tuple[KernelOutput, ...] = ()
-    series: tuple[Invocation, ...]
-    asked = chosen.execution
-    if program.header.recorded:
-        from mcusim.engine.execute import execute_recorded
 
-        run, series = execute_recorded(program, machine), ()
-    elif chosen.fidelity == "replay":
-        from mcusim.engine.execute import execute_series
 
-        profile = chosen.kernels.cost_profile()
-        run, series = execute_series(program, machine, profile, asked.code, asked.overhead, asked.invocations)
-    else:
-        assert graph is not None
-        run, series, outputs = _emulate(program, machine, chosen, graph)
-    header = program.header
-    rests = (*assumptions(run, machine, chosen.period is not None), *(() if graph is None else graph.notes))
-    if chosen.fidelity == "emulate" and chosen.execution.inputs is None:
-        rests = (*rests, f"input: random values, seed {SEED}; --input gives a real one")
+def simulate_program(request: RunRequest, machine: Machine, flash: FlashUse | None = None) -> Result:
+    """The result of the program of ``request`` on ``machine``; ``emulate`` needs its graph, ``flash`` is passed on.
+
+    Raises ProgramError, UsageError, UnsupportedError. Code or a stack that find no room are a result, and so is a
+    kernel that faults.
+    """
+    assert request.program is not None
+    try:
+        played = _play(request.program, machine, request.settings, request.graph)
+    except (DoesNotFit, KernelFault) as reason:
+        return result_of(request, machine, reason, flash)
+    return result_of(request, machine, played, flash)
+
+
+def result_of(
+    request: RunRequest, machine: Machine, outcome: _Simulated | DoesNotFit | KernelFault | InputError,
+    flash: FlashUse | None = None,
+) -> Result:  # fmt: skip
+    """The result of ``request``: what was played, or why there is no run; an InputError is of a row that could not be
+    planned. Figures that were measured, and where a measurement is expected, are :mod:`mcusim.evidence`'s to add."""
+    chosen, graph, program = request.settings, request.graph, request.program
+    header = None if program is None else program.header
+    played = outcome if isinstance(outcome, _Simulated) else None
+    run, unusable = None if played is None else played.run, isinstance(outcome, InputError)
+    budget = header.options.get("sram_budget") if header and request.given else chosen.options[SRAM_BUDGET]
     return Result(
-        model=header.model,
+        model=header.model if header else graph.name if graph else "",
         machine=machine,
-        policy=header.policy,
-        kernels=run.kernels,
+        policy=chosen.policy,
+        kernels=chosen.kernels.name if run is None else run.kernels,
         fidelity=chosen.fidelity,
-        macs=sum(operator.macs for operator in header.operators),
+        macs=None if unusable else _macs(request),
         run=run,
-        energy=energy(run, machine),
-        assumptions=rests,
-        warnings=header.warnings,
-        sram_budget=header.options.get("sram_budget"),
-        outputs=outputs,
-        invocations=series if asked.invocations > 1 else (),
+        energy=None if run is None else energy(run, machine),
+        does_not_fit=outcome if isinstance(outcome, DoesNotFit) else None,
+        fault=outcome if isinstance(outcome, KernelFault) else None,
+        unusable=str(outcome) if unusable else None,
+        assumptions=() if run is None else _assumptions(run, machine, request),
+        warnings=header.warnings if header else graph.warnings if graph else (),
+        sram_budget=budget,
+        outputs=() if played is None else played.outputs,
+        invocations=() if played is None or chosen.run[INVOCATIONS] == 1 else played.invocations,
+        flash=flash,
+        request=request,
     )
 
 
-def _emulate(
-    program: Program, machine: Machine, chosen: Settings, graph: Graph
-) -> tuple[Run, tuple[Invocation, ...], tuple[KernelOutput, ...]]:
+def _macs(request: RunRequest) -> int:
+    from mcusim.model import graph_macs
+
+    if request.program is not None:
+        return sum(operator.macs for operator in request.program.header.operators)
+    return 0 if request.graph is None else graph_macs(request.graph)
+
+
+def _assumptions(run: Run, machine: Machine, request: RunRequest) -> tuple[str, ...]:
+    chosen, notes = request.settings, () if request.graph is None else request.graph.notes
+    random = chosen.fidelity == "emulate" and chosen.inputs is None
+    values = [f"input: random values, seed {SEED}; --input gives a real one"] if random else []
+    return (*assumptions(run, machine, chosen.period is not None), *notes, *values)
+
+
+def _play(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> _Simulated:
+    if program.header.recorded:
+        from mcusim.engine.execute import execute_recorded
+
+        return _Simulated(execute_recorded(program, machine))
+    if chosen.fidelity == "replay":
+        from mcusim.engine.execute import execute_series
+
+        own, profile = chosen.run, chosen.kernels.cost_profile()
+        named = own[CODE], own[OPERATOR_OVERHEAD], own[INVOCATIONS]
+        return _Simulated(*execute_series(program, machine, profile, *named))
+    assert graph is not None
+    return _emulate(program, machine, chosen, graph)
+
+
+def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph) -> _Simulated:
     from mcusim.engine.emulated_core import EmulatedCore, Options
     from mcusim.engine.execute import run_again, run_program
     from mcusim.program import check_program, program_graph
 
-    asked, kernels, graph = chosen.execution, chosen.kernels.compiled(), program_graph(program, graph)
-    inputs = input_series(graph, asked.inputs, asked.invocations)
+    own, kernels, graph = chosen.run, chosen.kernels.compiled(), program_graph(program, graph)
+    count = own[INVOCATIONS]
+    inputs = input_series(graph, chosen.inputs, count)
     check_program(program, machine)
-    options = Options(asked.code, asked.overhead, asked.most_instructions, observe=asked.observe)
+    options = Options(own[CODE], own[OPERATOR_OVERHEAD], chosen.most_instructions, observe=chosen.observe)
     core = EmulatedCore(program, machine, graph, kernels, inputs[0], options)
-    progress = None if asked.progress is None else MacProgress(program, asked.progress)
+    progress = None if chosen.progress is None else MacProgress(program, chosen.progress)
     run = run_program(program, machine, core, kernels.name, "emulate", progress)
     series, computed = [], []
-    for one in run_again(program, machine, core, run, asked.invocations - 1, lambda n: core.feed(inputs[n]), progress):
+    for one in run_again(program, machine, core, run, count - 1, lambda n: core.feed(inputs[n]), progress):
         series.append(one)
         computed.append([core.tensor(t) for t in graph.outputs])
     outputs = zip(graph.outputs, zip(*computed, strict=True), strict=True)
-    return run, tuple(series), tuple(_output(graph.tensors[t], values) for t, values in outputs)
+    return _Simulated(run, tuple(series), tuple(_output(graph.tensors[t], values) for t, values in outputs))
 
 
 def _output(tensor: Tensor, values: Sequence[Array]) -> KernelOutput:

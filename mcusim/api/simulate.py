@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
-from mcusim.api.play import simulate_program
-from mcusim.errors import DoesNotFit, KernelFault, ProgramError, UsageError
+from mcusim.api.play import result_of, simulate_program
+from mcusim.errors import DoesNotFit, ProgramError, UsageError
 from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.plan import SRAM_BUDGET, plan
-from mcusim.plan.policy_keywords import PolicyOptions
+from mcusim.plan import plan
+from mcusim.plan.options import WEIGHTS
 from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
 from mcusim.program.program import Header
 from mcusim.request.kernels import shipped_kernels
-from mcusim.request.period import Period
+from mcusim.request.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.request.settings import (
-    Execution,
     MachineArg,
     ModelArg,
     RunRequest,
     Settings,
     base_settings,
+    require_declared,
     require_overrides,
     require_type,
     settings,
+    split,
 )
+from mcusim.request.tensors import Input
 from mcusim.results import Result
 from mcusim.results.flash import FlashUse, flash_use
 
 __all__ = ["changed", "plan_program", "program_machine", "replay", "simulate", "simulate_row"]
 
 
+@documented(*RUN)
 def simulate(
     model: str | Path | Graph,
     machine: str | Path | Machine,
@@ -47,70 +50,57 @@ def simulate(
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
-    execution: Execution | None = None,
-    period: str | None = None,
-    battery: str | None = None,
-    **options: Unpack[PolicyOptions],
+    input: Input | Sequence[Input] | None = None,
+    max_instructions: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    observe: Callable[[int, list[Any]], object] | None = None,
+    **options: Unpack[RunKeywords],
 ) -> Result:
     """Plan ``model`` on ``machine`` and simulate the program.
 
     ``model`` is a path to a ``.tflite``, a zoo name or a graph; ``machine`` a name, a path to a TOML file or a machine;
-    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``). ``options`` are those of a plan, as ``weights`` or
-    ``sram_budget`` (:class:`~mcusim.plan.policy_keywords.PolicyOptions`).
+    ``overrides`` sets machine keys (``{"core.clock": "200 MHz"}``).
     ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
-    ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on ``execution``'s inputs (or random).
-    ``period`` (``"1 s"``) and ``battery`` (``"CR2032"``) are for ``Result.duty``. A model that does not fit, and a
-    kernel that faults, are results. Raises :class:`~mcusim.errors.InputError` for what cannot be used.
+    ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on ``input``, ``.npy`` files or arrays (by
+    default random values), ends a kernel call after ``max_instructions``, calls ``progress`` with the MACs done and all
+    there are, and ``observe`` with each operator's index and outputs. ``options`` are those of a plan and of a run, as
+    ``weights`` or ``invocations``: ``help(mcusim.simulate)`` and `mcusim run --help` list them.
+
+    A model that does not fit, and a kernel that faults, are results. Raises :class:`~mcusim.errors.InputError` for what
+    cannot be used.
     Not modelled: what its parts do not model; ``Result.assumptions`` has what it depends on.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
     chosen = settings(
-        policy, kernels, options, fidelity=fidelity, execution=execution, costs=costs,
-        period=Period.of(period, battery),
+        policy, kernels, *split(options), fidelity=fidelity, costs=costs, inputs=input,
+        most_instructions=max_instructions, progress=progress, observe=observe,
     )  # fmt: skip
     return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
 
 def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine."""
-    from mcusim.model import graph_macs
-
-    program = None
     if chosen.fidelity == "emulate":
         refuse_opaque((op.type for op in graph.operators), graph.name)
+    request = RunRequest(chosen, graph)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)
         program = plan(graph, machine, chosen.policy, kernels=kernels, options=chosen.options)
-        flash = _flash(graph, machine, chosen, program)
-        if flash.over is not None:
-            raise flash.over
-        result = simulate_program(program, machine, chosen, graph)
-    except (DoesNotFit, KernelFault) as reason:
-        return Result(
-            model=graph.name,
-            machine=machine,
-            policy=chosen.policy,
-            kernels=chosen.kernels.name,
-            fidelity=chosen.fidelity,
-            macs=graph_macs(graph),
-            does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
-            fault=reason if isinstance(reason, KernelFault) else None,
-            sram_budget=chosen.options[SRAM_BUDGET],
-            warnings=graph.warnings,
-            flash=_flash(graph, machine, chosen, program),
-            request=RunRequest(chosen, graph),
-        )
-    request = RunRequest(chosen, graph, program)
-    return replace(result, sram_budget=chosen.options[SRAM_BUDGET], flash=flash, request=request)
+    except DoesNotFit as reason:
+        return result_of(request, machine, reason, _flash(graph, machine, chosen, None))
+    flash, request = _flash(graph, machine, chosen, program), replace(request, program=program)
+    if flash.over is not None:
+        return result_of(request, machine, flash.over, flash)
+    return simulate_program(request, machine, flash)
 
 
 def _flash(graph: Graph, machine: Machine, chosen: Settings, program: Program | None) -> FlashUse:
     """What flash keeps; where the weights are is known for sure once there is a program."""
-    weights = chosen.options.weights if program is None else program.header.options.get("weights")
+    weights = chosen.options[WEIGHTS] if program is None else program.header.options.get("weights")
     kernels = chosen.kernels.planned(chosen.fidelity)
-    return flash_use(graph, machine, kernels, weights, chosen.execution.code, chosen.options.runtime)
+    return flash_use(graph, machine, kernels, weights, chosen.run[CODE], chosen.options.runtime)
 
 
 def plan_program(
@@ -145,6 +135,7 @@ def program_machine(program: Program, machine: str | Path | Machine | None, over
     return load_machine(name, {**program.header.options.get("set", {}), **overrides})
 
 
+@documented(*EXECUTION, plans=False)
 def replay(
     program: str | Path | Program,
     machine: str | Path | Machine | None = None,
@@ -153,10 +144,14 @@ def replay(
     *,
     overrides: Mapping[str, str] | None = None,
     model: str | Path | Graph | None = None,
-    execution: Execution | None = None,
+    input: Input | Sequence[Input] | None = None,
+    max_instructions: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    observe: Callable[[int, list[Any]], object] | None = None,
+    **options: Unpack[ExecutionKeywords],
 ) -> Result:
     """Simulate a program, or that of a file, on a machine. ``model`` is needed by fidelity ``emulate`` alone, which
-    runs it on real data.
+    runs it on real data; ``input`` to ``observe`` are those of :func:`simulate`.
 
     ``machine`` is by default the one that the program was written for, with the keys that were changed for it;
     ``overrides`` changes further ones, or these again.
@@ -168,54 +163,42 @@ def replay(
         require_type("program", program, ((str, Path, Program), "the path of a program or a Program"))
         program = read_program(Path(program))
     require_overrides(overrides)
+    require_declared(options, [option.name for option in EXECUTION])
     machine = program_machine(program, machine, overrides or {})
-    named = _kernels(program.header, fidelity, kernels, execution)
+    named = _kernels(program.header, fidelity, kernels, options)
     if fidelity == "emulate":
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
-    chosen = base_settings(named, fidelity=fidelity, policy=program.header.policy, execution=execution)
+    chosen = base_settings(
+        named, {}, options, fidelity=fidelity, policy=program.header.policy, inputs=input,
+        most_instructions=max_instructions, progress=progress, observe=observe,
+    )  # fmt: skip
+    graph = _graph_of_program(model, fidelity, chosen)
+    return simulate_program(RunRequest(chosen, graph, program, given=True), machine)
+
+
+def _graph_of_program(model: str | Path | Graph | None, fidelity: str, chosen: Settings) -> Graph | None:
+    """The model of an emulation; raises UsageError where it is missing or has no effect."""
     if (model is None) is (fidelity == "emulate"):
         raise UsageError(
             "--model is for fidelity emulate, which runs the program on the model's data"
             if model is not None
             else "fidelity emulate runs the kernels on the model's data: name the model with --model"
         )
-    graph = None if model is None else _graph(model, False, chosen)
-    try:
-        result = simulate_program(program, machine, chosen, graph)
-    except (DoesNotFit, KernelFault) as reason:
-        return _negative(program, machine, chosen, reason)
-    return replace(result, request=RunRequest(chosen, graph, program, given=True))
+    return None if model is None else _graph(model, False, chosen)
 
 
-def _kernels(header: Header, fidelity: str, kernels: str | None, execution: Execution | None) -> str | None:
+def _kernels(header: Header, fidelity: str, kernels: str | None, options: Mapping[str, object]) -> str | None:
     """The kernels to replay with; raises UsageError for what a program without kernels cannot be asked for."""
     if not header.recorded:
         return shipped_kernels(header.kernels) if kernels is None else kernels
-    asked = execution or Execution()
     refused = {
         "fidelity emulate": fidelity == "emulate",
         "--kernels": kernels is not None,
-        "the interpreter's cycles or code": asked.overhead is not None or asked.code is not None,
-        "--invocations": asked.invocations > 1,
+        **{f"--{one.flag}": options.get(one.name) not in (None, one.default) for one in EXECUTION},
     }
     for what in (name for name, given in refused.items() if given):
         refuse_recorded(header, what)
     return None
-
-
-def _negative(program: Program, machine: Machine, chosen: Settings, reason: DoesNotFit | KernelFault) -> Result:
-    header = program.header
-    return Result(
-        model=header.model,
-        machine=machine,
-        policy=header.policy,
-        kernels=chosen.kernels.name,
-        fidelity=chosen.fidelity,
-        macs=sum(operator.macs for operator in header.operators),
-        does_not_fit=reason if isinstance(reason, DoesNotFit) else None,
-        fault=reason if isinstance(reason, KernelFault) else None,
-        warnings=header.warnings,
-    )
 
 
 def _graph(model: str | Path | Graph, allow_unknown: bool, chosen: Settings) -> Graph:

@@ -18,6 +18,7 @@ from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.opaque import opaque_types, refuse_recorded, require_known
 from mcusim.request.kernels import DEFAULT_SET, resolve, shipped_kernels, shipped_names
+from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, require_overrides, require_type, settings
 from mcusim.request.tensors import Input, model_inputs
 from mcusim.verification.emulation import Emulation
@@ -211,6 +212,7 @@ def _planned(asked: VerifyRequest) -> VerifyCase:
     return VerifyCase(program, target, runs, kernels.compiled, notes)
 
 
+@documented()
 def verify(
     what: str | Path | Graph | Program,
     *,

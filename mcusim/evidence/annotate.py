@@ -25,10 +25,9 @@ from mcusim.evidence.published.table_cases import tinyops_cases
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
-from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.report.compare_pairs import paired
-from mcusim.request.period import Period
-from mcusim.request.settings import RunRequest, base_settings, require_overrides
+from mcusim.request.run_options import RUN, RunKeywords, documented
+from mcusim.request.settings import RunRequest, base_settings, require_overrides, split
 from mcusim.results import Result
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import Interval, Ratios
@@ -50,8 +49,8 @@ def annotate(result: Result) -> Result:
     request = result.request
     if request is None or (result.run is not None and result.run.header.recorded):
         return result
-    found = replace(result, measured=_measured(result, request))
-    return found if found.run is None else replace(found, interval=_interval_of(found, request))
+    expected = None if result.run is None else _interval_of(result, request)
+    return replace(result, measured=_measured(result, request), interval=expected)
 
 
 def annotate_rows(comparison: Comparison) -> Comparison:
@@ -88,7 +87,7 @@ def _measured(result: Result, request: RunRequest) -> Measured | None:
 def _interval_of(result: Result, request: RunRequest) -> Interval | None:
     assert result.run is not None and result.energy is not None
     chosen = request.settings
-    deviation = differs_from_published(result.run.header, result.machine, chosen.execution)
+    deviation = differs_from_published(result.run.header, result.machine, chosen.run)
     kernels = chosen.kernels.label(result.kernels)
     return interval(situation(result.run, request.program, result.machine, kernels, deviation), result.energy)
 
@@ -130,6 +129,7 @@ def _energy_of(run: SavedRun) -> Energy | None:
     return Energy(latency, joules, current or 0.0)
 
 
+@documented(*RUN)
 def compare(
     models: str | Path | Graph | Iterable[str | Path | Graph] | None = None,
     machines: str | Path | Machine | Iterable[str | Path | Machine] | None = None,
@@ -140,9 +140,7 @@ def compare(
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
-    period: str | None = None,
-    battery: str | None = None,
-    **options: Unpack[PolicyOptions],
+    **options: Unpack[RunKeywords],
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
@@ -154,8 +152,7 @@ def compare(
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
-    base = base_settings(kernels, options, fidelity=fidelity, costs=costs)
-    base = replace(base, period=Period.of(period, battery))
+    base = base_settings(kernels, *split(options), fidelity=fidelity, costs=costs)
     if models is None:
         cases = tinyops_cases(3, machines, policies, base)
     else:

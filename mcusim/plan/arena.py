@@ -11,7 +11,7 @@ from mcusim.plan.allocators.greedy import Arena, ArenaBlock, greedy_by_size
 from mcusim.plan.allocators.offline import offline_offsets
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import Lifetime
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PlanOptions
 from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = ["ALIGN", "PLACING", "allocator_of", "arena_head", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
@@ -22,25 +22,26 @@ PLACING = 10.0  # seconds that the optimal allocator may search, at most
 
 def in_order(graph: Graph, options: PlanOptions) -> Graph:
     """``graph`` with its operators in the order that ``options`` asks for."""
-    if options.order == "default":
+    if options[ORDER] == "default":
         return graph
     from mcusim.model.reordered import reordered
     from mcusim.plan.ordering import optimal_order
 
-    return reordered(graph, optimal_order(graph, options.seconds, Accounting(options.in_place)).order)
+    return reordered(graph, optimal_order(graph, options.seconds, Accounting(options[IN_PLACE])).order)
 
 
 def allocator_of(graph: Graph, options: PlanOptions) -> str:
     """The allocator that ``options`` means for ``graph``, whose operators are in order already. Raises UsageError."""
     stored = graph.offline_plan is not None
-    if options.allocator is None:
-        return "offline" if stored and not options.in_place else "greedy"
-    if options.allocator == "offline" and not stored:
+    allocator = options[ALLOCATOR]
+    if allocator is None:
+        return "offline" if stored and not options[IN_PLACE] else "greedy"
+    if allocator == "offline" and not stored:
         why = "" if graph.order is None else " for another order of its operators than its own"
         raise UsageError(f"--allocator offline: {graph.name} has no offline memory plan in its metadata{why}")
-    if options.allocator == "offline" and options.in_place:
+    if allocator == "offline" and options[IN_PLACE]:
         raise UsageError("--in-place has no effect with --allocator offline: the file's plan says what shares bytes")
-    return options.allocator
+    return allocator
 
 
 def arena_of(

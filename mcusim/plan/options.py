@@ -6,10 +6,11 @@ word in printed commands and the key in a program's header are read from it (:mo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from mcusim.errors import UsageError
 from mcusim.program.opaque import Costs
@@ -18,7 +19,7 @@ from mcusim.units import parse_size, quoted
 
 __all__ = [
     "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "Cell",
-    "Option", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "size",
+    "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "region", "size", "whole",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -31,9 +32,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option(Generic[T]):
-    """An option that policies take: ``name`` as a keyword, ``default``, ``help`` with ``metavar`` for the command line.
+    """An option: ``name`` as a keyword, ``default``, ``help`` with ``metavar`` for the command line.
 
-    ``{takers}`` in ``help`` are the policies that take it.
+    ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number.
 
     ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
     ``cell`` writes a value for tables and JSON, ``text`` for a command line.
@@ -46,6 +47,7 @@ class Option(Generic[T]):
     parse: Callable[[object], T]
     cell: Callable[[T], Cell]
     text: Callable[[T], str]
+    number: bool = False
 
     @property
     def flag(self) -> str:
@@ -130,10 +132,37 @@ def flag(name: str, *, help: str) -> Option[bool]:
     return Option(name, False, "", help, parse, bool, lambda value: "")
 
 
-def _region(given: object) -> str | None:
-    if not isinstance(given, str) or not given or len(given) > 64:
-        raise UsageError(f"weights = {repr(given)[:80]}: must be the name of a region or None")
-    return None if given == NONE else given
+def region(name: str, *, metavar: str = "REGION", help: str) -> Option[str | None]:
+    """The name of a memory region, by default none; the machine says whether there is one."""
+
+    def parse(given: object) -> str | None:
+        if not isinstance(given, str) or not given or len(given) > 64:
+            raise UsageError(f'{name} = {repr(given)[:80]}: must be the name of a region, or "none" for the default')
+        return None if given == NONE else given
+
+    return Option(name, None, metavar, help, parse, lambda value: value, str)
+
+
+@overload
+def whole(name: str, least: int, most: int, default: int, *, metavar: str = "N", help: str) -> Option[int]: ...
+@overload
+def whole(name: str, least: int, most: int, *, metavar: str = "N", help: str) -> Option[int | None]: ...
+def whole(
+    name: str, least: int, most: int, default: int | None = None, *, metavar: str = "N", help: str
+) -> Option[Any]:
+    """A whole number, as such or as a text; one that has no number by default takes ``none`` too."""
+
+    def parse(given: object) -> int | None:
+        if given == NONE and default is None:
+            return None
+        text = given.strip() if isinstance(given, str) else ""
+        number = int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else given
+        if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= most:
+            wanted = f"a whole number from {least} to {most:,}" + ' or "none"' * (default is None)
+            raise UsageError(f"{name} = {repr(given)[:80]}: must be {wanted}")
+        return int(number)
+
+    return Option(name, default, metavar, help, parse, lambda value: value, str, number=True)
 
 
 def _runtime(given: object) -> str:
@@ -156,9 +185,7 @@ def _allocator(given: object) -> str | None:
 
 
 SRAM_BUDGET = size("sram_budget", help='Limit on-chip RAM ({takers}): "256 KiB".')
-WEIGHTS: Option[str | None] = Option(
-    "weights", None, "REGION", "The region weights are read from (sdram, qspi).", _region, lambda value: value, str
-)
+WEIGHTS = region("weights", help="The region weights are read from (sdram, qspi).")
 ORDER = choice(
     "order", ORDERS, "default", help="The operators: default, as stored; optimal: in the order of least peak."
 )
@@ -190,20 +217,19 @@ class PlanKeywords(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """What is chosen about a plan: ``options[OPTION]`` is the value of a declared one. ``values`` are those that are
-    not the default, by name.
-
-    ``order``, of :data:`ORDERS`: the operators as stored, or in the order of least peak. ``allocator``, of
-    :data:`ALLOCATORS`: who places the tensors; None is ``offline`` for a file that has a plan for the order, else
-    ``greedy``. ``in_place``: results lie in the bytes of inputs that die, as
-    :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the search of an order, and that of
-    offsets to :data:`PLACING` at most. ``costs``: what opaque operators cost (:mod:`mcusim.program.opaque`).
-    """
+class OptionValues:
+    """What is chosen: ``options[OPTION]`` is the value of a declared one, ``values`` are those that are not the
+    default, by name."""
 
     values: tuple[tuple[str, Any], ...] = ()
-    seconds: float = 60.0
-    costs: Costs = ()
+
+    @classmethod
+    def of(cls, declared: Iterable[Option[Any]], given: Mapping[str, object], **others: Any) -> Self:
+        """Values as a user gives them, in any form, None for the default; names that are not ``declared`` are none of
+        these. ``others`` are what a subclass has besides. Raises UsageError or UnitError for one that cannot be."""
+        found = [(option, option.given(given[option.name])) for option in declared if option.name in given]
+        chosen = [(option.name, value) for option, value in found if value != option.default]
+        return cls(tuple(sorted(chosen)), **others)
 
     def __getitem__(self, option: Option[T]) -> T:
         for name, value in self.values:
@@ -212,33 +238,28 @@ class PlanOptions:
                 return found
         return option.default
 
-    @property
-    def runtime(self) -> Runtime:
-        """What executes the model."""
-        return find_runtime(self[RUNTIME])
-
-    @property
-    def weights(self) -> str | None:
-        """The region that weights are read from; None is the policy's own choice."""
-        return self[WEIGHTS]
-
-    @property
-    def order(self) -> str:
-        """Of :data:`ORDERS`."""
-        return self[ORDER]
-
-    @property
-    def allocator(self) -> str | None:
-        """Of :data:`ALLOCATORS`, or None."""
-        return self[ALLOCATOR]
-
-    @property
-    def in_place(self) -> bool:
-        """Whether results lie in the bytes of inputs that die."""
-        return self[IN_PLACE]
-
-    def having(self, option: Option[T], value: T) -> PlanOptions:
+    def having(self, option: Option[T], value: T) -> Self:
         """These options with another value of one."""
         others = [(name, found) for name, found in self.values if name != option.name]
         own = [] if value == option.default else [(option.name, value)]
         return replace(self, values=tuple(sorted([*others, *own])))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(OptionValues):
+    """What is chosen about a plan.
+
+    :data:`ORDER`: the operators as stored, or in the order of least peak. :data:`ALLOCATOR`: who places the tensors;
+    None is ``offline`` for a file that has a plan for the order, else ``greedy``. :data:`IN_PLACE`: results lie in the
+    bytes of inputs that die, as :func:`mcusim.plan.liveness.accounting.sharing` defines it. ``seconds`` limits the
+    search of an order, and that of offsets to :data:`PLACING` at most. ``costs``: what opaque operators cost
+    (:mod:`mcusim.program.opaque`).
+    """
+
+    seconds: float = 60.0
+    costs: Costs = ()
+
+    @property
+    def runtime(self) -> Runtime:
+        """What executes the model."""
+        return find_runtime(self[RUNTIME])

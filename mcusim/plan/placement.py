@@ -12,7 +12,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import Arena, align_up
 from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import IN_PLACE, PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
 from mcusim.plan.verdict import ARENA, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
@@ -64,7 +64,7 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     chosen = options or PlanOptions()
-    allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=chosen.in_place)
+    allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=chosen[IN_PLACE])
     if allocator != "offline":
         last = len(graph.operators) - 1
         lives = tuple(replace(life, last=min(life.last + longer, last)) for life in lives)

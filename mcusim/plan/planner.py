@@ -11,7 +11,7 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
-from mcusim.plan.options import RUNTIME, PlanOptions
+from mcusim.plan.options import IN_PLACE, ORDER, RUNTIME, PlanOptions
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -55,12 +55,12 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     """What a header says of the order and of who placed the tensors; nothing of what is the default."""
     allocator = allocator_of(ordered, asked)
     found: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
-    if asked.in_place:
+    if asked[IN_PLACE]:
         found["in_place"] = True
     if asked[RUNTIME] != RUNTIME.default:
         found["runtime"] = asked[RUNTIME]
-    if asked.order != "default":
-        found["order"] = asked.order
+    if asked[ORDER] != "default":
+        found["order"] = asked[ORDER]
         found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
     costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs)
     return found | ({"costs": costs} if costs else {})

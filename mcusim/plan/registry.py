@@ -113,9 +113,8 @@ def plan_options(**given: Any) -> PlanOptions:
     Raises UsageError or UnitError for a value that an option does not have.
     """
     declared = declared_options()
-    values = {name: declared[name].given(given.pop(name)) for name in [*given] if name in declared}
-    chosen = {name: value for name, value in values.items() if value != declared[name].default}
-    return PlanOptions(tuple(sorted(chosen.items())), **given)
+    options = {name: given.pop(name) for name in [*given] if name in declared}
+    return PlanOptions.of(declared.values(), options, **given)
 
 
 @cache

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from mcusim.plan import declared_options
+from mcusim.plan.options import Option, OptionValues
+from mcusim.request.run_options import RUN
 from mcusim.request.settings import Settings
 
 __all__ = ["Options", "run_command", "settings_options"]
@@ -34,20 +37,17 @@ def settings_options(
 
     Not modelled: inputs from arrays, limits, and what unknown operators cost.
     """
-    options, asked, period = chosen.options, chosen.execution, chosen.period
     return {
         "machine": machine,
         "policy": chosen.policy,
         "set": [f"{key}={value}" for key, value in changes.items()],
-        **{
-            one.flag: options[one] if one.is_flag else one.text(options[one])
-            for one in declared_options().values()
-            if options[one] != one.default
-        },
+        **_words(chosen.options, declared_options().values()),
         "kernels": chosen.kernels.name,
-        "code": asked.code,
-        "operator-overhead": None if asked.overhead is None else str(asked.overhead),
-        "invocations": None if asked.invocations == 1 else str(asked.invocations),
-        "period": None if period is None else period.text,
-        "battery": None if period is None or period.battery is None else period.battery.name,
+        **_words(chosen.run, RUN),
     }
+
+
+def _words(chosen: OptionValues, declared: Iterable[Option[Any]]) -> dict[str, str | bool]:
+    """Flags and texts of the values that are not the default."""
+    values = {option: chosen[option] for option in declared if chosen[option] != option.default}
+    return {option.flag: value if option.is_flag else option.text(value) for option, value in values.items()}

@@ -79,18 +79,9 @@ class Period:
     seconds: Fraction
     battery: Battery | None = None
 
-    @property
-    def text(self) -> str:
-        """As ``--period`` takes it, to a picosecond."""
-        number = f"{int(self.seconds * 10**12) / 10**9:.9f}"
-        return f"{number.rstrip('0').rstrip('.')} ms"
-
     @classmethod
     def of(cls, period: str | None, battery: str | None = None) -> Period | None:
         """Of texts: ``"1 s"``, and what :meth:`Battery.of` takes; None without a period. Raises UsageError."""
-        for option, text in (("--period", period), ("--battery", battery)):
-            if text is not None and not isinstance(text, str):
-                raise UsageError(f"{option} {quoted(text)}: must be a text")
         if period is None:
             if battery is not None:
                 raise UsageError("--battery needs --period: how often an inference is wanted")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,15 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import PlanOptions, declared_options, plan_options, require_effect
+from mcusim.plan.options import whole
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
 from mcusim.request.period import Period
+from mcusim.request.run_options import BATTERY, PERIOD, RUN, RunOptions
 from mcusim.request.tensors import Input
 
 __all__ = [
-    "Execution",
     "Kinds",
     "MachineArg",
     "ModelArg",
@@ -33,46 +33,46 @@ __all__ = [
     "require_overrides",
     "require_type",
     "settings",
+    "split",
 ]
 
 Kinds = tuple[tuple[type, ...], str]
 ModelArg: Kinds = (str, Path, Graph), "a path, a name of `mcusim models` or a Graph"
 MachineArg: Kinds = (str, Path, Machine), "a name of `mcusim machines`, a path or a Machine"
 NameArg: Kinds = (str,), "a text"
-MOST = 10**12  # cycles or instructions
-MOST_INVOCATIONS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Execution(Displayed):
-    """How kernels are executed: their ``code``'s region, an interpreter's cycles an operator (None: the defaults).
-
-    ``invocations``: inferences one after the other, which find caches and state as the one before left them; inputs and
-    outputs of more than one have a leading axis for it.
-
-    Of fidelity ``emulate`` alone: ``inputs``, ``.npy`` files or arrays; ``most_instructions`` of a kernel call;
-    ``progress``, called with the MACs done and all there are; ``observe``, called with an operator's index and outputs.
-    """
-
-    code: str | None = None
-    overhead: int | None = None
-    inputs: Input | Sequence[Input] | None = None
-    most_instructions: int | None = None
-    progress: Callable[[int, int], object] | None = None
-    observe: Callable[[int, list[Any]], object] | None = None
-    invocations: int = 1
+MOST_INSTRUCTIONS = whole("max_instructions", 1, 10**12, metavar="N", help="Stop a kernel call that takes more.")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(Displayed):
-    """What a row is computed with, besides model and machine."""
+    """What a row is computed with, besides model and machine.
+
+    ``options`` are those of the plan, ``run`` those of the run. Of an emulation: ``inputs`` go in, None for random
+    values (of several inferences each array has them along a leading axis of its own), a kernel call ends after
+    ``most_instructions``, and ``observe`` is called with an operator's index and outputs. ``progress`` is called with
+    the MACs done and all there are.
+    """
 
     policy: str = "internal"
     kernels: Kernels = field(default_factory=lambda: resolve(DEFAULT_KERNELS, "replay"))
     options: PlanOptions = field(default_factory=PlanOptions)
     fidelity: str = "replay"
-    execution: Execution = field(default_factory=Execution)
-    period: Period | None = None  # how often the result is wanted; no cycle depends on it
+    run: RunOptions = field(default_factory=RunOptions)
+    inputs: Input | Sequence[Input] | None = None
+    most_instructions: int | None = None
+    progress: Callable[[int, int], object] | None = None
+    observe: Callable[[int, list[Any]], object] | None = None
+
+    @property
+    def period(self) -> Period | None:
+        """How often the result is wanted; no cycle depends on it."""
+        return self.run.period
+
+    def replayed(self, kernels: Kernels) -> Settings:
+        """The same by replay of ``kernels``, without what only an emulation has."""
+        return replace(
+            self, kernels=kernels, fidelity="replay", inputs=None, most_instructions=None, progress=None, observe=None
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,31 +117,35 @@ def require_overrides(overrides: object) -> None:
 def settings(
     policy: str,
     kernels: str | Kernels | None = None,
-    options: Mapping[str, object] | None = None,
-    *,
-    fidelity: str = "replay",
-    execution: Execution | None = None,
-    costs: Mapping[str, str] | None = None,
-    period: Period | None = None,
+    plan: Mapping[str, object] | None = None,
+    run: Mapping[str, object] | None = None,
+    **others: Any,
 ) -> Settings:
-    """The options of :func:`~mcusim.api.simulate.simulate`, parsed; ``options`` are those of a plan, by
-    name. Raises UnitError or UsageError, also for an option without effect, TypeError for one that is not declared,
-    and what :func:`~mcusim.request.kernels.resolve` raises for ``kernels``."""
-    found = base_settings(kernels, options, fidelity=fidelity, policy=policy, execution=execution, costs=costs)
-    require_effect([policy], options or {})
-    return replace(found, period=period)
+    """:func:`base_settings` for one policy. Raises UsageError also for an option without effect under it."""
+    found = base_settings(kernels, plan, run, policy=policy, **others)
+    require_effect([policy], plan or {})
+    return found
 
 
 def base_settings(
     kernels: str | Kernels | None = None,
-    options: Mapping[str, object] | None = None,
+    plan: Mapping[str, object] | None = None,
+    run: Mapping[str, object] | None = None,
     *,
     fidelity: str = "replay",
     policy: str = "internal",
-    execution: Execution | None = None,
     costs: Mapping[str, str] | None = None,
+    inputs: Input | Sequence[Input] | None = None,
+    most_instructions: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    observe: Callable[[int, list[Any]], object] | None = None,
 ) -> Settings:
-    """:func:`settings` for several policies, which may each take other options."""
+    """The arguments of :func:`~mcusim.api.simulate.simulate`, checked, for several policies, which may each take other
+    options: ``plan`` are those of a plan, ``run`` those of a run, by name and as a user gives them.
+
+    Raises UnitError or UsageError, TypeError for a name that is not declared, and what
+    :func:`~mcusim.request.kernels.resolve` raises for ``kernels``.
+    """
     for argument, value in (("policy", policy), ("fidelity", fidelity)):
         require_type(argument, value, NameArg)
     if fidelity not in FIDELITIES:
@@ -149,18 +153,34 @@ def base_settings(
             f"fidelity {fidelity[:80]!r} is not known; choose from: {', '.join(FIDELITIES)}; for `mcusim run` also both"
         )
     require_type("kernels", kernels, ((str, Kernels, type(None)), "a text"))
-    require_declared(options or {})
-    chosen = plan_options(costs=_costs(costs), **(options or {}))
-    asked = _execution(execution or Execution(), fidelity)
+    require_declared(plan or {}, declared_options())
+    require_declared(run or {}, [option.name for option in RUN])
+    most = MOST_INSTRUCTIONS.given(most_instructions)
+    if fidelity == "replay":
+        for option, given in (("input", inputs is not None), ("max-instructions", most is not None)):
+            if given:
+                raise UsageError(f"--{option} has no effect with --fidelity replay; it is for emulate")
+    chosen = plan_options(costs=_costs(costs), **(plan or {}))
+    own = RunOptions.of(RUN, run or {})
+    Period.of(own[PERIOD], own[BATTERY])
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity)
-    return Settings(policy, kernels, chosen, fidelity, asked)
+    return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe)
 
 
-def require_declared(options: Mapping[str, object]) -> None:
+def split(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Keywords of a plan, which may be none that is known, and those of a run."""
+    run = {option.name for option in RUN}
+    return (
+        {name: value for name, value in options.items() if name not in run},
+        {name: value for name, value in options.items() if name in run},
+    )
+
+
+def require_declared(options: Mapping[str, object], declared: Collection[str]) -> None:
     """Raise TypeError, as Python does, for a keyword that is no option."""
     for name in options:
-        if name not in declared_options():
+        if name not in declared:
             raise TypeError(f"got an unexpected keyword argument {name!r}")
 
 
@@ -171,26 +191,3 @@ def _costs(given: object) -> Costs:
     assert isinstance(given, Mapping)
     as_list("costs", [*given, *given.values()], ((str,), "a mapping of texts to texts"))
     return parse_costs(given)
-
-
-def _execution(asked: Execution, fidelity: str) -> Execution:
-    """``asked``, checked: whole numbers, and nothing that has no effect."""
-    if asked.code is not None:
-        require_type("code", asked.code, ((str,), "the name of a region or None"))
-    _whole("operator_overhead", asked.overhead, 0)
-    _whole("max_instructions", asked.most_instructions, 1)
-    if asked.invocations is None or isinstance(asked.invocations, bool):
-        raise UsageError(f"invocations = {asked.invocations}: must be a whole number from 1 to {MOST_INVOCATIONS:,}")
-    _whole("invocations", asked.invocations, 1, MOST_INVOCATIONS)
-    if fidelity == "replay":
-        for option, given in (("input", asked.inputs), ("max-instructions", asked.most_instructions)):
-            if given is not None:
-                raise UsageError(f"--{option} has no effect with --fidelity replay; it is for emulate")
-    return asked
-
-
-def _whole(name: str, value: object, least: int, most: int = MOST) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        raise UsageError(f"{name} = {repr(value)[:80]}: must be a whole number from {least} to {most:,}, or None")

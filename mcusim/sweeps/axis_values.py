@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from mcusim.errors import UnitError, UsageError
 from mcusim.machine.document import show
 from mcusim.plan import Option, declared_options
-from mcusim.request.period import Period
+from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD, PERIOD
 from mcusim.sweeps.expressions import Value
 from mcusim.units import quantity_parts, quoted
 
@@ -21,43 +21,11 @@ RANGE = ("low", "high", "step")
 REGIONS = ("weights", "code")  # options that name one
 
 
-def _region(value: Any) -> Value:
-    if not isinstance(value, str) or not value or len(value) > 64:
-        raise UsageError('must be the name of a region, or "none" for the default')
-    return None if value == "none" else value
-
-
-def _count(value: Any) -> Value:
-    if value == "none":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10**12:
-        raise UsageError('must be whole cycles from 0 on, or "none" for the kernels\' own')
-    return value
-
-
-def _period(value: Any) -> Value:
-    if value == "none":
-        return None
-    try:
-        Period.of(value)
-    except UsageError as error:
-        raise UsageError(f"is no period: {str(error).removeprefix('--period ')}") from None
-    return str(value)
-
-
-def _cell_of(option: Option[Any]) -> Callable[[Any], Value]:
-    """What makes the cell of an option of a plan of what a study names."""
-    return lambda value: option.cell(option.parse(value))
-
-
-OPTIONS: Mapping[str, Callable[[Any], Value]] = {
-    **{name: _cell_of(option) for name, option in declared_options().items()},
-    "code": _region,
-    "operator_overhead": _count,
-    "period": _period,
+OPTIONS: Mapping[str, Option[Any]] = {
+    **declared_options(),
+    **{option.name: option for option in (CODE, OPERATOR_OVERHEAD, PERIOD)},
 }
-
-
+"""Axes that are options: of a plan, and what of a run a row depends on."""
 # options of `mcusim run` that are short for a machine key
 MACHINE_OPTIONS: Mapping[str, str] = {"clock": "core.clock", "force_clock": "core.force_clock"}
 # machine keys that move others; where one is an axis, rows say what they moved to
@@ -84,12 +52,13 @@ def axis_values(key: str, raw: object) -> tuple[Value, ...]:
 
 
 def _option(key: str, value: object) -> Value:
+    option = OPTIONS[key]
     try:
-        return OPTIONS[key](value)
-    except UnitError as error:
-        raise UsageError(f"the value {show(value)}: {error}") from None
-    except UsageError as error:
-        raise UsageError(f"the value {show(value)}: {error}") from None
+        return option.cell(option.parse(value))
+    except (UnitError, UsageError) as error:
+        text = str(error)
+        own = text.startswith(f"--{option.flag} ")  # names option and value
+        raise UsageError(text.removeprefix("--") if own else f"the value {show(value)}: {text}") from None
 
 
 def _written_out(table: Mapping[str, Any]) -> list[Any]:

@@ -21,11 +21,13 @@ from mcusim.evidence.published.deviation import differs_from_published
 from mcusim.machine import replace_all
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
-from mcusim.plan import declared_options, plan, takers
+from mcusim.plan import plan, takers
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
 from mcusim.request.period import Period
-from mcusim.request.settings import Execution, Settings, settings
+from mcusim.request.run_options import CODE
+from mcusim.request.run_options import PERIOD as PERIOD_OPTION
+from mcusim.request.settings import RunRequest, Settings, settings, split
 from mcusim.results.energy import Usage, delivered, duty, usage
 from mcusim.results.result import sram_bytes
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
@@ -147,22 +149,28 @@ def _played(model: Read, kernels: Content, machine: Machine, chosen: Settings) -
     row: Row = {"status": "ok", "error": None, "macs": _macs(model)}
     try:
         program = _planned(model, kernels, chosen, PlanView(machine))
-        result = simulate_program(program, machine, chosen, graph)
-    except (DoesNotFit, KernelFault) as reason:
-        status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
-        return all_keys(machine), Played(row | {"status": status, "error": str(reason)})
+    except DoesNotFit as reason:
+        return all_keys(machine), _negative(row, reason)
+    result = simulate_program(RunRequest(chosen, graph, program), machine)
+    if result.negative is not None:
+        return all_keys(machine), _negative(row, result.negative)
     run = result.run
     assert run is not None
     row |= {"cycles": run.cycles, "peak_sram_bytes": sram_bytes(result)}
     row |= {f"peak_{region}": count for region, count in sorted(run.header.peak_bytes.items())}
     row |= {"left_out": ", ".join(result.left_out)} if result.left_out else {}
     row |= {f"cycles_{cause}": run.by_cause[cause] for cause in CAUSES}
-    deviation = differs_from_published(run.header, machine, chosen.execution)
+    deviation = differs_from_published(run.header, machine, chosen.run)
     own = situation(run, program, machine, chosen.kernels.label(result.kernels))
     played = Played(row, own, usage(run, machine), deviation)
     if chosen.fidelity == "emulate":
         return all_keys(machine), played
-    return keys_run_read(run, machine, code_address(machine, chosen.execution.code)), played
+    return keys_run_read(run, machine, code_address(machine, chosen.run[CODE])), played
+
+
+def _negative(row: Row, reason: DoesNotFit | KernelFault) -> Played:
+    status = "does-not-fit" if isinstance(reason, DoesNotFit) else "fault"
+    return Played(row | {"status": status, "error": str(reason)})
 
 
 @lru_cache(maxsize=64)
@@ -205,8 +213,7 @@ def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
     return settings(
         inputs["policy"],
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),
-        {name: given[name] for name in declared_options() if name in given},
+        *split({name: value for name, value in given.items() if name != PERIOD_OPTION.name}),
         fidelity=inputs["fidelity"],
-        execution=Execution(given.get("code"), given.get("operator_overhead")),
         costs=dict(work.costs),
     )

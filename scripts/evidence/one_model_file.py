@@ -27,7 +27,6 @@ import mcusim
 from mcusim.errors import McusimError
 from mcusim.model import graph_macs, load_model
 from mcusim.model.graph import Graph
-from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 
 BOARD = "stm32f746g-disco"
@@ -99,10 +98,16 @@ def _run(graph: Graph, row: dict[str, Any]) -> tuple[str, dict[str, str]]:
 def _emulate(graph: Graph, data: bytes, place: tuple[str, dict[str, str]], kernels: str, row: dict[str, Any]) -> None:
     seen: Outputs = {}
     inputs = random_inputs(graph)
-    execution = Execution(inputs=list(inputs), observe=seen.__setitem__)
     policy, overrides = place
     result = mcusim.simulate(
-        graph, BOARD, policy, kernels, overrides=overrides, fidelity="emulate", execution=execution
+        graph,
+        BOARD,
+        policy,
+        kernels,
+        overrides=overrides,
+        fidelity="emulate",
+        input=list(inputs),
+        observe=seen.__setitem__,
     )
     if result.run is None:
         raise result.negative or McusimError("it does not run")

@@ -22,19 +22,15 @@ from tests.support.paths import REPOSITORY
 F746 = "stm32f746g-disco"
 # what only a command has: where output goes and how much of it is printed; in Python the results have methods for it
 OUTPUT = {"json", "force", "html", "page", "perfetto", "vcd", "output", "out", "operators", "assumptions"}
-# options of a run that are fields of Execution; set is a word of Python
-OTHER_NAMES = {
-    "set": "overrides", "clock": "overrides", "force_clock": "overrides",
-    "cost": "costs", "code": "execution", "operator_overhead": "execution",
-    "max_instructions": "execution", "invocations": "execution",
-}  # fmt: skip
-INPUT = {"input": "execution"}
+# set is a word of Python
+OTHER_NAMES = {"set": "overrides", "clock": "overrides", "force_clock": "overrides", "cost": "costs"}
+CALLED = {"progress", "observe"}
 FIRMWARE = {"until", "image", "entry", "peripherals", "max_instructions"}  # of verify; in Python verify_firmware's
 LIMITS = {"max_latency", "max_energy", "max_sram", "max_flash"}  # of a run; in Python ways_out takes them
 # by function: its command, arguments that are named otherwise, and those that the command does not have
 FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
-    "simulate": ("run", INPUT, {"execution"}),
-    "replay": ("replay", INPUT | {"trace": "program"}, set()),
+    "simulate": ("run", {}, CALLED),
+    "replay": ("replay", {"trace": "program"}, CALLED),
     "plan_program": ("plan", {}, set()),
     "plan_memory": ("memory", {}, {"progress"}),
     "reorder": ("reorder", {}, set()),
@@ -46,12 +42,12 @@ FUNCTIONS: dict[str, tuple[str, dict[str, str], set[str]]] = {
 
 def options(command: str) -> set[str]:
     """Arguments and options of a command, in snake_case."""
-    found: Any = typer.main.get_command(app)
+    found: Any = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
     return {
         max((name for name in one.opts), key=len).removeprefix("--").replace("-", "_").lower()
         if one.param_type_name == "option"
         else one.name
-        for one in found.commands[command].params
+        for one in found.get_params(found.make_context(command, [], resilient_parsing=True))
     } - {"help"}
 
 
@@ -62,9 +58,7 @@ def test_keyword_arguments_are_the_options(name: str) -> None:
     other = FIRMWARE if command == "verify" else set()
     wanted = {renamed.get(option, option) for option in options(command) - OUTPUT - LIMITS - other}
     taken = set(inspect.signature(getattr(mcusim, name)).parameters)
-    assert taken - own - {"options"} == wanted - own
-    callback = typer.main.get_command(app).commands[command].callback  # type: ignore[attr-defined]
-    assert ("options" in taken) is callback.takes_policy_options
+    assert taken - own == wanted - own
 
 
 def test_options_of_a_firmware_are_arguments_of_verify_firmware() -> None:
@@ -80,29 +74,18 @@ def test_limits_are_arguments_of_ways_out() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_they_are_typed_and_documented(name: str) -> None:
-    function = inspect.unwrap(getattr(mcusim, name))
+    function = getattr(mcusim, name)
     given = inspect.signature(function)
     assert all(one.annotation is not inspect.Parameter.empty for one in given.parameters.values())
     assert given.return_annotation is not inspect.Signature.empty
     text = inspect.getdoc(function) or ""
-    missing = {one for one in given.parameters if f"``{one}``" not in text}
+    missing = {one for one in given.parameters if f"``{one}``" not in text and f"\n{one}: " not in text}
     assert "Raises" in text and missing <= {
         # described where the docstring points to: those of simulate, verify's range "policy to costs"
-        "plan_program": set(given.parameters) - {"model", "machine", "policy", "kernels"},
-        "verify": {
-            "overrides",
-            "sram_budget",
-            "weights",
-            "overlay",
-            "buffering",
-            "variant",
-            "order",
-            "allocator",
-            "in_place",
-        }
-        | {"allow_unknown"},
-        "replay": {"program", "fidelity", "execution"},
-        "simulate": {"policy", "allow_unknown", "buffering", "order", "allocator", "in_place"},
+        "plan_program": {"overrides", "allow_unknown", "costs"},
+        "verify": {"overrides", "allow_unknown"},
+        "replay": {"program", "fidelity", "max_instructions", "progress"},
+        "simulate": {"policy", "allow_unknown"},
     }.get(name, set())
 
 

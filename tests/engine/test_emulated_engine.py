@@ -23,7 +23,6 @@ from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan import plan
 from mcusim.program import check_program
 from mcusim.program.program import Program
-from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 from mcusim.runtime.planning_costs import operator_cycles
 from tests.support.cases import few, sampled
@@ -257,8 +256,9 @@ def test_the_result_has_outputs_and_says_what_it_rests_on() -> None:
     assert any("kernels cmsis" in line and "of code at" in line for line in result.assumptions)
     given = [np.zeros(graph.tensors[t].shape, graph.tensors[t].dtype) for t in graph.inputs]
     seen: list[int] = []
-    execution = Execution(inputs=given, observe=lambda index, values: seen.append(index))
-    other = simulate(graph, F746, kernels="cmsis", fidelity="emulate", execution=execution)
+    other = simulate(
+        graph, F746, kernels="cmsis", fidelity="emulate", input=given, observe=lambda index, values: seen.append(index)
+    )
     assert not any("random values" in line for line in other.assumptions)
     assert seen == [op.index for op in graph.operators]
     assert (other.outputs[0].values != result.outputs[0].values).any()

@@ -109,9 +109,8 @@ def test_the_stack_keeps_away_from_what_transfers_write() -> None:
 def test_what_is_free_is_counted_inside_the_region() -> None:
     graph, _ = adding()
     machine = load_machine(F746, {"memory.itcm.size": "256 B"})
-    from mcusim.request.settings import Execution
 
-    result = simulate(graph, machine, "external", fidelity="emulate", execution=Execution(code="itcm"))
+    result = simulate(graph, machine, "external", fidelity="emulate", code="itcm")
     assert isinstance(result.does_not_fit, DoesNotFit)
     assert result.does_not_fit.available == 256
 

@@ -13,7 +13,6 @@ from mcusim.model import load_model
 from mcusim.model.graph_check import check_graph
 from mcusim.model.tflite.writer import write_tflite
 from mcusim.plan.arena import arena_head
-from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 from tests.support.cases import only_with_all_cases, sampled
 from tests.support.graphs.litert import LiteRT
@@ -28,8 +27,7 @@ from tests.support.programs.plans import DISCOS
 def test_ds_cnn_of_int16(board: str, policy: str) -> None:
     graph = as_int16(load_model("ds-cnn"))
     data, inputs = write_tflite(graph), random_inputs(graph)
-    execution = Execution(inputs=list(inputs))
-    emulated = mcusim.simulate(graph, board, policy, "reference", fidelity="emulate", execution=execution)
+    emulated = mcusim.simulate(graph, board, policy, "reference", fidelity="emulate", input=list(inputs))
     wanted = LiteRT(data).run(*inputs)
     assert [np.asarray(one.values).tobytes() for one in emulated.outputs] == [one.tobytes() for one in wanted]
     assert len(np.unique(wanted[0])) > 6
@@ -52,8 +50,7 @@ def test_an_output_shape_may_be_an_input() -> None:
     graph = replace(graph, tensors=tensors, inputs=(op.inputs[0], *graph.inputs))
     data, inputs = write_tflite(graph), random_inputs(graph)
     assert tuple(inputs[0]) == graph.tensors[op.outputs[0]].shape
-    execution = Execution(inputs=list(inputs))
-    result = mcusim.simulate(graph, DISCOS[1], "internal", "reference", fidelity="emulate", execution=execution)
+    result = mcusim.simulate(graph, DISCOS[1], "internal", "reference", fidelity="emulate", input=list(inputs))
     assert np.asarray(result.outputs[0].values).tobytes() == LiteRT(data).run(*inputs)[0].tobytes()
     assert arena_head(graph) == TFLM(data).head
     with pytest.raises(ModelError, match="filter"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mcusim import Execution, simulate
+from mcusim import simulate
 from mcusim.commands.app import main
 from mcusim.errors import UsageError
 from mcusim.machine import load_machine
@@ -41,8 +41,8 @@ def tflm(data: bytes, inputs: list[list[Array]]) -> Array:
 
 def emulated(graph: Graph, policy: str = "internal", kernels: str = "reference", count: int = COUNT) -> Result:
     arrays = [np.stack(values) for values in zip(*input_series(graph, None, count), strict=True)]
-    asked = Execution(inputs=arrays if count > 1 else [a[0] for a in arrays], invocations=count)
-    return simulate(graph, BOARD, policy, kernels, fidelity="emulate", execution=asked)
+    values = arrays if count > 1 else [a[0] for a in arrays]
+    return simulate(graph, BOARD, policy, kernels, fidelity="emulate", input=values, invocations=count)
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_state_is_proved_and_kept_in_a_saved_program(tmp_path: Path) -> None:
 
 def test_later_replays_find_warm_caches() -> None:
     graph = wake_word(0, 32)
-    cold = simulate(graph, BOARD, "external", "cmsis-gcc12", execution=Execution(invocations=3))
+    cold = simulate(graph, BOARD, "external", "cmsis-gcc12", invocations=3)
     assert cold.run is not None and cold.run.cycles == cold.invocations[0].cycles
     assert cold.invocations[2].cycles < cold.invocations[0].cycles
     assert simulate(graph, BOARD, "external", "cmsis-gcc12").invocations == ()
 
 
 def test_numbers_of_invocations_that_are_none() -> None:
-    for count in (0, -1, 1001, True, 2.5, None):
+    for count in (0, -1, 1001, True, 2.5, "none"):
         with pytest.raises(UsageError, match=r"invocations = .*: must be a whole number from 1 to 1,000"):
-            simulate(wake_word(), BOARD, execution=Execution(invocations=count))  # type: ignore[arg-type]
+            simulate(wake_word(), BOARD, invocations=count)  # type: ignore[arg-type]
 
 
 def test_the_command_takes_and_writes_a_leading_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

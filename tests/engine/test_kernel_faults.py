@@ -16,7 +16,6 @@ from mcusim.errors import InputError, KernelFault
 from mcusim.kernels.compile import compile_set
 from mcusim.model import Graph
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.request.settings import Execution
 from mcusim.results import Result
 from tests.support.graphs.small_graphs import activation, one_operator
 from tests.support.paths import REPOSITORY
@@ -59,8 +58,9 @@ def graph(rows: int = 6) -> Graph:
 
 
 def fault(built: Path, symbol: str, machine: str = "stm32f746g-disco", policy: str = "internal") -> KernelFault:
-    execution = Execution(most_instructions=200_000)
-    result: Result = simulate(graph(), machine, policy, chosen(built, symbol), fidelity="emulate", execution=execution)
+    result: Result = simulate(
+        graph(), machine, policy, chosen(built, symbol), fidelity="emulate", max_instructions=200_000
+    )
     assert result.fault is not None
     assert not result.fits
     assert (result.fault.operator, result.fault.type, result.fault.symbol) == (0, "ADD", symbol)

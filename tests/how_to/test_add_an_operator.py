@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcusim import Execution, load_model, simulate
+from mcusim import load_model, simulate
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.kernel_set import FOLDER
 from mcusim.model import Graph, Operator, Tensor, geometry, shapes, strided_copy
@@ -103,7 +103,7 @@ def saved(graph: Graph, tmp_path: Path) -> Path:
 
 def emulated(model: Path, kernels: str, data: Any) -> Any:
     """The output of the network's only operator on the emulated core."""
-    result = simulate(model, "stm32f746g-disco", kernels=kernels, fidelity="emulate", execution=Execution(inputs=data))
+    result = simulate(model, "stm32f746g-disco", kernels=kernels, fidelity="emulate", input=data)
     assert result.fits and result.fault is None
     return result.outputs[0].values
 

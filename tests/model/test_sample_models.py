@@ -12,7 +12,6 @@ from mcusim.api.simulate import replay
 from mcusim.machine import load_machine
 from mcusim.model import load_model, zoo_names
 from mcusim.program import read_program
-from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 from tests.support.cases import few
 from tests.support.graphs.litert import LiteRT
@@ -50,7 +49,7 @@ def test_samples_compute_what_litert_does(path: Path) -> None:
     program, model = read_program(path), model_path(path)
     inputs = random_inputs(load_model(model), seed=3)
     machine = load_machine(program.header.machine)
-    result = replay(program, machine, "emulate", model=model, execution=Execution(inputs=inputs))
+    result = replay(program, machine, "emulate", model=model, input=inputs)
     expected = LiteRT(model.read_bytes()).run(*inputs)
     assert [output.values.tolist() for output in result.outputs] == [values.tolist() for values in expected]
 

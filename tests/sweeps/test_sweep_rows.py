@@ -41,7 +41,6 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
     }
     taken = [key for key in axes if key in OPTIONS and row["policy"] in TAKEN.get(key, (row["policy"],))]
     chosen = {key: row[key] for key in taken if row[key] is not None}
-    execution = mcusim.Execution(code=chosen.pop("code", None), overhead=chosen.pop("operator_overhead", None))
     if "overlay" in chosen:
         chosen["overlay"] = [name for name in chosen["overlay"].split(",") if name != "none"]
     try:
@@ -52,7 +51,6 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
             row["kernels"],
             overrides=keys,
             fidelity=row["fidelity"],
-            execution=execution,
             **chosen,
         )
     except mcusim.errors.McusimError as error:
@@ -307,5 +305,5 @@ def test_a_period_is_an_axis_and_needs_no_run_of_its_own(monkeypatch: pytest.Mon
     ("value", "reason"), [("1", "has no unit"), ("5 cycles", "must be a time"), (1, "must be a text")]
 )
 def test_what_is_no_period_is_refused(value: object, reason: str) -> None:
-    with pytest.raises(StudyError, match=f"axes.period.*is no period: .*{reason}"):
+    with pytest.raises(StudyError, match=f"axes.period.*: period .*{reason}"):
         rows_of({"period": [value]})

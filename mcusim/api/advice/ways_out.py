@@ -83,8 +83,7 @@ def _replayed(chosen: Settings) -> Settings:
     if chosen.fidelity == "replay":
         return chosen
     name = chosen.kernels.name if chosen.kernels.profile is None else chosen.kernels.profile.name
-    asked = replace(chosen.execution, inputs=None, most_instructions=None, progress=None, observe=None)
-    return replace(chosen, kernels=resolve(name, "replay"), fidelity="replay", execution=asked)
+    return chosen.replayed(resolve(name, "replay"))
 
 
 def _note(chosen: Settings, base: Settings) -> str:

@@ -19,6 +19,7 @@ from mcusim.plan.allocators.optimal import optimal
 from mcusim.plan.arena import ALIGN
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import lifetimes
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, WEIGHTS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import policy_names, policy_options
@@ -113,13 +114,13 @@ class Ways:
             return
         asked = self.base.options
         single: list[tuple[str, Options]] = []
-        if not asked.in_place and asked.allocator != "offline":
+        if not asked[IN_PLACE] and asked[ALLOCATOR] != "offline":
             single.append(("results in place", {"in-place": True}))
-        if asked.order == "default":
+        if asked[ORDER] == "default":
             single.append(("operators in the order of least peak", {"order": "optimal"}))
-        if asked.allocator in (None, "greedy", "linear"):
+        if asked[ALLOCATOR] in (None, "greedy", "linear"):
             single.append(("tensors placed by the optimal allocator", {"allocator": "optimal"}))
-        if asked.allocator is None and self.graph.offline_plan is not None:
+        if asked[ALLOCATOR] is None and self.graph.offline_plan is not None:
             single.append(("tensors placed as TFLM does without the file's plan", {"allocator": "greedy"}))
         together: Options = {name: value for _, options in single[:3] for name, value in options.items()}
         for what, options in single:
@@ -132,16 +133,16 @@ class Ways:
         """Whether the searches that ``options`` ask for end at once with a proof, so that another run ends alike."""
         asked = changed_settings(self.base, options).options
         graph = self.graph
-        if asked.order == "optimal":
+        if asked[ORDER] == "optimal":
             from mcusim.model.reordered import reordered
 
-            found = optimal_order(graph, SEARCH, Accounting(asked.in_place))
+            found = optimal_order(graph, SEARCH, Accounting(asked[IN_PLACE]))
             if not found.optimal:
                 return False
             graph = reordered(graph, found.order)
-        if asked.allocator != "optimal":
+        if asked[ALLOCATOR] != "optimal":
             return True
-        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=asked.in_place)]
+        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=asked[IN_PLACE])]
         costs = costs_of(self.base.kernels.cost_profile())
         needs = [costs.scratch(graph, op, geometry(graph, op)) for op in graph.operators]
         scratch = [ArenaBlock(bytes, step, step) for step, bytes in enumerate(needs) if bytes]
@@ -155,7 +156,7 @@ class Ways:
     def _other_weights(self) -> list[str]:
         """Regions that the weights could be read from, but for the one that was named; on-chip flash first."""
         kinds = ("flash", "qspi", "sdram")
-        found = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options.weights]
+        found = [r for r in self.machine.memory.values() if r.kind in kinds and r.name != self.base.options[WEIGHTS]]
         return [r.name for r in sorted(found, key=lambda r: kinds.index(r.kind))]
 
     def _policies(self) -> Iterator[Change]:

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "SWITCH", "defaults", "places", "taken"]
 
 NAME, SWITCH = "mcusim.toml", "MCUSIM_NO_CONFIG"
-_PLAN = ("machine", "policy", "kernels")  # and the options of a plan
-_PLANNING = ("run", "plan", "compare")
-_RUN = (*_PLAN, "fidelity", "code", "operator-overhead", "operators", "assumptions")
-COMMANDS: Mapping[str, tuple[str, ...]] = {  # of each command the options that may have a default
-    "run": _RUN,
+_PLAN = ("machine", "policy", "kernels")
+_PLANNING, _RUNNING = ("run", "plan", "compare", "verify"), ("run", "compare")  # have the options of plans, and of runs
+COMMANDS: Mapping[str, tuple[str, ...]] = {  # of each command the other options that may have a default
+    "run": (*_PLAN, "fidelity", "operators", "assumptions"),
     "plan": _PLAN,
     "compare": (*_PLAN, "fidelity"),
     "verify": ("sanitize", "fuzz"),
@@ -44,7 +43,7 @@ _COMMON: Mapping[str, tuple[str, ...]] = {  # options that stand in no table, an
     "kernels": ("run", "plan", "compare"),
     "fidelity": ("run", "compare"),
 }
-_NUMBERS, _FLAGS = ("operators", "operator-overhead", "fuzz", "top", "jobs"), ("assumptions",)
+_NUMBERS, _FLAGS = ("operators", "fuzz", "top", "jobs"), ("assumptions",)
 _Wrong = Callable[[str, object, str], UsageError]
 
 
@@ -96,12 +95,14 @@ def _read(path: Path, command: str) -> dict[str, Any]:
 
 
 def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
-    """The options of a plan by their flags, where ``command`` takes them and ``option`` is none of its own."""
+    """The declared options by their flags, where ``command`` takes them and ``option`` is none of its own."""
     if option in COMMANDS[command] or command not in _PLANNING:
         return {}
     from mcusim.plan import declared_options
+    from mcusim.request.run_options import RUN
 
-    return {declared.flag: declared for declared in declared_options().values()}
+    found = [*declared_options().values(), *(RUN if command in _RUNNING else ())]
+    return {declared.flag: declared for declared in found}
 
 
 def _check(key: str, value: object, known: Collection[str], declared: Option[Any] | None, wrong: _Wrong) -> None:
@@ -114,7 +115,7 @@ def _check(key: str, value: object, known: Collection[str], declared: Option[Any
     word = "a text in quotes"
     if option in _FLAGS or (declared is not None and declared.is_flag):
         kind, word = bool, "true or false"
-    elif option in _NUMBERS:
+    elif option in _NUMBERS or (declared is not None and declared.number):
         kind, word = int, "a whole number"
     if type(value) is not kind or (isinstance(value, str) and not value.strip()):
         raise wrong(key, value, f"must be {word}")

@@ -29,20 +29,26 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
         return command(**{one.name: _value(one.name, one.annotation, given) for one in taken})
 
     found = [option for one in taken for option in _options(one)]
-    flat.takes_policy_options = any(_takes(one.annotation) for one in taken)  # type: ignore[attr-defined]
+    flat.takes = [group for one in taken for group in _takes(one.annotation)]  # type: ignore[attr-defined]
     flat.__signature__ = Signature(found, return_annotation=int)  # type: ignore[attr-defined]
     flat.__annotations__ = {option.name: option.annotation for option in found} | {"return": int}
     return flat
 
 
-def _takes(kind: Any) -> bool:
-    """Whether the group has the options that policies declare, which the command then adds itself."""
-    return kind is GivenOptions or (is_dataclass(kind) and any(map(_takes, get_type_hints(kind).values())))
+def _takes(kind: Any) -> list[type[GivenOptions]]:
+    """The groups of declared options in ``kind``, which the command then adds itself."""
+    if _is_given(kind):
+        return [kind]
+    return [group for hint in get_type_hints(kind).values() for group in _takes(hint)] if is_dataclass(kind) else []
+
+
+def _is_given(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, GivenOptions)
 
 
 def _options(one: Parameter) -> Iterator[Parameter]:
     """The parameter, or one for each field of its group; by keyword, so that defaults may come first."""
-    if one.annotation is GivenOptions:
+    if _is_given(one.annotation):
         return
     if not is_dataclass(one.annotation):
         yield one.replace(kind=Parameter.KEYWORD_ONLY)
@@ -57,8 +63,8 @@ def _options(one: Parameter) -> Iterator[Parameter]:
 
 def _value(name: str, kind: Any, given: Mapping[str, Any]) -> Any:
     """What was given for an option, or the group made of what was given for its fields."""
-    if kind is GivenOptions:
-        return GivenOptions.now()
+    if _is_given(kind):
+        return kind.now()
     if not is_dataclass(kind):
         return given[name]
     hints = get_type_hints(kind, include_extras=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output
@@ -14,9 +14,9 @@ from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.request.kernels import Kernels
-    from mcusim.request.settings import Execution, Settings
+    from mcusim.request.settings import Settings
 
-__all__ = ["CountedBytes", "Interpreter", "MachineKeys", "Planning", "Values", "Written"]
+__all__ = ["CountedBytes", "MachineKeys", "Planning", "Values", "Written"]
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,13 @@ class Planning:
         return self.keys.overrides
 
     def settings(
-        self, policy: str, kernels: str | Kernels | None, fidelity: str, execution: Execution | None = None
+        self, policy: str, kernels: str | Kernels | None, run: Mapping[str, object] | None = None, **others: Any
     ) -> Settings:
-        """Of a run. Raises UnitError or UsageError, also for an option without effect."""
+        """Of a run, with what else :func:`mcusim.request.settings.base_settings` takes. Raises UnitError or UsageError,
+        also for an option without effect."""
         from mcusim.request.settings import settings
 
-        return settings(policy, kernels, self.given, fidelity=fidelity, execution=execution, costs=self.costs)
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    """Where the kernels' code is, and what calls it costs."""
-
-    code: options.Code = None
-    operator_overhead: options.Overhead = None
+        return settings(policy, kernels, self.given, run, costs=self.costs, **others)
 
 
 @dataclass(frozen=True)
@@ -85,15 +78,11 @@ class Values:
     input: options.Input = None
     output: options.OutputFile = None
     max_instructions: options.Instructions = None
-    invocations: options.Invocations = 1
 
-    def execution(self, interpreter: Interpreter, progress: Callable[[int, int], object] | None) -> Execution:
-        """The options as :func:`~mcusim.api.simulate.simulate` takes them."""
-        from mcusim.request.settings import Execution
-
-        inputs = list(self.input) if self.input else None
-        named = (interpreter.code, interpreter.operator_overhead, inputs, self.max_instructions, progress)
-        return Execution(*named, invocations=self.invocations)
+    @property
+    def inputs(self) -> list[str] | None:
+        """Files, if any."""
+        return list(self.input) if self.input else None
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from mcusim.request.limits import RunLimits
-    from mcusim.request.settings import Settings
 
-__all__ = ["Most", "Repeated", "given_options"]
+__all__ = ["Most", "given_options"]
 
 MaxLatency = Annotated[
     str | None, typer.Option("--max-latency", metavar="TIME", help='Exit status 1 when it takes longer: "100 ms".')
@@ -25,34 +24,6 @@ MaxSram = Annotated[
 MaxFlash = Annotated[
     str | None, typer.Option("--max-flash", metavar="SIZE", help='Most flash for weights, code, runtime: "512 KiB".')
 ]
-
-
-Every = Annotated[
-    str | None,
-    typer.Option(
-        "--period", metavar="TIME", help='An inference this often, asleep in the rest: "1 s". Energy for each.'
-    ),
-]
-Cell = Annotated[
-    str | None,
-    typer.Option(
-        "--battery", metavar="CELL", help='How long it lasts, with --period: CR2032 ..., or "1000 mAh 3.7 V".'
-    ),
-]
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """How often an inference is wanted."""
-
-    period: Every = None
-    battery: Cell = None
-
-    def of(self, chosen: Settings) -> Settings:
-        """``chosen`` with the period. Raises UsageError."""
-        from mcusim.request.period import Period
-
-        return replace(chosen, period=Period.of(self.period, self.battery))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AllowUnknown",
     "Clock",
-    "Code",
     "Cost",
     "Fidelity",
     "Force",
@@ -30,7 +29,6 @@ __all__ = [
     "Machine",
     "Model",
     "OutputFile",
-    "Overhead",
     "Seconds",
     "Set",
     "WeightsIn",
@@ -108,14 +106,6 @@ Fidelity = Annotated[
         "--fidelity", metavar="NAME", help="replay: the kernels' cost model; emulate: their code on an emulated core."
     ),
 ]
-Code = Annotated[
-    str | None,
-    typer.Option("--code", metavar="REGION", help="Where the kernels' code is: a flash (default: the first), itcm."),
-]
-Overhead = Annotated[
-    int | None,
-    typer.Option("--operator-overhead", metavar="CYCLES", min=0, help="Cycles of the interpreter for each operator."),
-]
 Input = Annotated[
     list[str] | None,
     typer.Option(
@@ -129,12 +119,6 @@ OutputFile = Annotated[
 Instructions = Annotated[
     int | None,
     typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
-]
-Invocations = Annotated[
-    int,
-    typer.Option(
-        "--invocations", metavar="N", min=1, max=1000, help="Inferences, one after the other; state and caches stay."
-    ),
 ]
 InPlace = Annotated[
     bool, typer.Option("--in-place", help="ADD and the like write over an input that dies; RESHAPE is a view.")

@@ -5,11 +5,11 @@ Policies are loaded when such a command is run or its help is shown, and not bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from typer import Option, Typer
 from typer.core import TyperCommand
@@ -18,7 +18,10 @@ from typer.main import get_command
 from mcusim.commands.shared.defaults import taken
 from mcusim.commands.shared.output import note
 
-__all__ = ["GivenOptions", "PolicyHelp"]
+if TYPE_CHECKING:
+    from mcusim.plan.options import Option as Declared
+
+__all__ = ["GivenExecution", "GivenOptions", "GivenPeriod", "PolicyHelp"]
 
 FROM_FILE = "DEFAULT_MAP"  # what click calls it
 
@@ -26,28 +29,55 @@ FROM_FILE = "DEFAULT_MAP"  # what click calls it
 class GivenOptions(dict[str, Any]):
     """What was given for the options of a plan, by keyword.
 
-    A field of a group (:mod:`mcusim.commands.shared.grouped`): the command then has all these options.
+    A field of a group, or a parameter of a command (:mod:`mcusim.commands.shared.grouped`): the command then has all
+    these options.
     """
 
+    @staticmethod
+    def declared() -> Iterable[Declared[Any]]:
+        """The options."""
+        from mcusim.plan import declared_options
+
+        return declared_options().values()
+
     @classmethod
-    def now(cls) -> GivenOptions:
+    def now(cls) -> Self:
         """Those of the command that runs."""
-        return _given.get(cls())
+        given = _given.get({})
+        return cls({one.name: given[one.name] for one in cls.declared() if one.name in given}) if given else cls()
 
 
-_given: ContextVar[GivenOptions] = ContextVar("given")
+class GivenExecution(GivenOptions):
+    """What was given for the options of how kernels are executed."""
+
+    @staticmethod
+    def declared() -> Iterable[Declared[Any]]:
+        from mcusim.request.run_options import EXECUTION
+
+        return EXECUTION
+
+
+class GivenPeriod(GivenOptions):
+    """What was given for the options of how often a result is wanted."""
+
+    @staticmethod
+    def declared() -> Iterable[Declared[Any]]:
+        from mcusim.request.run_options import REPEATED
+
+        return REPEATED
+
+
+_given: ContextVar[dict[str, Any]] = ContextVar("given")
 
 
 class PolicyHelp(TyperCommand):
-    """A command in whose options' help ``{policies}`` are all policies with what they do, and which has the options
-    of a plan, where it takes :class:`GivenOptions`."""
+    """A command in whose options' help ``{policies}`` are all policies with what they do, and which has the declared
+    options of each :class:`GivenOptions` that it takes."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared options come before the last one, ``--help``."""
         found = super().get_params(ctx)
-        if not getattr(self.callback, "takes_policy_options", False):
-            return found
-        return [*found[:-1], *_declared(), *found[-1:]]
+        return [*found[:-1], *_declared(self.callback), *found[-1:]]
 
     def invoke(self, ctx: Any) -> Any:
         """Say which options have defaults from a file, then run."""
@@ -55,10 +85,8 @@ class PolicyHelp(TyperCommand):
         sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in found}
         for line in taken(found, [option for option, source in sources.items() if source and source.name == FROM_FILE]):
             note(line)
-        if not getattr(self.callback, "takes_policy_options", False):
-            return super().invoke(ctx)
-        own = {option.name: ctx.params[option.name] for option in _declared()}
-        token = _given.set(GivenOptions({name: value for name, value in own.items() if value is not None}))
+        own = {option.name: ctx.params[option.name] for option in _declared(self.callback)}
+        token = _given.set({name: value for name, value in own.items() if value is not None})
         try:  # typer passes on what the function itself has as parameters
             return ctx.invoke(self.callback, **{name: ctx.params[name] for name in ctx.params if name not in own})
         finally:
@@ -78,11 +106,14 @@ class PolicyHelp(TyperCommand):
             option.help = template
 
 
-def _declared() -> tuple[Any, ...]:
-    """The options of a plan, for the command line."""
-    from mcusim.plan import declared_options, takers
+def _declared(command: Any) -> tuple[Any, ...]:
+    """The declared options that ``command`` takes, for the command line."""
+    groups: Sequence[type[GivenOptions]] = getattr(command, "takes", ())
+    if not groups:
+        return ()
+    from mcusim.plan import takers
 
-    return _made(tuple((one, ", ".join(takers(one.name))) for one in declared_options().values()))
+    return _made(tuple((one, ", ".join(takers(one.name))) for group in groups for one in group.declared()))
 
 
 @cache

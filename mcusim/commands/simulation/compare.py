@@ -11,8 +11,8 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.grouped import grouped
 from mcusim.commands.shared.groups import Planning, Written
-from mcusim.commands.shared.limits import Repeated
 from mcusim.commands.shared.output import Output, check_outputs, fail, write_bytes
+from mcusim.commands.shared.policy_help import GivenExecution, GivenPeriod
 from mcusim.commands.shared.progress import bar
 from mcusim.errors import UsageError
 from mcusim.text import quantity
@@ -51,7 +51,8 @@ def compare(
     planning: Planning,
     kernels: options.Kernels = None,
     fidelity: options.Fidelity = "replay",
-    repeated: Repeated,
+    how: GivenExecution,
+    repeated: GivenPeriod,
     explain: Explain = False,
     html: Html = None,
     written: Written,
@@ -67,42 +68,36 @@ def compare(
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
-    from mcusim.report.text.compare import compare_table
-
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
     if models and all(one.endswith(".jsonl") for one in models):
-        if policy or table is not None or kernels or fidelity != "replay":
-            raise UsageError("a program is replayed as it is: --policy, --table, --kernels, --fidelity are for models")
-        return _programs(models, machine, planning, html, explain, output, written)
-    cases = _cases(models, machine, policy, table, repeated.of(_base(planning, kernels, fidelity)))
+        if policy or table is not None or kernels or fidelity != "replay" or repeated:
+            refused = "--policy, --table, --kernels, --fidelity, --period, --battery"
+            raise UsageError(f"a program is replayed as it is: {refused} are for models")
+        return _finish(_programs(models, machine, planning, how), html, explain, output, written)
+    cases = _cases(models, machine, policy, table, _base(planning, {**how, **repeated}, kernels, fidelity))
     _require_effect(cases, planning)
     comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
+    return _finish(comparison, html, explain, output, written)
+
+
+def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Output, written: Written) -> int:
+    """Write what was asked for; the exit status."""
+    from mcusim.report.text.compare import compare_table
+
     _write(html, comparison.rows, written.force)
     output.emit(lambda: compare_table(comparison.rows, explain), comparison.to_json)
     return _status(comparison.rows)
 
 
-def _programs(
-    models: list[str],
-    machine: str | None,
-    planning: Planning,
-    html: Path | None,
-    explain: bool,
-    output: Output,
-    written: Written,
-) -> int:
+def _programs(models: list[str], machine: str | None, planning: Planning, how: GivenExecution) -> Comparison:
     """Program files on each machine, by default each on its own."""
     from mcusim.api.compare import compare_programs
     from mcusim.evidence.annotate import annotate_rows
-    from mcusim.report.text.compare import compare_table
 
     machines = options.comma_list(machine, "--machine")
-    comparison = annotate_rows(compare_programs(models, machines, planning.overrides))
-    _write(html, comparison.rows, written.force)
-    output.emit(lambda: compare_table(comparison.rows, explain), comparison.to_json)
-    return _status(comparison.rows)
+    return annotate_rows(compare_programs(models, machines, planning.overrides, **how))
 
 
 def _simulated(cases: Sequence[Case], overrides: Mapping[str, str], allow_unknown: bool) -> Comparison:
@@ -114,11 +109,11 @@ def _simulated(cases: Sequence[Case], overrides: Mapping[str, str], allow_unknow
     return annotate_rows(found)
 
 
-def _base(planning: Planning, kernels: str | None, fidelity: str) -> Settings:
+def _base(planning: Planning, run: Mapping[str, object], kernels: str | None, fidelity: str) -> Settings:
     """What all rows share; each policy may take other options."""
     from mcusim.request.settings import base_settings
 
-    return base_settings(kernels, planning.given, fidelity=fidelity, costs=planning.costs)
+    return base_settings(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,20 +14,22 @@ import typer
 from mcusim.commands.shared import options
 from mcusim.commands.shared.exports import Views
 from mcusim.commands.shared.grouped import grouped
-from mcusim.commands.shared.groups import Interpreter, MachineKeys, Planning, Values, Written
-from mcusim.commands.shared.limits import Most, Repeated, given_options
+from mcusim.commands.shared.groups import MachineKeys, Planning, Values, Written
+from mcusim.commands.shared.limits import Most, given_options
 from mcusim.commands.shared.options import check_output, check_outputs, write_outputs
 from mcusim.commands.shared.output import Output, check_writable, fail, note, write_file
+from mcusim.commands.shared.policy_help import GivenExecution, GivenPeriod
 from mcusim.commands.shared.progress import spinner, spinner_with_bar
 
 if TYPE_CHECKING:
     from mcusim.api.both import Both
     from mcusim.model.graph import Graph
     from mcusim.request.limits import RunLimits
-    from mcusim.request.settings import Execution, Settings
+    from mcusim.request.settings import Settings
     from mcusim.results import Result
 
 _DEFAULT_MACHINE = "stm32f746g-disco"
+Step = Callable[[int, int], object] | None
 
 Policy = Annotated[str, typer.Option("--policy", "-p", metavar="NAME", help="{policies}.")]
 Fidelity = Annotated[
@@ -59,13 +61,16 @@ class PlannedModel:
     planning: Planning
     kernels: options.Kernels = None
 
-    def settings(self, fidelity: str, execution: Execution | None = None) -> Settings:
-        """Of a run; ``both`` are those of the emulation, ``plan`` of no run. Raises UnitError or UsageError."""
+    def settings(self, fidelity: str, run: Mapping[str, object], values: Values, step: Step) -> Settings:
+        """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
         from mcusim.request.kernels import resolve
 
-        named = {"both": "emulate", "plan": "replay"}.get(fidelity, fidelity)
+        named = "emulate" if fidelity == "both" else fidelity
         kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity)
-        return self.planning.settings(self.policy, kernels, named, execution)
+        return self.planning.settings(
+            self.policy, kernels, run, fidelity=named, inputs=values.inputs,
+            most_instructions=values.max_instructions, progress=step,
+        )  # fmt: skip
 
     def graph(self, model: str, chosen: Settings) -> Graph:
         """The model; raises UsageError for a cost of what it does not have, and what :func:`load_model` raises."""
@@ -101,9 +106,9 @@ def run(
     *,
     planned: PlannedModel,
     fidelity: Fidelity = "replay",
-    interpreter: Interpreter,
+    how: GivenExecution,
+    repeated: GivenPeriod,
     values: Values,
-    repeated: Repeated,
     most: Most,
     shown: Shown,
     views: Views,
@@ -124,7 +129,7 @@ def run(
     limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
-        chosen = repeated.of(planned.settings(fidelity, values.execution(interpreter, step)))
+        chosen = planned.settings(fidelity, {**how, **repeated}, values, step)
         found = _simulate(model, planned, fidelity, files, chosen)
     with _quiet(f"trying ways out for {model}"):
         found = _advised(found, limits, model, _given(context, planned))
@@ -213,7 +218,7 @@ def replay(
     *,
     target: Target,
     fidelity: options.Fidelity = "replay",
-    interpreter: Interpreter,
+    how: GivenExecution,
     model: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="The program's model; needed to emulate.")
     ] = None,
@@ -235,11 +240,13 @@ def replay(
     """
     files = _files([trace, model, target.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"playing {trace}") as step:
-        found = _play(trace, target, fidelity, model, files, values.execution(interpreter, step))
+        found = _play(trace, target, fidelity, model, files, how, step)
     return files.report(found, shown)
 
 
-def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, execution: Execution) -> Result:
+def _play(
+    trace: Path, target: Target, fidelity: str, model: str | None, files: _Files, how: GivenExecution, step: Step
+) -> Result:
     from mcusim.api.simulate import program_machine
     from mcusim.evidence.annotate import replay as simulate_file
     from mcusim.model import load_model
@@ -253,7 +260,10 @@ def _play(trace: Path, target: Target, fidelity: str, model: str | None, files: 
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
     graph = None if model is None else load_model(model)
     check_outputs(files.values.output, 0 if graph is None else len(graph.outputs))
-    return simulate_file(program, machine, fidelity, target.kernels, model=graph, execution=execution)
+    return simulate_file(
+        program, machine, fidelity, target.kernels, model=graph, input=files.values.inputs,
+        max_instructions=files.values.max_instructions, progress=step, **how,
+    )  # fmt: skip
 
 
 @grouped

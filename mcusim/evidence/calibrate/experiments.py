@@ -15,7 +15,7 @@ from mcusim.evidence.calibrate.parameters import OVERHEAD, Parameter
 from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
-from mcusim.request.settings import Execution, Settings, settings
+from mcusim.request.settings import Settings, settings
 from mcusim.results.energy import Usage, delivered, usage
 
 __all__ = ["Rig"]
@@ -157,6 +157,6 @@ class Rig:
 
 def _settings(asked: Experiment, overhead: str | None) -> Settings:
     cycles = None if overhead is None else int(overhead.split()[0])
-    execution = Execution(code=asked.code, overhead=cycles)
     options = {"sram_budget": asked.sram_budget, "weights": asked.weights}
-    return settings(asked.policy, asked.kernels, options, fidelity=asked.fidelity, execution=execution)
+    run = {"code": asked.code, "operator_overhead": cycles}
+    return settings(asked.policy, asked.kernels, options, run, fidelity=asked.fidelity)

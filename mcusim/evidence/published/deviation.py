@@ -10,12 +10,12 @@ from mcusim.plan.policies.tinyops import OVERLAYS
 from mcusim.plan.pools import largest_region
 from mcusim.program.opaque import left_out
 from mcusim.program.program import Header
-from mcusim.request.settings import Execution
+from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD, RunOptions
 
 __all__ = ["differs_from_published"]
 
 
-def differs_from_published(header: Header, machine: Machine, execution: Execution) -> str | None:
+def differs_from_published(header: Header, machine: Machine, run: RunOptions) -> str | None:
     """What of a run is set otherwise than in the published ones, in words; None when nothing is."""
     recorded = header.options
     without = left_out(header)
@@ -34,8 +34,9 @@ def differs_from_published(header: Header, machine: Machine, execution: Executio
     for name, words in planned.items():
         if name in recorded:
             return words.format(recorded[name])
-    if execution.code not in (None, "flash"):
-        return f"code in {execution.code}"
-    if execution.overhead is not None:
-        return f"an interpreter's overhead of {execution.overhead:,} cycles an operator"
+    code, overhead = run[CODE], run[OPERATOR_OVERHEAD]
+    if code not in (None, "flash"):
+        return f"code in {code}"
+    if overhead is not None:
+        return f"an interpreter's overhead of {overhead:,} cycles an operator"
     return None

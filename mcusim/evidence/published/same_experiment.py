@@ -14,6 +14,7 @@ from mcusim.plan.options import WEIGHTS
 from mcusim.plan.policies.tinyops import VARIANT
 from mcusim.program.program import Header, Program
 from mcusim.request.kernels import DEFAULT_KERNELS
+from mcusim.request.run_options import CODE, OPERATOR_OVERHEAD
 from mcusim.request.settings import Settings
 from mcusim.results.measurement.measured import Measured
 from mcusim.units import parse_size
@@ -46,7 +47,7 @@ def published_for(graph: Graph, machine: Machine, chosen: Settings, program: Pro
         return None
     if not _same(graph.name, graph.sha256, graph.random_weights, machine, chosen, options[SRAM_BUDGET]):
         return None
-    if options.weights is not None and not (program and _by_default(program, graph, machine, chosen)):
+    if options[WEIGHTS] is not None and not (program and _by_default(program, graph, machine, chosen)):
         return None
     return measured(graph.name, machine.name, chosen.policy, options[VARIANT])
 
@@ -77,7 +78,7 @@ def _same(model: str, sha256: str, zoo: bool, machine: Machine, chosen: Settings
     return (
         measured(model, machine.name, chosen.policy, chosen.options[VARIANT]) is not None
         and (chosen.kernels.name, chosen.fidelity) == (DEFAULT_KERNELS, "replay")
-        and (chosen.execution.code, chosen.execution.overhead) == (None, None)
+        and (chosen.run[CODE], chosen.run[OPERATOR_OVERHEAD]) == (None, None)
         and (budget is None or budget == SRAM_BUDGETS.get(machine.name))
         and machine.name in machine_names()
         and machine == load_shipped(machine.name)

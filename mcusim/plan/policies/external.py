@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import PlanOptions
+from mcusim.plan.options import WEIGHTS, PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool
 from mcusim.plan.registry import register
@@ -18,7 +18,7 @@ __all__ = ["plan", "sdram"]
 @register("external", "data and weights in SDRAM", order=2)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights after it, or in the
-    region ``options.weights`` names (``qspi``: read in place).
+    region ``options[WEIGHTS]`` names (``qspi``: read in place).
 
     An SRAM budget plays no part: nothing lives in SRAM.
 
@@ -26,7 +26,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     the first inference, which the TinyOps firmware makes once.
     """
     arena = sdram(machine, "external")
-    weights = options.weights or arena
+    weights = options[WEIGHTS] or arena
     pools = region_pool(machine, arena), region_pool(machine, weights)
     return whole_program(graph, machine, "external", kernels, options, *pools, {"weights": weights})
 

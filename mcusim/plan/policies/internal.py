@@ -7,7 +7,7 @@ from typing import TypedDict
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import SRAM_BUDGET, PlanOptions
+from mcusim.plan.options import SRAM_BUDGET, WEIGHTS, PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool, sram_pool
 from mcusim.plan.registry import register
@@ -26,7 +26,7 @@ class InternalOptions(TypedDict, total=False):
 @register("internal", "data in on-chip SRAM, weights in flash", options=(SRAM_BUDGET,), order=1)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
-    in the largest flash, or in the region ``options.weights`` names.
+    in the largest flash, or in the region ``options[WEIGHTS]`` names.
 
     The code is assumed to be in flash next to the weights; its size is not known to a plan and nothing is reserved for
     it, nor for the stack.
@@ -35,7 +35,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     pool).
     """
     pool = sram_pool(machine, options[SRAM_BUDGET])
-    weights = options.weights
+    weights = options[WEIGHTS]
     if weights is None:
         flash = largest_region(machine, "flash")
         if flash is None:

@@ -14,7 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
-from mcusim.plan.options import SRAM_BUDGET, PlanOptions, choice, names
+from mcusim.plan.options import SRAM_BUDGET, WEIGHTS, PlanOptions, choice, names
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
@@ -60,7 +60,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
 
     :data:`OVERLAY` says what is copied: ``input`` (tiles of inputs; without it nothing is partitioned), ``filter``,
     ``bias``, ``quant`` (multipliers and shifts). The core reads the rest in place and writes outputs
-    straight to SDRAM. ``SRAM_BUDGET`` bounds the SRAM buffers, ``options.weights`` may name another region for
+    straight to SDRAM. ``SRAM_BUDGET`` bounds the SRAM buffers, ``options[WEIGHTS]`` may name another region for
     the weights. :data:`BUFFERING` ``single`` leaves out the second buffer of each pair: DMA and core then wait for
     each other, but the same SRAM holds larger tiles. With a data cache, buffers are padded to whole lines and by one
     line.
@@ -74,7 +74,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
         raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
     need, layout = memory_needs(graph, kernels, options, longer=int(options[VARIANT] == "2023")), Layout(machine)
     home, dma = sdram(machine, "tinyops"), controller(machine)
-    weights, pool = options.weights or home, sram_pool(machine, options[SRAM_BUDGET])
+    weights, pool = options[WEIGHTS] or home, sram_pool(machine, options[SRAM_BUDGET])
     _check_reach(machine, home, weights)
     found = [copies(graph, op, g, options[OVERLAY]) for op, g in zip(graph.operators, need.geometries, strict=True)]
     padded = _padding(machine)

@@ -188,6 +188,8 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
         lines.append("  that the published networks had these PADs is inferred, not published")
     if any("random weights" in text for result in results for text in result.assumptions):
         lines.append("random weights: zoo networks have the published architecture and seeded random weights")
+    if several := max((len(result.invocations) for result in results), default=0):
+        lines.append(f"invocations: figures are of the first of {several}; --json has them all")
     lines += _basis(results)
     return ["", *lines] if lines else []
 

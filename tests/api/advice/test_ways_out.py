@@ -14,6 +14,7 @@ from mcusim.api.advice.ways_to_try import Shortage, Ways, changed_settings
 from mcusim.errors import UsageError
 from mcusim.model import load_model
 from mcusim.plan import SRAM_BUDGET
+from mcusim.plan.options import IN_PLACE
 from mcusim.request.command_line import run_command
 from mcusim.request.limits import RunLimits
 from mcusim.results import Result
@@ -93,7 +94,7 @@ def test_a_change_of_options_is_a_change_of_settings() -> None:
     base = too_small().request
     assert base is not None
     changed = changed_settings(base.settings, {"policy": "tinyops", "sram-budget": "2 KiB", "in-place": True})
-    assert (changed.policy, changed.options[SRAM_BUDGET], changed.options.in_place) == ("tinyops", 2048, True)
+    assert (changed.policy, changed.options[SRAM_BUDGET], changed.options[IN_PLACE]) == ("tinyops", 2048, True)
     assert changed_settings(changed, {"sram-budget": None, "machine": "x", "set": None}).options[SRAM_BUDGET] is None
     assert changed_settings(base.settings, {}) == base.settings
 

@@ -77,9 +77,9 @@ def test_an_option_in_two_groups_is_an_error_at_once() -> None:
 def test_a_group_reads_its_texts() -> None:
     planning = Planning(MachineKeys(["core.clock = 200 MHz"]), GivenOptions(overlay="input, bias,input"))
     assert planning.overrides == {"core.clock": "200 MHz"}
-    assert planning.settings("tinyops", None, "replay").options[OVERLAY] == {"input", "bias"}
+    assert planning.settings("tinyops", None).options[OVERLAY] == {"input", "bias"}
     with pytest.raises(UsageError, match="--overlay has no names in it"):
-        Planning(given=GivenOptions(overlay=" , ")).settings("tinyops", None, "replay")
+        Planning(given=GivenOptions(overlay=" , ")).settings("tinyops", None)
     assert Values(input=[]).max_instructions is None
 
 
@@ -89,4 +89,4 @@ def test_no_command_takes_more_than_fifteen_parameters_by_hand() -> None:
         assert one.callback is not None
         counts[one.name] = len(signature(getattr(one.callback, "__wrapped__", one.callback)).parameters)
     assert {name: count for name, count in counts.items() if count > 15} == {}
-    assert counts["run"] == 11 and len(signature(app.registered_commands[0].callback or command).parameters) == 31
+    assert counts["run"] == 11 and len(signature(app.registered_commands[0].callback or command).parameters) == 26

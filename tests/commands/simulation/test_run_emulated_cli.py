@@ -202,7 +202,7 @@ def test_inputs_that_are_too_few(adding: Path, tmp_path: Path, capsys: pytest.Ca
         (["--fidelity", "emulate", "--kernels", "cmsiss"], "did you mean 'cmsis'"),
         (["--fidelity", "emulate", "--code", "itmc"], "has no region 'itmc' for code; it has"),
         (["--kernels", "no-such"], "no kernel profile named 'no-such'"),
-        (["--operator-overhead", "-1"], "--operator-overhead"),
+        (["--operator-overhead", "-1"], "operator_overhead = '-1': must be a whole number"),
     ],
 )
 def test_options_that_cannot_be_used(

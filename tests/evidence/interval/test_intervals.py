@@ -17,7 +17,6 @@ from mcusim.evidence.interval.published_errors import QUANTITIES, published_erro
 from mcusim.evidence.published.stored import stored_outcomes, stored_rows
 from mcusim.evidence.validate.validate import stored_validation
 from mcusim.machine import load_machine
-from mcusim.request.settings import Execution
 from mcusim.results import Result
 from mcusim.results.measurement.interval import Interval
 from tests.support.cases import only_with_all_cases
@@ -67,8 +66,8 @@ def test_it_is_about_this_run_and_says_what_it_rests_on() -> None:
         ((F746, "tinyops"), {"weights": "qspi"}, "weights in qspi"),
         ((F746, "tinyops"), {"overlay": ["input", "bias"]}, "overlays of input, bias alone"),
         ((F746, "tinyops"), {"buffering": "single"}, "single buffering"),
-        ((F746, "tinyops"), {"execution": Execution(code="sram1")}, "code in sram1"),
-        ((F746, "tinyops"), {"execution": Execution(overhead=50_000)}, "an interpreter's overhead of 50,000 cycles"),
+        ((F746, "tinyops"), {"code": "sram1"}, "code in sram1"),
+        ((F746, "tinyops"), {"operator_overhead": 50_000}, "an interpreter's overhead of 50,000 cycles"),
         ((F746, "tinyops"), {"overrides": {"cache.data.size": "8 KiB"}}, f"{F746} with changed keys"),
         ((F746, "tinyops"), {"overrides": {"core.clock": "108 MHz"}}, "0.5 times its clock"),
     ],

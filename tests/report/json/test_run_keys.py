@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcusim import Execution, load_machine, simulate
+from mcusim import load_machine, simulate
 from mcusim.api import replay
 from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.model.operators import opaque
@@ -33,7 +33,7 @@ def rows() -> list[Any]:
     program = read_program(REPOSITORY / "traces" / "ds-cnn-internal.jsonl")
     results = [
         replace(emulated, measured=published),
-        simulate("ds-cnn", F746, overrides={"core.clock": "216 MHz"}, execution=Execution(invocations=2)),
+        simulate("ds-cnn", F746, overrides={"core.clock": "216 MHz"}, invocations=2),
         simulate("figure-1", F746, period="1 s", battery="CR2032"),
         replace(nothing, does_not_fit=DoesNotFit("dtcm", 2, 1, "the arena")),
         replace(nothing, fault=fault),

@@ -12,7 +12,6 @@ import numpy as np
 import mcusim
 from mcusim.model import Graph, load_model
 from mcusim.model.tflite.writer import write_tflite
-from mcusim.request.settings import Execution
 from mcusim.request.tensors import random_inputs
 from mcusim.results import Result
 from tests.support.graphs.litert import LiteRT
@@ -54,8 +53,9 @@ def emulated(
 ) -> tuple[Result, Outputs]:
     """The result, and every operator's outputs as they were in the emulated memory when it was done."""
     seen: Outputs = {}
-    execution = Execution(inputs=list(inputs), observe=seen.__setitem__)
-    result = mcusim.simulate(graph, board, policy, kernels, fidelity="emulate", execution=execution)
+    result = mcusim.simulate(
+        graph, board, policy, kernels, fidelity="emulate", input=list(inputs), observe=seen.__setitem__
+    )
     return result, seen
 
 

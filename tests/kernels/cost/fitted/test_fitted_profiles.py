@@ -15,7 +15,6 @@ from mcusim.kernels import load_profile
 from mcusim.kernels.cost.fitted.kinds import KINDS, nest
 from mcusim.kernels.cost.fitted.nest import LEVELS
 from mcusim.kernels.cost.profile import FOLDER, Profile
-from mcusim.request.settings import Execution
 from tests.support.paths import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "profiles"))
@@ -116,8 +115,8 @@ def test_what_the_default_profile_was_not_counted_for_is_near_the_emulated_code(
     """uint8 was five times too fast, a depthwise convolution with a multiplier three times."""
     for i, (kind, shapes) in enumerate(UNCOUNTED):
         graph = shapes(M.Maker(kind, "uint8" if i < len(UINT8) else "int8", NEW, 30_000))
-        replayed = mcusim.simulate(graph, board, execution=Execution(overhead=0))
-        emulated = mcusim.simulate(graph, board, kernels="cmsis", fidelity="emulate", execution=Execution(overhead=0))
+        replayed = mcusim.simulate(graph, board, operator_overhead=0)
+        emulated = mcusim.simulate(graph, board, kernels="cmsis", fidelity="emulate", operator_overhead=0)
         assert replayed.run is not None
         assert emulated.run is not None
         assert 1 / 1.5 < replayed.run.cycles / emulated.run.cycles < 1.5, (
@@ -132,9 +131,9 @@ def test_words_of_a_call_in_sdram_are_found_ahead_as_emulated(kind: str, shapes:
     """Which words of a call structure in SDRAM its read FIFO has depends on their order; all at one address took 21 %
     and 13 % longer."""
     graph = shapes(M.Maker(kind, "uint8", NEW, 30_000))
-    board, execution = "stm32f469i-disco", Execution(overhead=0)
-    replayed = mcusim.simulate(graph, board, "external", "cmsis-gcc12", execution=execution).run
-    emulated = mcusim.simulate(graph, board, "external", "cmsis", fidelity="emulate", execution=execution).run
+    board = "stm32f469i-disco"
+    replayed = mcusim.simulate(graph, board, "external", "cmsis-gcc12", operator_overhead=0).run
+    emulated = mcusim.simulate(graph, board, "external", "cmsis", fidelity="emulate", operator_overhead=0).run
     assert replayed is not None
     assert emulated is not None
     assert replayed.cycles == pytest.approx(emulated.cycles, rel=0.06)
