@@ -14,6 +14,7 @@ The local exclusive monitor is found likewise (:func:`monitor_place`).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def skip_flag_offset() -> int | None:
 # ldrex r0,[r1]; nop; nop; strex r2,r3,[r1]; nop
 _EXCLUSIVE = bytes.fromhex("51e8000f00bf00bf41e8003200bf")
 _LOADED, _STORED = _CODE + 6, _CODE + 12
-_MARKS = (_DATA + 0x124, _DATA + 0xABC)
+_MARKS = (_DATA + 0x124, _DATA + 0xABC, _DATA + 0x458, _DATA + 0x7E0)
+_CLEARED = (1 << 64) - 1  # of a core that marks nothing
 _LARGEST = 1 << 17  # bytes of a core's state that are looked at
 
 
@@ -135,26 +137,29 @@ def _marked(address: int) -> Uc:
     return uc
 
 
-def _words_with(uc: Uc, value: int) -> set[tuple[int, int]]:
-    """Where ``value`` is: offset of a pointer in Unicorn's state, and of the word behind it."""
+def _words_with(uc: Uc, value: int, among: Iterable[tuple[int, int]] | None = None) -> set[tuple[int, int]]:
+    """Where ``value`` is: offset of a pointer in Unicorn's state, and of the word behind it; ``among`` those places."""
     state, areas = ctypes.string_at(uc._uch.value, state_size(uc) & ~7), _writable()
-    found: set[tuple[int, int]] = set()
-    for i, pointer in enumerate(np.frombuffer(state, np.uint64).tolist()):
-        end = next((high for low, high in areas if low <= pointer < high), 0)
-        if end and pointer % 16 == 0:
-            words = np.frombuffer(ctypes.string_at(pointer, min(end - pointer, _LARGEST) & ~7), np.uint64)
+    pointers, found = np.frombuffer(state, np.uint64).tolist(), set[tuple[int, int]]()
+    for i in range(len(pointers)) if among is None else sorted({pointer // 8 for pointer, _ in among}):
+        end = next((high for low, high in areas if low <= pointers[i] < high), 0)
+        if end and pointers[i] % 16 == 0:
+            words = np.frombuffer(ctypes.string_at(pointers[i], min(end - pointers[i], _LARGEST) & ~7), np.uint64)
             found |= {(8 * i, 8 * int(n)) for n in np.flatnonzero(words == value)}
-    return found
+    return found if among is None else found & set(among)
 
 
-def _clears(pointer: int, offset: int) -> bool:
-    """Whether a store exclusive fails after -1 was written there, and else does not."""
+def _clears(place: tuple[int, int]) -> bool:
+    """Whether a store exclusive fails after -1 was written there, and else does not; nothing is written where the
+    marked address is not."""
     failed = []
     for clear in (False, True):
         uc = _marked(_MARKS[0])
+        if not _words_with(uc, _MARKS[0], [place]):
+            return False
         if clear:
-            word = ctypes.c_uint64.from_address(uc._uch.value + pointer).value + offset
-            ctypes.c_int64.from_address(word).value = -1
+            word = ctypes.c_uint64.from_address(uc._uch.value + place[0]).value + place[1]
+            ctypes.c_uint64.from_address(word).value = _CLEARED
         uc.emu_start(_LOADED - 2 | 1, _STORED)
         failed.append(uc.reg_read(UC_ARM_REG_R2))
     return failed == [0, 1]
@@ -162,6 +167,13 @@ def _clears(pointer: int, offset: int) -> bool:
 
 @cache
 def monitor_place() -> tuple[int, int] | None:
-    """Offset of a pointer in Unicorn's private state and of the marked address behind it; None: exceptions leave it."""
-    first, second = (_words_with(_marked(address), address) for address in _MARKS)
-    return next((place for place in sorted(first & second) if _clears(*place)), None)
+    """Offset of a pointer in Unicorn's private state and of the marked address behind it; None: exceptions leave it.
+
+    Pointers to other blocks may have that address at some distance too, by chance: all cores that are looked at exist
+    together, so that their blocks lie otherwise, and a place that only some of them have is none.
+    """
+    cores = [(_marked(address), address) for address in _MARKS] + [(_core(), _CLEARED)]
+    places = None
+    for uc, value in cores:
+        places = _words_with(uc, value, places)
+    return next((place for place in sorted(places or ()) if _clears(place)), None)

@@ -7,7 +7,8 @@ line names (``# exit status 1: ...``).
 A block whose title is a file of the package gives the folder a copy of the package with that file in it; a file that
 exists has the block added at its end. The page's later blocks run with the copy, each in a process of its own.
 
-Not modelled: pipes, quoting beyond words, more than one command a line; ``> FILE`` at the end of a line is understood.
+Not modelled: quoting beyond words, more than one command a line; ``> FILE`` and ``| head -N`` at the end of a line are
+understood.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ class _Session:
         if not words or words[0] != "mcusim":
             raise PageError(f"{self.name}:{block.line}: {line!r} is not a command of mcusim: say why it is not run")
         target = words[words.index(">") + 1] if ">" in words else None
+        first = re.search(r" \| head -(\d+)$", line)
         start, error_start = printed.tell(), errors.tell()
-        arguments = words[1 : words.index(">") if target else None]
+        arguments = words[1 : words.index(">") if target else words.index("|") if first else None]
         if self.own_package:
             status, output = _apart("-m", "mcusim", *arguments)
             (errors if status == 2 else printed).write(output)
@@ -122,10 +124,13 @@ class _Session:
             )
         if status == 2:
             printed.write(errors.getvalue()[error_start:])
-        if target:
-            Path(target).write_text(printed.getvalue()[start:], encoding="utf-8")
+        if target or first:
+            text = printed.getvalue()[start:]
             printed.seek(start)
             printed.truncate()
+            if target:
+                Path(target).write_text(text, encoding="utf-8")
+            printed.write("".join(text.splitlines(keepends=True)[: int(first[1]) if first else 0]))
 
 
 def _apart(*arguments: str) -> tuple[int, str]:

@@ -38,7 +38,7 @@ def batch(what: str, isa: str, count: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("isa", sampled(["cortex-m7", "cortex-m4"], 1))
-@pytest.mark.parametrize(("what", "count"), [("bytes", sample_size(60, 6)), ("elves", sample_size(20, 8))])
+@pytest.mark.parametrize(("what", "count"), [("bytes", sample_size(60, 4)), ("elves", sample_size(20, 8))])
 def test_every_run_stops_cleanly(what: str, isa: str, count: int) -> None:
     results = batch(what, isa, count)
     for result in results:

@@ -106,8 +106,7 @@ def test_a_disturbed_run_takes_longer_computes_the_same_and_replays(machine: str
         assert same == outputs
         assert sum(done.by_cause.values()) == done.cycles > plain.cycles
         cycles.add(done.cycles)
-        assert run(machine, Disturbance(seed))[0] == done
-    assert len(cycles) == 2
+    assert run(machine, Disturbance(seed))[0] == done and len(cycles) == 2
 
 
 class Only(Disturbance):

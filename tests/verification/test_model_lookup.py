@@ -29,7 +29,7 @@ def program(**header: object) -> Program:
     return replace(found, header=replace(found.header, **header))  # type: ignore[arg-type]
 
 
-@few(12)
+@few(7)
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_shipped_program_has_its_model(path: Path) -> None:
     found = read_program(path)

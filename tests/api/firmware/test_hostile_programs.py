@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.api import emulate
+from tests.support.cases import sample_size
 from tests.support.images.hostile_programs import ABUSES, FLASH, Piece, halfwords, hostile_program, load
 
 ENDS = {"idle", "loop", "limit", "exit", "reset", "returned", "main", "fault"}
@@ -20,7 +21,7 @@ def poke(address: int, word: int) -> bytes:
 @pytest.mark.parametrize("abuse", ABUSES, ids=lambda abuse: abuse.__name__)
 def test_a_hostile_program_ends_soon_and_says_how(abuse: Piece, tmp_path: Path) -> None:
     """``scripts/evidence/firmware/hostile_images`` runs hundreds of them by the command."""
-    for seed in range(2):
+    for seed in range(sample_size(2, 1)):
         path, _, machine, *_ = hostile_program(tmp_path, abuse, seed)
         result = emulate(path, machine, peripherals="lenient", max_instructions=2000)
         assert result.stop.kind in ENDS and result.profile.issued <= 2100

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from mcusim.cpu import unicorn_selftest
 from mcusim.cpu.unicorn_selftest import monitor_place
 from tests.support.programs.exception_code import ISAS, PENDSV, prepared
 
@@ -32,3 +35,20 @@ def test_what_a_handler_has_marked_is_not_marked_for_what_it_interrupted(isa: st
 
 def test_the_monitor_is_found() -> None:
     assert monitor_place() is not None
+
+
+def test_nothing_is_written_where_the_marked_address_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some process had the mark behind another pointer too, by chance, in the cores that were looked at and not in the
+    next: -1 was written into its heap."""
+    place = monitor_place()
+    assert place is not None
+    value_of_the_mark = place[0], place[1] + 8  # a store exclusive fails where -1 is there
+    assert not unicorn_selftest._clears(value_of_the_mark)
+    found, looked = unicorn_selftest._words_with, []
+
+    def by_chance(uc: Any, value: int, among: Any = None) -> set[tuple[int, int]]:
+        looked.append(uc)
+        return found(uc, value, among) | ({(0, 8)} if len(looked) < 3 else set())
+
+    monkeypatch.setattr(unicorn_selftest, "_words_with", by_chance)
+    assert monitor_place.__wrapped__() == place and len({id(uc) for uc in looked}) > 4

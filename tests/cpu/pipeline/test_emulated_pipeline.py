@@ -16,6 +16,7 @@ from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.kernels.test_programs import program_path
 from mcusim.machine import load_machine
+from tests.support.cases import few
 
 M4 = {
     "add_pair": 1.0,
@@ -172,6 +173,7 @@ def instructions(isa: str) -> dict[str, int]:
     return found
 
 
+@few(64)
 @pytest.mark.parametrize(("isa", "name"), CASES)
 def test_cycles_per_instruction(isa: str, name: str) -> None:
     expected = {"cortex-m4": M4, "cortex-m7": M7}[isa][name]

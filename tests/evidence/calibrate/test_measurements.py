@@ -37,13 +37,13 @@ def read(folder: Path, data: bytes) -> None:
         assert bool(row.experiment.model) is not bool(row.experiment.program)
 
 
-@settings(max_examples=sample_size(300, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample_size(300, 25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(header=headers, table=tables)
 def test_random_tables(tmp_path: Path, header: str, table: str) -> None:
     read(tmp_path, f"{header}\n{table}".encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=sample_size(300, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample_size(300, 25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_good_file_with_bytes_changed(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(TEMPLATE.encode())

@@ -63,7 +63,7 @@ def test_every_operator_of_the_reader_has_a_kernel() -> None:
 STATELESS = [kind for kind in KINDS if not OPERATORS[kind[0]].traits.stateful]
 
 
-@few(50)
+@few(36)
 @pytest.mark.parametrize(("kind", "isa"), in_turn(STATELESS, CORES), ids=str)
 def test_random_shapes_as_in_litert(kind: tuple[str, str], isa: str) -> None:
     same_as_litert(*kind, isa, range(SEEDS))

@@ -88,7 +88,7 @@ def differs_at(port: str, policy: str, reference: str, ways: int) -> int | None:
     return None
 
 
-@few(6)
+@few(4)
 @pytest.mark.parametrize("ways", sampled([4, 2, 8], 1))
 @pytest.mark.parametrize("policy", REPLACEMENTS)
 @pytest.mark.parametrize("port", PORTS)
