@@ -12,12 +12,13 @@ from mcusim.plan import plan_options
 from mcusim.plan.allocators import allocate
 from mcusim.plan.arena import PLACING, scratch_blocks, stored_offsets
 from mcusim.plan.placement import MemoryNeeds, memory_needs
-from mcusim.plan.pools import Pool, largest_region
+from mcusim.plan.pools import largest_region
 from mcusim.plan.verdict import ARENA, MemoryVerdict, arena_parts
-from mcusim.request.kernels import DEFAULT_KERNELS, Kernels, resolve
+from mcusim.request.kernels import Kernels, require_callable, resolve
 from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan
 from mcusim.runtime.planning_costs import costs_of
+from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = ["with_verdict"]
 
@@ -32,9 +33,11 @@ def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = 
     """
     if plan.machine is None or plan.room is None:
         return plan
-    chosen = resolve(kernels or DEFAULT_KERNELS, "plan")
+    caller = find_runtime(plan.runtime)
+    chosen = resolve(kernels, "plan", caller)
+    require_callable(chosen.name, caller)
     graph = reordered(plan.graph, plan.after.timeline.order)
-    need = _needs(graph, chosen)
+    need = _needs(graph, chosen, caller)
     blocks = [*plan.after.timeline.blocks, *scratch_blocks(() if need is None else need.scratch)]
     tensors = [one.tensors[0] if one.tensors else -1 for one in plan.after.timeline.residents]
     stored = stored_offsets(graph, tensors, plan.allocator, plan.after.accounting.in_place)
@@ -43,24 +46,26 @@ def with_verdict(plan: MemoryPlan, kernels: str | None = None, seconds: float = 
     parts = arena_parts(plan.placed.bytes, counted.bytes, runtime, state)
     verdict = MemoryVerdict(ARENA, plan.room.name, sum(parts.values()), plan.room.size, parts)
     if verdict.fits and need is not None:
-        verdict = _in_flash(graph, plan.machine, chosen, need, plan.room) or verdict
+        verdict = _in_flash(graph, plan.machine, chosen, need, caller) or verdict
     return replace(plan, kernels=chosen.name, counted=counted, verdict=verdict)
 
 
-def _needs(graph: Graph, kernels: Kernels) -> MemoryNeeds | None:
+def _needs(graph: Graph, kernels: Kernels, runtime: Runtime) -> MemoryNeeds | None:
     """What ``graph`` needs besides its tensors, which a simple allocator places here; None for unknown operators."""
     try:
-        return memory_needs(graph, costs_of(kernels.planned()), plan_options(allocator="linear"))
+        return memory_needs(graph, costs_of(kernels.planned(), runtime), plan_options(allocator="linear"))
     except ModelError:
         return None
 
 
-def _in_flash(graph: Graph, machine: Machine, kernels: Kernels, need: MemoryNeeds, room: Pool) -> MemoryVerdict | None:
+def _in_flash(
+    graph: Graph, machine: Machine, kernels: Kernels, need: MemoryNeeds, runtime: Runtime
+) -> MemoryVerdict | None:
     """The negative verdict on what is kept in flash."""
     flash = largest_region(machine, "flash")
     if flash is None:
         return None
     if need.weights > flash.size:
         return MemoryVerdict("the block of weights", flash.name, need.weights, flash.size, {"weights": need.weights})
-    over = flash_use(graph, machine, kernels.planned(), flash.name).over
+    over = flash_use(graph, machine, kernels.planned(), flash.name, runtime=runtime).over
     return None if over is None else MemoryVerdict.of(over)

@@ -12,6 +12,7 @@ from pathlib import Path
 from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
+from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = [
     "DEFAULT_KERNELS",
@@ -19,13 +20,13 @@ __all__ = [
     "FIDELITIES",
     "Kernels",
     "default_kernels",
+    "require_callable",
     "resolve",
     "shipped_kernels",
     "shipped_names",
 ]
 
-DEFAULT_KERNELS = "cmsis-2021-gcc9"
-DEFAULT_SET = "cmsis"
+DEFAULT_KERNELS, DEFAULT_SET = find_runtime().kernels
 FIDELITIES = ("replay", "emulate")
 
 
@@ -79,19 +80,29 @@ class Kernels:
         return ran if self.shipped else self.name
 
 
-def default_kernels(fidelity: str) -> str:
-    """The default of ``--kernels``."""
-    return DEFAULT_KERNELS if fidelity in ("replay", "plan") else DEFAULT_SET
+def default_kernels(fidelity: str, runtime: Runtime | None = None) -> str:
+    """The default of ``--kernels`` with ``runtime``, itself by default the default one."""
+    profile, compiled = (runtime or find_runtime()).kernels
+    return profile if fidelity in ("replay", "plan") else compiled
 
 
-def resolve(name: str | None, fidelity: str) -> Kernels:
+def require_callable(name: str, runtime: Runtime) -> None:
+    """Raise UsageError where ``runtime`` is its kernels, and ``name`` is none of them."""
+    if runtime.own_kernels and name not in runtime.kernels:
+        raise UsageError(
+            f"runtime {runtime.name} has kernels of its own, {' and '.join(runtime.kernels)}: leave out --kernels"
+            f" {name[:80]}"
+        )
+
+
+def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> Kernels:
     """The kernels of that name or path, with what ``fidelity`` needs: ``replay`` a cost profile, ``emulate`` a set,
-    ``both`` the two, ``plan`` either; None is the default of that fidelity.
+    ``both`` the two, ``plan`` either; None is the default of that fidelity with ``runtime``.
 
     Raises UsageError for a name that is neither, or lacks what is needed; InputError for a file that cannot be used.
     """
     if name is None:
-        name = default_kernels(fidelity)
+        name = default_kernels(fidelity, runtime)
     if name in profile_names():
         profile = load_profile(name)
         found = Kernels(name, None if profile.set is None else load_set(profile.set), profile)

@@ -15,7 +15,7 @@ from mcusim.plan import PlanOptions, declared_options, plan_options, require_eff
 from mcusim.plan.options import whole
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
-from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, resolve
+from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
 from mcusim.request.period import Period
 from mcusim.request.run_options import BATTERY, PERIOD, RUN, RunOptions
 from mcusim.request.tensors import Input
@@ -164,7 +164,8 @@ def base_settings(
     own = RunOptions.of(RUN, run or {})
     Period.of(own[PERIOD], own[BATTERY])
     if not isinstance(kernels, Kernels):
-        kernels = resolve(kernels, fidelity)
+        kernels = resolve(kernels, fidelity, chosen.runtime)
+    require_callable(kernels.name, chosen.runtime)
     return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe)
 
 

@@ -1,7 +1,6 @@
 """The runtimes there are: each file of this package that has a ``RUNTIME``, and no other list names them.
 
-Not modelled: a runtime that brings its own kernels, or that chooses between several ways of executing an operator while
-it runs.
+Not modelled: a runtime that chooses between several ways of executing an operator while it runs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,8 @@ class Runtime:
     """A runtime, as planning, timing and flash see it.
 
     ``executed``: the graph whose operators it calls, without those that vanish in it or are part of others; of that
-    graph it is the graph itself. ``requests``: what it asks its own planner for.
+    graph it is the graph itself. ``requests``: what it asks its own planner for. ``kernels``: the cost profile that is
+    replayed and the set that is emulated where no others are named; with ``own_kernels`` no others can be.
 
     Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
     ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
@@ -53,6 +53,7 @@ class Runtime:
     description: str
     executed: Callable[[Graph], Graph]
     requests: Callable[[Graph], tuple[Request, ...]]
+    kernels: tuple[str, str]
     alignment: int
     node_bytes: int
     per_channel_bytes: int
@@ -61,6 +62,7 @@ class Runtime:
     keeps_file: bool
     cycles: Callable[[CoreTraits], int]
     cycles_of: tuple[str, str]
+    own_kernels: bool = False
 
 
 @cache

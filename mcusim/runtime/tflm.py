@@ -107,6 +107,7 @@ RUNTIME = Runtime(
     description="TensorFlow Lite Micro: an interpreter and an arena",
     executed=lambda graph: graph,
     requests=requests,
+    kernels=("cmsis-2021-gcc9", "cmsis"),
     alignment=ALIGNMENT,
     node_bytes=160,  # TfLiteEvalTensor, node, registration and parameters
     per_channel_bytes=8,  # one int32 multiplier, one int32 shift

@@ -110,3 +110,31 @@ def test_a_dropped_file_is_planned_and_run(fidelity: str) -> None:
     assert plain.flash.total - direct.flash.total == find_runtime("tflm").code_bytes - 1024
     assert any(line.startswith("calls: 10 cycles an operator (assumed") for line in direct.assumptions)
     assert direct.measured is None
+
+
+OWN = '\n\nRUNTIME = replace(RUNTIME, kernels=("reference-gcc12", "reference"), own_kernels=True)\n'
+
+
+@pytest.mark.parametrize("dropped", [OWN], indirect=True)
+def test_a_runtime_that_is_its_kernels_runs_no_others(dropped: None, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["figure-1", "--runtime", "direct"]
+    for more, kernels in ((["--fidelity", "emulate"], "reference"), ([], "reference-gcc12")):
+        assert main(["run", *words, *more, "--json", "-"]) == 0
+        assert json.loads(capsys.readouterr().out)["kernels"] == kernels
+    refused = "error: runtime direct has kernels of its own, reference-gcc12 and reference: leave out --kernels cmsis\n"
+    for command in ("run", "compare", "plan", "memory", "verify"):
+        more = {"plan": ["-o", "-"], "memory": ["-m", "f746"]}.get(command, [])
+        assert main([command, *words, *more, "--kernels", "cmsis"]) == 2
+        assert capsys.readouterr().err == refused
+    assert main(["verify", *words, "--static"]) == 0
+
+
+@pytest.mark.parametrize("dropped", ["\n\nRUNTIME = replace(RUNTIME, node_bytes=4096)\n"], indirect=True)
+def test_memory_gives_the_verdict_of_run(dropped: None) -> None:
+    needed = set()
+    for name in ("direct", "tflm"):
+        plan = mcusim.plan_memory("figure-1", machine="stm32f746g-disco", runtime=name, kernels="cmsis-gcc12")
+        run = mcusim.simulate("figure-1", "stm32f746g-disco", kernels="cmsis-gcc12", runtime=name)
+        assert plan.verdict is not None and plan.verdict == run.verdict
+        needed.add(plan.verdict.needed)
+    assert len(needed) == 2

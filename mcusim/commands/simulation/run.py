@@ -63,10 +63,13 @@ class PlannedModel:
 
     def settings(self, fidelity: str, run: Mapping[str, object], values: Values, step: Step) -> Settings:
         """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
+        from mcusim.plan.options import RUNTIME
         from mcusim.request.kernels import resolve
+        from mcusim.runtime.runtime import find_runtime
 
         named = "emulate" if fidelity == "both" else fidelity
-        kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity)
+        runtime = find_runtime(RUNTIME.given(self.planning.given.get("runtime")))
+        kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity, runtime)
         return self.planning.settings(
             self.policy, kernels, run, fidelity=named, inputs=values.inputs,
             most_instructions=values.max_instructions, progress=step,
