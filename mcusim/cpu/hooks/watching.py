@@ -50,6 +50,9 @@ def turn(c: State, s: State) -> None:
     if since == W.word(s, W.SINCE):
         return
     before, place = W.word(s, W.PLACE), host.get64(x + 8 * X.CURRENT)
+    if before:
+        W.put(s, W.OTHERS, W.word(s, W.OTHERS) + c[C.INSTRUCTIONS] - W.word(s, W.ENTERED))
+    W.put(s, W.ENTERED, c[C.INSTRUCTIONS])
     W.put(s, W.SINCE, since)
     W.put(s, W.PLACE, place)
     W.next_turn(s, place)
@@ -58,12 +61,20 @@ def turn(c: State, s: State) -> None:
     if place == 0 and (slept or before in (X.SVCALL, X.PENDSV)):
         W.put(s, W.SLEPT, c[C.SLEEP_TICKS])
         W.put(s, W.KNOWN, W.word(s, W.NOW_TURN))
+    if place and W.word(s, W.OFF + place) > 0:
+        W.put(s, W.OFF + place, W.FROM_PROGRAM)
     if place:
         for i in range(W.word(s, W.RUNNING)):
             o = W.OPENS + i * W.OPEN
             if W.word(s, o + W.O_PLACE) == place and W.word(s, o + W.O_TOLD) < W.word(s, o + W.O_THERE):
                 W.put(s, o + W.O_TOLD, W.word(s, o + W.O_THERE))
                 W.put(s, o + W.O_TURN, W.word(s, W.NOW_TURN))
+
+
+@native
+def issued(c: State, s: State) -> int:
+    """Instructions of who runs, to count those between two of its accesses: without handlers, for the main program."""
+    return c[C.INSTRUCTIONS] - (W.word(s, W.OTHERS) if W.word(s, W.PLACE) == 0 else 0)
 
 
 @native
@@ -149,7 +160,7 @@ def past_end(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
         for k in range(W.LOOK_BACK):
             b = last_load(s, k)
             before = W.word(s, b + W.B_ADDRESS)
-            near = end - EDGE <= before < end and c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) <= 2 * WINDOW
+            near = end - EDGE <= before < end and issued(c, s) - W.word(s, b + W.B_COUNT) <= 2 * WINDOW
             if near or (address < end):
                 note(c, s, W.SHORT, pc, W.word(s, t + W.T_CODE), end, address + size, 0, code, code, 0, before)
                 break
@@ -200,14 +211,19 @@ def remember(c: State, s: State, q: int, address: int, size: int, pc: int) -> No
     W.put(s, b + W.B_ADDRESS, address)
     W.put(s, b + W.B_SIZE, size)
     W.put(s, b + W.B_PC, pc)
-    W.put(s, b + W.B_COUNT, c[C.INSTRUCTIONS])
+    W.put(s, b + W.B_COUNT, issued(c, s))
     W.put(s, b + W.B_VALUE, value_at(s, q, address, size))
     W.put(s, b + W.B_PLACE, W.word(s, W.PLACE))
+    W.put(s, b + W.B_NOW, s[L.NOW])
 
 
 @native
 def may_come(s: State, place: int) -> int:
-    """Whether the handler at ``place`` has a cause: of a stream's, a transfer under way."""
+    """Whether the handler at ``place`` has a cause: that a block has let an event request it at some moment since the
+    load that is asked about; of a stream's, a transfer under way."""
+    off = W.word(s, W.OFF + place)
+    if 0 < off < W.word(s, W.word(s, W.ASKED_LOAD) + W.B_NOW):
+        return 0
     if W.word(s, W.OF_DMA + place) == 0:
         return 1
     for i in range(W.word(s, W.RUNNING)):
@@ -231,7 +247,7 @@ def races(c: State, s: State, q: int, address: int, size: int, pc: int) -> None:
         at = W.word(s, b + W.B_ADDRESS)
         own = W.word(s, b + W.B_PLACE) == W.word(s, W.PLACE)
         if own and at < address + size and address < at + W.word(s, b + W.B_SIZE):
-            if c[C.INSTRUCTIONS] - W.word(s, b + W.B_COUNT) > WINDOW:
+            if issued(c, s) - W.word(s, b + W.B_COUNT) > WINDOW:
                 return
             W.put(s, W.ASKED_LOAD, b)
             W.put(s, W.ASKED_ADDRESS, address)

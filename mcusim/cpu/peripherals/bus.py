@@ -53,6 +53,8 @@ class Peripherals:
     """``bounds`` has first address and end of every range that answers, for the native hooks; ``count`` of them."""
 
     reset_asked: Ending | None = None  # by a watchdog, or with the option bytes
+    on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
+    on_store: Callable[[RegisterBlock], object] | None = None  # the program has stored to a register of it
 
     def __init__(
         self,
@@ -86,7 +88,6 @@ class Peripherals:
         self.polled: list[tuple[int, int]] | None = None  # loads of a round: address and value, where these are wanted
         self.polls = Polls(self._everything, self._quiet)
         self.ending: Ending | None = None
-        self.on_load: Callable[[int, int], object] | None = None  # the program has loaded this value from a register
         ranges = [(block.base, block.base + block.size) for block in self._all]
         for low, end in whole_pages(ranges):
             core.map_registers(low, end - low, self._loaded_at(low), self._stored_at(low))
@@ -311,6 +312,8 @@ class Peripherals:
             if isinstance(block, Rcc | Fmc):
                 self._note(self.sdram.sets_up())
             self._write(block, address - block.base, size, value)
+            if self.on_store is not None:
+                self.on_store(block)
         elif not self._core.poke(address, value.to_bytes(size, "little")):
             self._missing(address, size, 1)
 

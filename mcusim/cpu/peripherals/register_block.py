@@ -200,10 +200,20 @@ class RegisterBlock:
         register = self._registers.get(offset & ~3)
         return f"{self.name}_{register.name}" if register else f"{self.name} + {offset:#04x}"
 
+    def name_at(self, offset: int) -> str:
+        """``CR``; '' where no register is named."""
+        register = self._registers.get(offset & ~3)
+        return register.name if register else ""
+
     @property
     def lines(self) -> tuple[int, ...]:
         """The interrupt lines that it may request; a class with more than one of its own overrides this."""
         return (self.irq,) if self.irq >= 0 else ()
+
+    def line_enabled(self, irq: int) -> bool:
+        """Whether the program lets any event of the block request the interrupt line; True where a class does not
+        say."""
+        return True
 
     def reset(self) -> None:
         """As after a reset of the part: registers, and what a class says of its instances."""
@@ -255,6 +265,10 @@ class RegisterBlock:
 
     def asks(self, request: str) -> bool:
         """Whether it asks a DMA controller now, with ``request`` of its request lines: TX, RX, UP."""
+        return False
+
+    def has_sent(self, register: str, value: int) -> bool:
+        """Whether ``value``, which the program has loaded, says that all that the block was given to send has left."""
         return False
 
     def taken(self, request: str) -> None:

@@ -16,9 +16,10 @@ MOST_REPORTS = 400
 MOST_CODES = 0x4000
 BY_CORE, BY_HANDLER, TURN = 0x8000, 0x4000, 0x3FFF
 MOST_OPEN, MOST_TARGETS, LOOK_BACK = 24, 24, 8
-MOST_WORDS, MOST_GUARDS, MOST_STORES, MOST_LOADED = 4096, 6, 4, 64
+MOST_WORDS, MOST_GUARDS, MOST_STORES, MOST_LOADED = 4096, 40, 4, 64
 CALLERS = 6
 PLACES = 288  # of exceptions
+FROM_PROGRAM = -1  # an interrupt that the program sets pending itself
 CACHE_LINE = 5  # log2 of the bytes that a word of LINES is for
 
 # of each line: which bytes the DMA has written since it was last invalidated, a bit each; the core has written to it
@@ -56,9 +57,9 @@ target = Record("target")
 T_LOW, T_END, T_LIMIT, T_CODE = target.fields("T_LOW", "T_END", "T_LIMIT", "T_CODE")
 TARGET = target.freeze()
 
-load = Record("load")  # not of the main stack; by which exception (0: the main program)
-B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE, B_PLACE = load.fields(
-    "B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT", "B_VALUE", "B_PLACE"
+load = Record("load")  # not of the main stack; by which exception (0: the main program), at which tick
+B_ADDRESS, B_SIZE, B_PC, B_COUNT, B_VALUE, B_PLACE, B_NOW = load.fields(
+    "B_ADDRESS", "B_SIZE", "B_PC", "B_COUNT", "B_VALUE", "B_PLACE", "B_NOW"
 )
 LOAD = load.freeze()
 
@@ -79,6 +80,7 @@ EXCEPTIONS = watch.field("EXCEPTIONS")  # address of the exceptions' state
 # the turn, the writer that the core is in it, the exception that runs (0: none) and since when, up to which turn the
 # main program knows what handlers did
 NOW_TURN, CODE, PLACE, SINCE, KNOWN = watch.fields("NOW_TURN", "CODE", "PLACE", "SINCE", "KNOWN")
+OTHERS, ENTERED = watch.fields("OTHERS", "ENTERED")  # instructions of handlers so far, of all at the turn's beginning
 SLEPT = watch.field("SLEPT")  # ticks that the core had slept when the main program was last told of a wake-up
 STARTED, RUNNING, TARGETS_USED = watch.fields("STARTED", "RUNNING", "TARGETS_USED")
 ASKED_LOAD, ASKED_ADDRESS, ASKED_PC = watch.fields("ASKED_LOAD", "ASKED_ADDRESS", "ASKED_PC")  # a load's record
@@ -91,6 +93,8 @@ FRAME, FRAME_END = watch.fields("FRAME", "FRAME_END")  # the last one on a stack
 OPENS = watch.array("OPENS", MOST_OPEN * OPEN)
 TARGETS = watch.array("TARGETS", MOST_TARGETS * TARGET)
 OF_DMA = watch.array("OF_DMA", PLACES)  # whether the exception is a DMA stream's
+# since which tick no block lets an event request it; 0: some does, or none is known; FROM_PROGRAM: it came all the same
+OFF = watch.array("OFF", PLACES)
 # by a transfer's number: the instruction that started it, first byte and end of source and target
 SITES = watch.array("SITES", MOST_CODES)
 SOURCES, SOURCE_ENDS = watch.array("SOURCES", MOST_CODES), watch.array("SOURCE_ENDS", MOST_CODES)

@@ -58,22 +58,30 @@ class FirmwareDiagnosis:
         """Every finding of a run that came to ``stop`` once: of one rule, function and line that started a transfer the
         first, with the sum of all; in order of time, where what is wrong with a transfer is so from its start on."""
         found: dict[tuple[object, ...], FirmwareFinding] = {}
-        for one in (*self._all(), *self._of_end(stop)):
+        certain: dict[tuple[object, ...], int] = {}  # times that the bytes were wrong, and not perhaps
+        for one, sure in (*self._all(), *((one, True) for one in self._of_end(stop))):
             started = None if one.transfer is None else one.transfer.started.source or one.transfer.started.pc
             key = one.rule, one.where, started, one.variable if one.rule in _BY_VARIABLE else None
+            certain[key] = certain.get(key, 0) + one.times * sure
             old = found.get(key)
             if old is None:
                 found[key] = one
             else:
-                low, high = min(old.low, one.low), max(old.high, one.high)
-                found[key] = replace(old, times=old.times + one.times, low=low, high=high)
-        return sorted(_without_consequences(list(found.values())), key=lambda one: one.cycle)
+                low, high, cycle = min(old.low, one.low), max(old.high, one.high), min(old.cycle, one.cycle)
+                found[key] = replace(old, times=old.times + one.times, low=low, high=high, cycle=cycle)
+        shown = [_of_all(one, certain[key]) for key, one in found.items()]
+        return sorted(_without_consequences(shown), key=lambda one: one.cycle)
 
-    def _all(self) -> Iterator[FirmwareFinding]:
-        for report in self._shadow.reports:
+    def _all(self) -> Iterator[tuple[FirmwareFinding, bool]]:
+        """The findings, and whether the bytes of each were wrong in this run; of reports those that were come first,
+        so that their text stands for all."""
+        for report in sorted(self._shadow.reports, key=lambda report: report.kind in _PERHAPS):
             cause = self._explain[report.kind](report)
             if cause is not None:
-                yield self._finding(report, cause)
+                yield self._finding(report, cause), report.kind not in _PERHAPS
+        yield from ((one, True) for one in self._of_transfers())
+
+    def _of_transfers(self) -> Iterator[FirmwareFinding]:
         yield from map(self._clash, self._watcher.clashes.values())
         yield from map(self._failure, self._watcher.failures.values())
         yield from (self._apart(*one) for one in self._watcher.apart.values())
@@ -150,8 +158,7 @@ class FirmwareDiagnosis:
         if report.wanted & W.BY_CORE:
             store = self._shadow.writer(report.low)
             text = f"{at} read {what} as it was before {self._at(store)} stored to it: the line was invalidated"
-            fix = f"clean {what} before it is invalidated, and give it a cache line of its own"
-            return _Reading("lost-store", text, fix, other=store)
+            return _Reading("lost-store", text, self._kept(what, report.low), other=store)
         name = self._named(report)
         if report.held:
             text = f"{at} read {what} from a cache line that was filled before {name} wrote to memory"
@@ -171,6 +178,15 @@ class FirmwareDiagnosis:
     def _invalidate(self, what: str) -> str:
         return f"invalidate the cache lines of {what} after the transfer has ended and before they are read"
 
+    def _kept(self, what: str, address: int) -> str:
+        """How the core's bytes there survive an invalidate: not by a clean, where the DMA writes into their line."""
+        cache = self._emulator.machine.data_cache
+        line = 1 if cache is None else cache.line
+        first = address // line * line
+        if any(low < first + line and first < end for _, low, end in self._watcher.targets):
+            return f"{_APART}: after the transfer a clean of {what} would write the old bytes over the DMA's"
+        return f"clean {what} before it is invalidated"
+
     def _before(self, what: str) -> str:
         return f"clean or invalidate the cache lines of {what} before the transfer is started"
 
@@ -180,7 +196,7 @@ class FirmwareDiagnosis:
         by = f" by {self._at(store)}" if store else ""
         if report.kind == W.UNCLEANED and not report.held:
             text = f"{name} read {what}, but what was stored to it{by} had been lost by an invalidate"
-            return _Reading("lost-store", text, f"clean {what} before it is invalidated", False, store)
+            return _Reading("lost-store", text, self._kept(what, report.low), False, store)
         text = f"{name} read {what} from memory, and the bytes stored{by} were still in the data cache"
         if report.kind == W.MAYBE_UNCLEANED:
             text = f"{name} read {what}, stored{by} and not cleaned since: in this run the cache had written it back"
@@ -337,6 +353,7 @@ class FirmwareDiagnosis:
         )  # fmt: skip
 
 
+_PERHAPS = (W.MAYBE_STALE, W.MAYBE_UNCLEANED, W.MAYBE_DIRTY, W.MAYBE_RACE)
 _BY_VARIABLE = ("race", "shared-line")
 _INCREMENT = "set the increment, or let source or target be a variable of one unit"
 _APART = "begin and end the DMA's buffer on lines of 32 B, so that no line contains bytes of both"
@@ -356,6 +373,12 @@ def _without_consequences(found: list[FirmwareFinding]) -> Iterator[FirmwareFind
             continue
         again = one.rule == "read-early" and _accessed(one) in late
         yield replace(one, fix=f"{one.fix}, and invalidate its cache lines after that") if again else one
+
+
+def _of_all(found: FirmwareFinding, certain: int) -> FirmwareFinding:
+    """With how often the text is true, where that is not always."""
+    some = 0 < certain < found.times
+    return replace(found, text=f"{found.text} ({certain:,} of {found.times:,} times)") if some else found
 
 
 def _accessed(one: FirmwareFinding) -> tuple[object, ...]:

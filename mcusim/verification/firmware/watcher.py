@@ -1,6 +1,7 @@
 """Follows the transfers of a watched firmware: who started them, what the program knows of their ends, their errors.
 
-Not modelled: what a program knows by other means than the streams' registers and interrupts (a delay, a pin).
+Not modelled: what a program knows by other means than the streams' registers and interrupts and what a peripheral says
+of its end (a delay, a pin).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.dma.log import Event, LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.hooks import watching
+from mcusim.cpu.peripherals.register_block import RegisterBlock
 from mcusim.cpu.system.exception_layout import FIRST_LINE
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
@@ -89,6 +91,13 @@ class Watcher:
         self.emulator.memory.on_transfer = partial(Watcher.given, own)
         self.emulator.memory.on_unit = partial(Watcher.unit, own)
         self.emulator.peripherals.on_load = partial(Watcher.loaded, own)
+        self.emulator.peripherals.on_store = partial(Watcher.stored, own)
+        self._of_line: dict[int, list[RegisterBlock]] = {}  # the blocks that may request it
+        for block in self.emulator.peripherals.blocks:
+            for irq in block.lines:
+                self._of_line.setdefault(irq, []).append(block)
+        for block in self.emulator.peripherals.blocks:
+            self.stored(block)
 
     def given(self, source: int, target: int, size: int) -> tuple[int, int, int]:
         """The memory system is about to be given a transfer: its number, and how it is disturbed."""
@@ -266,12 +275,27 @@ class Watcher:
                 at = W.OPENS + slot * W.OPEN + W.O_THERE
                 self._words[at] = max(int(self._words[at]), size)
 
+    def stored(self, block: RegisterBlock) -> None:
+        """The program has stored to a register of ``block``: which of its lines can be requested."""
+        words = self._words
+        for irq in block.lines:
+            off = W.OFF + irq + FIRST_LINE
+            if any(one.line_enabled(irq) for one in self._of_line[irq]):
+                words[off] = min(0, words[off])
+            elif words[off] == 0:
+                words[off] = max(1, int(self.emulator.memory.state[L.NOW]))
+
     def loaded(self, address: int, value: int) -> None:
         """The program has loaded ``value`` from a register."""
         if not self._open and not self._unseen:
             return
         block = self.emulator.peripherals.block_at(address)
-        if block is None or not any(block is controller for controller in self.emulator.dma):
+        if block is None:
+            return
+        if not any(block is controller for controller in self.emulator.dma):
+            if block.has_sent(block.name_at(address - block.base), value):
+                self._turn()
+                self._told(partial(_has_sent, block), None)
             return
         self._turn()
         label = block.label(address - block.base)
@@ -359,6 +383,12 @@ class Watcher:
         else:
             self.failures[key] = Failure(transfer)
             self._unseen.append(self.failures[key])
+
+
+def _has_sent(block: RegisterBlock, transfer: LoggedTransfer) -> bool:
+    """Whether all bytes of the transfer are in what ``block`` has sent."""
+    ours = transfer.direction == "memory to peripheral" and block.base <= transfer.target < block.base + block.size
+    return ours and transfer.outcome == "complete"
 
 
 def _reads(transfer: LoggedTransfer) -> tuple[int, int]:

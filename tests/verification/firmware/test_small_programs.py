@@ -14,7 +14,7 @@ from mcusim.verification.firmware.finding import FirmwareFinding
 from mcusim.verification.firmware.layout_rules import beyond, fixed
 from mcusim.verification.firmware.variables import ProgramVariables
 from tests.support.boards.dma_bench import CR, EN, F469, F746, FCR, M0AR, M2M, M2P, MINC, NDTR, PAR, PINC, sizes, stream
-from tests.support.programs.register_script import RAM, Step, image, load, poll, store
+from tests.support.programs.register_script import RAM, Step, image, load, poll, store, wait
 
 DMA2, USART1, TIM2_PERIOD = 0x4002_6400, 0x4001_1000, 0x4000_002C
 CLOCKS = [store(0x4002_3830, 1 << 22), store(0x4002_3844, 1 << 4), store(0x4002_3840, 1)]  # DMA2, USART1, TIM2
@@ -33,6 +33,10 @@ def copy(number: int, source: int, target: int, words: int = WORDS) -> list[Step
 
 def ended(number: int) -> Step:
     return poll(DMA2, ENDS[number], ENDS[number])
+
+
+def ended_7() -> Step:
+    return poll(DMA2 + 4, 1 << 27, 1 << 27)
 
 
 def found(folder: Path, board: str, steps: list[Step]) -> list[FirmwareFinding]:
@@ -89,6 +93,28 @@ def test_a_text_sent_from_a_buffer_that_is_in_the_cache_alone(tmp_path: Path, cl
 
 
 @pytest.mark.parametrize(
+    ("board", "waited", "rule"),
+    [
+        (F469, (0, 1 << 6, 1 << 6), set()),  # SR.TC: the last byte has left
+        (F746, (0x1C, 1 << 6, 1 << 6), set()),  # ISR.TC
+        (F469, (0, 1 << 7, 1 << 7), {"source-overwritten"}),  # SR.TXE: there is room for one more
+        (F469, None, {"source-overwritten"}),
+    ],
+)
+def test_who_has_seen_that_a_peripheral_has_sent_all_may_store_to_the_source(
+    tmp_path: Path, board: str, waited: tuple[int, int, int] | None, rule: set[str]
+) -> None:
+    text, old = SRAM[board], board == F469
+    uart = [(8, 16), (0x14, 1 << 7), (0xC, 1 << 13 | 1 << 3)] if old else [(0xC, 16), (8, 1 << 7), (0, 1 | 1 << 3)]
+    clear = store(USART1, 0) if old else store(USART1 + 0x20, 1 << 6)
+    send = [(PAR, USART1 + (4 if old else 0x28)), (M0AR, text), (NDTR, 4), (CR, 4 << 25 | MINC | M2P | EN)]
+    steps = [store(USART1 + offset, value) for offset, value in uart] + [clear]
+    steps += [store(DMA2 + stream(7, register), value) for register, value in send] + [wait(10)]
+    steps += [] if waited is None else [poll(USART1 + waited[0], *waited[1:])]
+    assert rules(tmp_path, board, [*steps, store(text, 1), ended_7()]) == rule
+
+
+@pytest.mark.parametrize(
     ("maintained", "rule"), [("no", {"missing-invalidate"}), ("before", {"missing-invalidate"}), ("after", set())]
 )
 def test_a_word_from_a_register_that_the_cache_has_an_older_one_of(
@@ -142,3 +168,34 @@ def test_a_transfer_stays_at_the_first_word_of_a_variable_that_has_room_for_all(
     assert (low, high) == (RAM, RAM + 64)
     assert list(fixed(fill(17, 4), variables)) == []  # for which the variable is too small
     assert list(fixed(fill(1, 4), variables)) == list(fixed(fill(16, 64), variables)) == []
+
+
+@pytest.mark.parametrize("first", [0, 32])
+def test_the_text_of_a_line_that_was_stale_stands_for_others_that_were_not(tmp_path: Path, first: int) -> None:
+    """Of two lines of a buffer one was in the cache before; the text said that none was."""
+    at = SRAM[F746]
+    target = at + SECOND
+    steps = [
+        DATA_CACHE,
+        load(target),
+        *copy(0, at, target, 16),
+        ended(0),
+        load(target + first),
+        load(target + 32 - first),
+    ]
+    (one,) = found(tmp_path, F746, steps)
+    assert (one.rule, one.times) == ("missing-invalidate", 8)
+    assert "from a cache line that was filled before" in one.text and one.text.endswith("(4 of 8 times)")
+    assert "no older line" not in one.text
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_advice_about_a_lost_store_keeps_the_bytes_of_both(tmp_path: Path, apart: bool) -> None:
+    """A clean after the transfer would write the line's old bytes over those of the DMA."""
+    at = SRAM[F746]
+    variable, target = at + SECOND, at + SECOND + (64 if apart else 12)
+    invalidated = [store(INVALIDATE, variable), load(variable)]
+    steps = [DATA_CACHE, load(variable), *copy(0, at, target, 16), store(variable, 1), ended(0), *invalidated]
+    (one,) = (one for one in found(tmp_path, F746, steps) if one.rule == "lost-store")
+    assert one.fix.startswith("clean " if apart else "begin and end the DMA's buffer on lines of 32 B")
+    assert ("before it is invalidated" in one.fix) is apart

@@ -118,5 +118,8 @@ class Adc(RegisterBlock):
         self._until = self.host.cycles + ceil(clocks * self.host.core_clock / ADC_CLOCK)
         self.at(self._until, done)
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["IER"] & 0x7FF)
+
     def _ask(self) -> None:
         self.request(bool(self["ISR"] & self["IER"] & 0x7FF))

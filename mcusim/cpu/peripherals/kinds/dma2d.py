@@ -30,6 +30,9 @@ class Dma2d(RegisterBlock):
             self["ISR"] |= TCIF
         self.request(bool(self["ISR"] & TCIF and self["CR"] & TCIE))
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["CR"] & TCIE)
+
     def loaded(self, register: str, word: int) -> int:
         self._catch_up()
         return self[register]

@@ -21,6 +21,9 @@ class Exti(RegisterBlock):
     def lines(self) -> tuple[int, ...]:
         return tuple(REQUESTS.values())
 
+    def line_enabled(self, irq: int) -> bool:
+        return any(self["IMR"] & mask for mask, line in REQUESTS.items() if line == irq)
+
     def stored(self, register: str, value: int, old: int) -> None:
         if register == "SWIER":
             self["PR"] |= value & ~old & self["IMR"]

@@ -55,6 +55,9 @@ class Ltdc(RegisterBlock):
             self["ISR"] |= RELOADED
         self.request(bool(self["ISR"] & self["IER"]))
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["IER"])
+
     def loaded(self, register: str, word: int) -> int:
         if 0 <= self._entered <= self.host.cycles:
             self._frame_ends()

@@ -112,6 +112,10 @@ class Timer(RegisterBlock):
     def taken(self, request: str) -> None:
         self._asked = False
 
+    def line_enabled(self, irq: int) -> bool:
+        own = (UPDATE if irq == self.irq else 0) | (COMPARE if irq == self._compare_irq else 0)
+        return bool(self["DIER"] & own)
+
     def _interrupt(self) -> None:
         active = self["SR"] & self["DIER"]
         if self._compare_irq == self.irq:
@@ -127,7 +131,7 @@ class Timer(RegisterBlock):
         due = self._since + self._period
         if self["CR1"] & CEN and self["DIER"] & (UPDATE | ASKS) and due != self._entered:
             self._entered = due
-            self.at(due, self._catch_up)
+            self.at(max(due, self.host.cycles), self._catch_up)
 
     def _passed(self, count: int) -> int:
         """Counts from an update to ``count``; and the other way round, the counter so many counts after an update."""

@@ -100,6 +100,11 @@ class I2c(RegisterBlock):
         fast, duty = self["CCR"] >> 15 & 1, self["CCR"] >> 14 & 1
         return clock * max(1, self["CCR"] & 0xFFF) * ((25 if duty else 3) if fast else 2)
 
+    def line_enabled(self, irq: int) -> bool:
+        if "ISR" in self._at:
+            return bool(self["CR1"] & 0xFE)  # TXIE to ERRIE
+        return bool(self["CR2"] & (EVENTS if irq == self.irq else ERRORS))
+
     def _ask(self) -> None:
         if "ISR" in self._at:
             self.request(bool(self["ISR"] & self["CR1"] & (NACKF | STOPF)))

@@ -113,6 +113,12 @@ class Quadspi(RegisterBlock):
         if not self._data:
             self._mode = -1
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["CR"] >> 16 & (TEF | TCF | FTF | SMF | TOF))
+
+    def has_sent(self, register: str, value: int) -> bool:
+        return register == "SR" and bool(value & TCF or not value & BUSY)
+
     def _show(self) -> None:
         """FTF, FLEVEL and BUSY as they are now, and the interrupt."""
         level = len(self._data) if self._mode == READ else 0

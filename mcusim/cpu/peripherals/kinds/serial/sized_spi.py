@@ -115,6 +115,12 @@ class SizedSpi(RegisterBlock):
             self._done = self._written = 0
         self._go_on()
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["IER"] & ENABLED)
+
+    def has_sent(self, register: str, value: int) -> bool:
+        return register == "SR" and bool(value & (EOT | TXC))
+
     def _refresh(self) -> None:
         threshold = (self["CFG1"] >> 5 & 15) + 1
         flags = RXP if self._received >= threshold else 0

@@ -15,7 +15,7 @@ __all__ = ["Spi"]
 ENABLE = 1 << 6  # SPE in CR1
 LONG = 1 << 11  # DFF in CR1
 RXNE, TXE, BUSY = 1 << 0, 1 << 1, 1 << 7  # in SR
-RXDMAEN, TXDMAEN, RXNEIE, TXEIE = 1 << 0, 1 << 1, 1 << 6, 1 << 7  # in CR2
+RXDMAEN, TXDMAEN, ERRIE, RXNEIE, TXEIE = 1 << 0, 1 << 1, 1 << 5, 1 << 6, 1 << 7  # in CR2
 FIFO = 4  # bytes
 
 
@@ -75,6 +75,12 @@ class Spi(RegisterBlock):
         frame = -(-self._bits // 8)
         self._received = min(self._received + frame, FIFO if self._has_fifo else frame)
         self._refresh()
+
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["CR2"] & (RXNEIE | TXEIE | ERRIE))
+
+    def has_sent(self, register: str, value: int) -> bool:
+        return register == "SR" and not value & BUSY
 
     def _refresh(self) -> None:
         left = self._free_at - self.host.cycles

@@ -18,8 +18,8 @@ from mcusim.cpu.peripherals.register_block import BlockHost, Register, RegisterB
 __all__ = ["Usart"]
 
 ENABLE_F4, ENABLE = 1 << 13, 1 << 0  # UE in CR1
-TXEIE, TCIE, RXNEIE, IDLEIE, TE, RE = 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2
-DMAT, DMAR, EIE = 1 << 7, 1 << 6, 1 << 0  # in CR3
+PEIE, TXEIE, TCIE, RXNEIE, IDLEIE, TE, RE = 1 << 8, 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2
+DMAT, DMAR, EIE, CTSIE = 1 << 7, 1 << 6, 1 << 0, 1 << 10  # in CR3
 TXE, TC, RXNE, IDLE, ORE = 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3  # in SR and ISR; ICR has IDLE and ORE too
 RXFRQ = 1 << 3  # in RQR
 FRAME = 10  # bits: start, eight of data, stop
@@ -98,6 +98,12 @@ class Usart(RegisterBlock):
         wants = (self["CR3"] & DMAT and flags & TXE) or self.asks("RX")
         if self.served_by is not None and wants:
             self.served_by()
+
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["CR1"] & (PEIE | TXEIE | TCIE | RXNEIE | IDLEIE) or self["CR3"] & (EIE | CTSIE))
+
+    def has_sent(self, register: str, value: int) -> bool:
+        return register == self._status and bool(value & TC)
 
     def _interrupts(self) -> bool:
         """TXEIE to IDLEIE have the bits of their flags; RXNEIE, and with a DMA EIE, are for ORE too."""

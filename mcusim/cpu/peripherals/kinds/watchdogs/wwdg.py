@@ -52,6 +52,9 @@ class Wwdg(RegisterBlock):
                     self.at(self._since + max(0, (written & COUNT) - count) * self._step, self._look)
         self.request(bool(self["SR"] & EWIF and self["CFR"] & EWI))
 
+    def line_enabled(self, irq: int) -> bool:
+        return bool(self["CFR"] & EWI)
+
     def _look(self) -> None:
         if not self["CR"] & WDGA or self._now > LAST:
             return
