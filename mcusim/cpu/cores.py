@@ -59,6 +59,7 @@ class CoreTraits:
     fpv5: bool = False
     double_precision: bool = False
     bit_band: bool = False
+    dwt_lock: bool = False  # the DWT takes stores only once it is unlocked
     mpu_regions: int = 8
 
     @property
@@ -104,6 +105,7 @@ CORES: dict[str, CoreTraits] = {
         cache_control=True,
         fpv5=True,
         double_precision=True,
+        dwt_lock=True,
     ),
 }
 enter(CORES)

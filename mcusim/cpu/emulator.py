@@ -198,7 +198,10 @@ class Emulator(GuestCore):
             self.code.traps_divide = bool(c[C.TRAP_DIVIDE])
             self.code.forget()
         if c[C.MPU_CHANGED] or self.peripherals.sdram.changed:
-            self.install_ranges(system_registers.mpu_registers(self._ppb, c, self.interrupts.state))
+            mpu = system_registers.mpu_registers(self._ppb, c, self.interrupts.state)
+            self.install_ranges(mpu)
+            for number, mistake in mpu.mistakes():
+                self.peripherals.noted(*mistake, int(c[C.MPU_PC + number]))
             if c[C.MPU_CHANGED]:
                 self.code.forget()
             c[C.MPU_CHANGED] = 0

@@ -93,6 +93,9 @@ TRAP_UNALIGNED, TRAP_DIVIDE = core.fields("TRAP_UNALIGNED", "TRAP_DIVIDE")  # CC
 CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_BASE", "TICK_LEFT", "COUNT_READ")
 CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
 RESET_ASKED = core.field("RESET_ASKED")
+# the DWT takes no store until it is unlocked; 1 more than what DWT_CTRL has while its word is one that was not taken,
+# 0: the word is right; where the first such store was
+DWT_LOCKED, DWT_KEPT, LOCKED_PC = core.fields("DWT_LOCKED", "DWT_KEPT", "LOCKED_PC")
 CCR_ONES = core.field("CCR_ONES")  # bits of CCR that are always ones
 SYSTEM_READS = core.field("SYSTEM_READS")  # loads from the private peripheral bus
 D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in the memory state

@@ -66,7 +66,8 @@ def _described(names: Iterable[str]) -> list[str]:
 def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[Path, str]:
     """The file a shipped name or a path means, and the short form error messages use.
 
-    A shipped name wins over a file of that name. Raises MachineError for a name that is neither.
+    A shipped name, however it is written, wins over a file of that name; one that is none may be a file without its
+    ``.toml``. Raises MachineError for a name that is neither.
     """
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text in machine_names():
@@ -79,8 +80,12 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
     found = find_name(text) if isinstance(name_or_path, str) else None
     if found is not None:
         return config_directory() / f"{found}.toml", f"{found}.toml"
+    beside = path.with_name(f"{path.name}.toml")
+    if isinstance(name_or_path, str) and _exists(beside):
+        return beside, _printable(beside)
     headline = f"unknown machine {quoted(text)}{_nearest(text)}: the path of a TOML file works, and these names"
-    raise MachineError.of_lines(headline, _described(machine_names()))
+    own = "a board of your own: mcusim machines --new FILE.toml --from NAME (how-to: add a board)"
+    raise MachineError.of_lines(headline, [*_described(machine_names()), own])
 
 
 def _printable(path: Path) -> str:

@@ -140,7 +140,8 @@ class Following:
             return ()
         found = [self._regulator(), self._bus()]
         for region in self.machine.memory.values():
-            found.append(self._flash(region) if region.kind == "flash" else self._memory(region))
+            if region.name in self.file.memory:  # what a file adds to the one it extends is as it says
+                found.append(self._flash(region) if region.kind == "flash" else self._memory(region))
         return tuple(one for one in found if one is not None and one.before != one.after)
 
     def stayed(self) -> tuple[str, ...]:

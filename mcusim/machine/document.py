@@ -134,12 +134,20 @@ def _origin(raw: Mapping[str, Any], path: str, at: Branch, inherited: Leaf) -> L
     return Leaf(None, at.file, at.line, basis, source)
 
 
-def merge(base: Branch, over: Branch) -> Branch:
-    """``base`` with every leaf of ``over`` on top, table by table."""
+def merge(base: Branch, over: Branch, path: str = "") -> Branch:
+    """``base`` with every leaf of ``over`` on top, table by table; ``false`` for a region or controller removes it."""
     items: dict[str, Node] = dict(base.items)
     for key, node in over.items.items():
         below = items.get(key)
-        items[key] = merge(below, node) if isinstance(below, Branch) and isinstance(node, Branch) else node
+        if path in _REMOVABLE and isinstance(node, Leaf) and node.value is False:
+            if not isinstance(below, Branch):
+                known = ", ".join(name for name, one in base.items.items() if isinstance(one, Branch))
+                raise problem(node, join(path, key), f"removes what is not there; below it are {known}")
+            del items[key]
+        elif isinstance(below, Branch) and isinstance(node, Branch):
+            items[key] = merge(below, node, join(path, key))
+        else:
+            items[key] = node
     return Branch(items, over.file, over.line)
 
 
@@ -154,6 +162,7 @@ def with_leaf(branch: Branch, path: tuple[str, ...], leaf: Leaf) -> Branch:
 
 
 _LONGEST_CHAIN = 16
+_REMOVABLE = ("memory", "dma")
 _NOT_INHERITED = ("name", "title")
 
 
@@ -182,7 +191,19 @@ def _read_chain(path: Path, shown: str, above: tuple[Path, ...]) -> Branch:
         raise problem(parent, "extends", "the files extend each other in a circle")
     base = _read_chain(base_path, base_shown, chain)
     kept = {key: node for key, node in base.items.items() if key not in _NOT_INHERITED}
-    return merge(Branch(kept, base.file, base.line), tree)
+    return merge(_without_figures(Branch(kept, base.file, base.line), tree), tree)
+
+
+def _without_figures(base: Branch, over: Branch) -> Branch:
+    """``base`` without the energy of the regions that ``over`` removes."""
+    memory, power = over.items.get("memory"), base.items.get("power")
+    energy = power.items.get("energy_per_byte") if isinstance(power, Branch) else None
+    if not isinstance(memory, Branch) or not isinstance(power, Branch) or not isinstance(energy, Branch):
+        return base
+    gone = {name for name, node in memory.items.items() if isinstance(node, Leaf) and node.value is False}
+    left = {name: node for name, node in energy.items.items() if name not in gone}
+    power = replace(power, items={**power.items, "energy_per_byte": replace(energy, items=left)})
+    return replace(base, items={**base.items, "power": power})
 
 
 def _resolved(path: Path, parent: Leaf) -> Path:

@@ -29,8 +29,8 @@ def load_machine(name_or_path: str | Path, overrides: Mapping[str, object] | Non
     An override is the value the file would have or its text as typed (``"30 ns"``, ``"5"``, ``"true"``), and passes
     the same checks. Raises MachineError naming file, line, key, value and the rule that is broken.
 
-    Not modelled: a file cannot take a region or a cache of the machine it extends away (a cache of ``"0 B"`` is off),
-    and an alias has the attribute of its region.
+    A file that extends another removes a region or a DMA controller by ``false`` (``[memory] qspi = false``), and a
+    cache by a size of ``"0 B"``. Not modelled: an alias has the attribute of its region.
     """
     path, _ = locate(name_or_path)
     shipped = path.parent == config_directory() and isinstance(name_or_path, str)
@@ -91,10 +91,11 @@ def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
 
 
 def _as_in(file: Machine, tree: Branch, pinned: Collection[str]) -> Branch:
-    """``tree`` with what may follow a clock as ``file`` has it, but for keys that are ``pinned``."""
+    """``tree`` with what may follow a clock as ``file`` has it, but for keys that are ``pinned``, and regions that it
+    removes."""
     for key in movable(file):
         leaf = _leaf(file._raw, key)
-        if leaf is not None and key not in pinned:
+        if leaf is not None and key not in pinned and _leaf(tree, key) is not None:
             tree = with_leaf(tree, tuple(key.split(".")), leaf)
     return tree
 

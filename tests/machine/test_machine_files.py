@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcusim.errors import MachineError
-from mcusim.machine import Machine, load_machine
+from mcusim.machine import Machine, load_machine, machine_names
 from mcusim.machine.catalog import config_directory
 from mcusim.machine.description import Sdram
 from mcusim.machine.toml_file import TooDeepError, key_lines
@@ -163,6 +163,56 @@ def test_extends_merges_key_by_key(tmp_path: Path) -> None:
     assert set(mine.figures) == set(f746.figures)
 
 
+SDRAM = """
+[memory.sdram]
+device = "sdram"
+base = 0xC0000000
+size = "16 MiB"
+width = "32 bit"
+clock = "50 MHz"
+banks = 4
+rows = 4096
+columns = 256
+dividers = [2, 3]
+read_overhead = "9 cycles"
+write_overhead = "6 cycles"
+write_fifo = 16
+
+[memory.sdram.timing]
+CL = "2 sdclk"
+tRCD = "2 sdclk"
+tRP = "2 sdclk"
+tRC = "7 sdclk"
+tRAS = "4 sdclk"
+tWR = "2 sdclk"
+refresh = "15.6 us"
+"""
+
+
+@pytest.mark.parametrize("below", [name for name in machine_names() if "sdram" not in load_machine(name).memory])
+def test_a_file_that_extends_adds_a_memory_that_the_one_below_lacks(tmp_path: Path, below: str) -> None:
+    path = tmp_path / "more.toml"
+    path.write_text(f'extends = "{below}"\n{SDRAM}', encoding="utf-8")
+    machine = load_machine(path)
+    assert sdram(machine).clock == 50_000_000 and [*machine.memory][:-1] == [*load_machine(below).memory]
+    slower = load_machine(path, {"core.clock": "80 MHz"})
+    assert sdram(slower).clock <= 50_000_000
+
+
+@pytest.mark.parametrize("below", ["stm32f469i-disco", F746])
+def test_a_file_that_extends_removes_memories_and_what_hangs_on_them(tmp_path: Path, below: str) -> None:
+    path = tmp_path / "less.toml"
+    path.write_text(f'extends = "{below}"\n[memory]\nqspi = false\nsdram = false\n', encoding="utf-8")
+    whole, machine = load_machine(below), load_machine(path)
+    assert [*machine.memory] == [name for name in whole.memory if name not in ("qspi", "sdram")]
+    gone = ("memory.sdram", "memory.qspi", "power.energy_per_byte.sdram", "power.energy_per_byte.qspi")
+    assert [key for key in machine.figures if key.startswith(gone)] == []
+    assert load_machine(path, {"core.clock": "100 MHz"}).core.clock == 100_000_000
+    again = tmp_path / "again.toml"
+    again.write_text(f'extends = "less.toml"\n{SDRAM}', encoding="utf-8")
+    assert sdram(load_machine(again)).clock == 50_000_000
+
+
 def test_extends_takes_a_path_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "base.toml").write_text('extends = "stm32f469i-disco"\n[core]\nclock = "168 MHz"\n', encoding="utf-8")
@@ -180,6 +230,10 @@ def test_extends_takes_a_path_relative_to_the_file(tmp_path: Path) -> None:
         ({"a": "extends = 3"}, "must be the name of a shipped machine or a path"),
         ({"a": "extends = {a = 3}"}, "must be the name of a shipped machine or a path"),
         ({"a": 'extends = "missing.toml"'}, "missing.toml: no such file"),
+        (
+            {"a": f'extends = "{F746}"\n[memory]\nqsp = false'},
+            "a.toml:3: memory.qsp = false: removes what is not there; below it are itcm, dtcm, sram1",
+        ),
     ],
 )
 def test_extends_errors(tmp_path: Path, files: dict[str, str], rule: str) -> None:

@@ -116,6 +116,17 @@ def test_boards_are_found_however_they_are_written(text: str, name: str | None) 
         assert load_machine(text) is load_machine(name)
 
 
+def test_a_file_is_found_without_its_suffix_where_no_board_ships_under_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "f746"):
+        (tmp_path / f"{name}.toml").write_text('extends = "stm32f469i-disco"\n', encoding="utf-8")
+    assert load_machine("mine").name == "mine" and load_machine("f746").name == "stm32f746g-disco"
+    with pytest.raises(MachineError, match="a board of your own: mcusim machines --new "):
+        load_machine("mina")
+
+
 def test_a_name_of_two_boards_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["machines", "disco"]) == 2
     first, *rest = capsys.readouterr().err.splitlines()
@@ -123,7 +134,9 @@ def test_a_name_of_two_boards_lists_them(capsys: pytest.CaptureFixture[str]) -> 
     assert [line.split()[0] for line in rest] == ["stm32f469i-disco", "stm32f746g-disco"]
     assert main(["machines", "unknown"]) == 2
     first, *rest = capsys.readouterr().err.splitlines()
-    assert [line.split()[0] for line in rest] == list(machine_names()) and all("  " in line.strip() for line in rest)
+    *boards, own = rest
+    assert [line.split()[0] for line in boards] == list(machine_names()) and all("  " in one.strip() for one in boards)
+    assert own.strip().startswith("a board of your own: mcusim machines --new ")
 
 
 def alike(machine: Machine) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from mcusim.cpu.cores import core_named
 from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
-from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, silent_lines, storage
+from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, locked_stores, silent_lines, storage
 from mcusim.cpu.peripherals.kinds.flash.interface import FlashInterface
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
@@ -171,6 +171,10 @@ class Peripherals:
         self._fault(C.WRONG_KEY, address, 4, 1)
 
     def flash_found(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+        self.noted(rule, text, fix, pc, address)
+
+    def noted(self, rule: str, text: str, fix: str, pc: int, address: int | None = None) -> None:
+        """A finding, once for each rule and instruction."""
         known = next((i for i, one in enumerate(self._found) if (one.rule, one.pc) == (rule, pc)), None)
         if known is not None:
             self._found[known] = replace(self._found[known], count=self._found[known].count + 1)
@@ -242,7 +246,8 @@ class Peripherals:
         """What the program did that a board does not answer, or not as it is answered here."""
         requested = {line for block in self._all for line in block.lines}
         silent = (irq for irq in self._interrupts.waited_for() if irq not in requested)
-        return (*self._found, *storage(self._plain), *silent_lines(self._family or "", silent))
+        locked = locked_stores(int(self._state[C.LOCKED_PC]))
+        return (*self._found, *storage(self._plain), *locked, *silent_lines(self._family or "", silent))
 
     def at(self, cycle: int, callback: Callable[[], None]) -> QueuedEvent:
         return self._events.at(cycle, callback)

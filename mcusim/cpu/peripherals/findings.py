@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcusim.cpu.peripherals.register_block import BlockHost, RegisterBlock
 from mcusim.cpu.system.register_names import line_name
 
-__all__ = ["RULES", "Ending", "PeripheralFinding", "Plain", "silent_lines", "storage"]
+__all__ = ["MISTAKES", "RULES", "Ending", "PeripheralFinding", "Plain", "locked_stores", "silent_lines", "storage"]
 
 RULES: Mapping[str, str] = {
     "sdram-not-ready": "SDRAM is used before the FMC has started it, or at an address that is not mapped to it",
@@ -18,9 +18,23 @@ RULES: Mapping[str, str] = {
     "flash-error": "a store to flash that its controller refuses with an error flag",
     "flash-not-erased": "flash is programmed whose bits are clear already",
     "other-set-up": "on the machine that the firmware has set up it sets up another one",
+    "locked-register": "a register is stored to that takes no store while it is locked",
+    "region-misaligned": "an MPU region does not begin at a multiple of its size",
+    "reserved-encoding": "an MPU region is on whose attributes are reserved",
     "silent-interrupt": "an interrupt is enabled that nothing here requests",
     "no-such-interrupt": "an interrupt is enabled that the part does not have",
 }
+
+
+# what is wrong whatever the program is for; the others may be meant, or are about what is modelled here
+MISTAKES = (
+    "flash-store",
+    "flash-error",
+    "flash-not-erased",
+    "locked-register",
+    "region-misaligned",
+    "reserved-encoding",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +89,14 @@ def storage(blocks: Iterable[Plain]) -> Iterator[PeripheralFinding]:
             text = f"{one.name} has no description here and only kept what was stored"
             fix = "describe it as [peripherals.<name>] in the machine file where the program waits for it"
             yield PeripheralFinding("undescribed-block", text, fix, one.first, one.base, one.accesses)
+
+
+def locked_stores(pc: int) -> Iterator[PeripheralFinding]:
+    """The first store to the DWT while it was locked, at ``pc``; 0: there was none."""
+    if pc:
+        text = "stores to the DWT, of which this core takes none while it is locked: CYCCNT does not count"
+        fix = "store 0xC5ACCE55 to DWT_LAR (0xE0001FB0) first; a debugger may have done that on a board"
+        yield PeripheralFinding("locked-register", text, fix, pc, 0xE000_1000)
 
 
 def silent_lines(family: str, lines: Iterable[int]) -> Iterator[PeripheralFinding]:

@@ -61,6 +61,19 @@ class MpuRegion:
         """First address; bits below the size are ignored."""
         return self.rbar & 0xFFFF_FFFF & -self.size
 
+    @property
+    def unaligned(self) -> bool:
+        """Whether RBAR has address bits below the size, which the MPU ignores."""
+        return (self.rbar & 0xFFFF_FFE0) != self.base
+
+    @property
+    def reserved(self) -> str:
+        """The fields whose encoding is reserved (DDI0403 tables B3-13 and B3-15); '' for none."""
+        tex, c, b = self.rasr >> 19 & 7, self.rasr >> 17 & 1, self.rasr >> 16 & 1
+        memory = (tex, c, b) in ((1, 0, 1), (2, 0, 1)) or (tex == 2 and c) or tex == 3
+        found = [f"TEX {tex}, C {c}, B {b}"] if memory else []
+        return " and ".join([*found, *(["AP 4"] if self.rasr >> 24 & 7 == 4 else [])])
+
     def parts(self) -> Iterator[tuple[int, int]]:
         """The address ranges that are not disabled; regions of 256 bytes and more have eight subregions."""
         if self.size < 256:
@@ -109,6 +122,28 @@ class Mpu:
     def default_map(self) -> bool:
         """Does privileged code see the default memory map where no region is (MPU_CTRL.PRIVDEFENA)."""
         return bool(self.control & PRIVDEFENA)
+
+    def mistakes(self) -> Iterator[tuple[int, tuple[str, str, str]]]:
+        """Of regions that are on: the number, and rule, text and fix of what the MPU does otherwise than it looks."""
+        for number, pair in enumerate(self.regions):
+            region = MpuRegion(*pair)
+            if not self.enabled or not region.enabled:
+                continue
+            if region.unaligned:
+                given, size = region.rbar & 0xFFFF_FFE0, region.size
+                text = (
+                    f"MPU region {number} is set up at {given:#010x} with {size:,} B, of which it is no multiple: it"
+                    f" begins at {region.base:#010x}, and its attributes are not those of the last"
+                    f" {given - region.base:,} B"
+                )
+                fix = f"let RBAR be a multiple of {size:#x}, or use two regions"
+                yield number, ("region-misaligned", text, fix)
+            if region.reserved:
+                text = (
+                    f"MPU region {number} has a reserved encoding, {region.reserved}: a core may take it for anything"
+                )
+                fix = "choose a defined one, such as TEX 1, C 0, B 0 for normal memory that is not cached"
+                yield number, ("reserved-encoding", text, fix)
 
     def windows(self) -> list[tuple[int, int, Attributes]]:
         """(first address, end, attributes) of all regions that are on; later ones win where they overlap."""

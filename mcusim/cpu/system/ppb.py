@@ -9,8 +9,9 @@ what was written. A read hook runs before the load and fills in what changes by 
 Arm DDI0403 (ARMv7-M), appendix of system control space.
 
 Unprivileged accesses are bus faults, but for STIR with CCR.USERSETMPEND set and the ITM's ports (ITM_TPR is not
-modelled). Not modelled: debug, FPB, ETM, of the DWT all but CYCCNT, AIRCR.VECTRESET; registers that only name what the
-core has take what is stored.
+modelled). A Cortex-M7's DWT takes no store before 0xC5ACCE55 is stored to DWT_LAR (DDI0489), as without a debugger.
+Not modelled: debug, FPB, ETM, of the DWT all but CYCCNT and the lock, what a locked store to CYCCNT reads as,
+AIRCR.VECTRESET; registers that only name what the core has take what is stored.
 
 Reset values: Arm DDI0439 and DDI0489 (MVFR), DDI0403 (the rest); those of one core are in :mod:`mcusim.cpu.cores`. ITM
 port 0 is on from the start, as a debugger would set it.
@@ -39,7 +40,8 @@ __all__ = ["BASE", "SIZE", "mpu_registers", "prepare", "set_vectors"]
 
 BASE, SIZE = 0xE000_0000, 0x100000
 ITM_END, ITM_TER, ITM_TCR = 0x80, 0xE00, 0xE80
-DWT_CTRL, DWT_CYCCNT = 0x1000, 0x1004
+DWT_CTRL, DWT_CYCCNT, DWT_LAR, DWT_LSR = 0x1000, 0x1004, 0x1FB0, 0x1FB4
+UNLOCK = 0xC5AC_CE55
 ICTR, CPUID, VTOR, AIRCR, SCR, CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR = (
     0xE004, 0xED00, 0xED08, 0xED0C, 0xED10, 0xED14, 0xED78, 0xED7C, 0xED80, 0xED84, 0xED88,
 )  # fmt: skip
@@ -52,9 +54,19 @@ ICIALLU, ICIMVAU, DCIMVAC, DCISW, DCCMVAU, DCCMVAC, DCCSW, DCCIMVAC, DCCISW = (
 
 
 @native
-def counting(ppb: State) -> int:
+def counting(c: State, ppb: State) -> int:
     """Whether CYCCNT runs: DEMCR.TRCENA and DWT_CTRL.CYCCNTENA."""
-    return (word(ppb, DEMCR) >> 24) & word(ppb, DWT_CTRL) & 1
+    control = c[C.DWT_KEPT] - 1 if c[C.DWT_KEPT] else word(ppb, DWT_CTRL)
+    return (word(ppb, DEMCR) >> 24) & control & 1
+
+
+@native
+def locked(c: State, ppb: State, at: int) -> None:
+    """A store to a register of the DWT that it does not take."""
+    if c[C.LOCKED_PC] == 0:
+        c[C.LOCKED_PC] = c[C.SYSTEM_PC]
+    if at == DWT_CTRL and c[C.DWT_KEPT] == 0:
+        c[C.DWT_KEPT] = word(ppb, DWT_CTRL) + 1
 
 
 @native
@@ -77,8 +89,13 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
     """Before a load from the private peripheral bus: update the register."""
     at = offset & ~3
     if at == DWT_CYCCNT:
-        if counting(ppb):
+        if counting(c, ppb):
             put(ppb, at, s[L.NOW] // L.TICK - c[C.CYCLE_BASE])
+    elif at == DWT_CTRL and c[C.DWT_KEPT]:
+        put(ppb, at, c[C.DWT_KEPT] - 1)
+        c[C.DWT_KEPT] = 0
+    elif at == DWT_LAR:
+        put(ppb, at, 0)
     elif systick.CSR <= at <= systick.CVR:
         systick.read(c, s, ppb, at)
     elif nvic.is_register(at):
@@ -164,13 +181,30 @@ def mpu(c: State, ppb: State, at: int, value: int) -> None:
 def hold(c: State, s: State, ppb: State, at: int, value: int) -> None:
     """Start or stop CYCCNT: it keeps its count while it is stopped."""
     now = s[L.NOW] // L.TICK
-    was = counting(ppb)
+    was = counting(c, ppb)
     count = now - c[C.CYCLE_BASE] if was else word(ppb, DWT_CYCCNT)
     put(ppb, at, value)
-    if was and not counting(ppb):
+    if at == DWT_CTRL:
+        c[C.DWT_KEPT] = 0
+    if was and not counting(c, ppb):
         put(ppb, DWT_CYCCNT, count)
-    elif not was and counting(ppb):
+    elif not was and counting(c, ppb):
         c[C.CYCLE_BASE] = now - count
+
+
+@native
+def dwt(c: State, s: State, ppb: State, at: int, value: int) -> None:
+    """A store to the DWT."""
+    if at == DWT_LAR:
+        if word(ppb, DWT_LSR) & 1:
+            c[C.DWT_LOCKED] = 1 if value & 0xFFFFFFFF != UNLOCK else 0
+            put(ppb, DWT_LSR, 1 | c[C.DWT_LOCKED] << 1)
+    elif c[C.DWT_LOCKED]:
+        locked(c, ppb, at)
+    elif at == DWT_CYCCNT:
+        c[C.CYCLE_BASE] = s[L.NOW] // L.TICK - (value & 0xFFFFFFFF)
+    elif at == DWT_CTRL:
+        hold(c, s, ppb, at, value)
 
 
 @shared
@@ -184,9 +218,9 @@ def write(c: State, s: State, x: State, ppb: State, console: State, offset: int,
             c[C.CONSOLE_USED] += 1
         if c[C.CONSOLE_USED] > c[C.CONSOLE_SIZE] - 64:
             c[C.STOP] = C.FLUSH
-    elif at == DWT_CYCCNT:
-        c[C.CYCLE_BASE] = s[L.NOW] // L.TICK - (value & 0xFFFFFFFF)
-    elif at in (DWT_CTRL, DEMCR):
+    elif DWT_CTRL <= at <= DWT_LAR:
+        dwt(c, s, ppb, at, value)
+    elif at == DEMCR:
         hold(c, s, ppb, at, value)
     elif systick.CSR <= at <= systick.CVR:
         systick.write(c, s, ppb, at, value & 0xFFFFFFFF)
@@ -241,6 +275,8 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
     state[C.CCR_ONES] = core.ccr_ones
+    if core.dwt_lock:
+        state[C.DWT_LOCKED], registers[DWT_LSR // 4] = 1, 3
     registers[DBGMCU_IDCODE // 4] = device_id(machine)
     registers[ICTR // 4] = (lines_of(machine) - 1) // 32
     if machine.core.revision is not None:

@@ -13,6 +13,7 @@ from mcusim.cpu.decode.constant_stores import stores_constant
 from mcusim.cpu.dma.log import LoggedTransfer
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.image.image import Image
+from mcusim.cpu.peripherals.findings import MISTAKES
 from mcusim.cpu.stops.stop_reason import Stop
 from mcusim.memory import state_layout as L
 from mcusim.memory.watch import layout as W
@@ -91,6 +92,7 @@ class FirmwareDiagnosis:
             for past in beyond(transfer, self._variables):
                 yield self._layout("beyond-variable", transfer, *past)
         yield from self._of_set_up()
+        yield from self._of_registers()
         for edge in shared(self._emulator, self._shadow, self._watcher.targets.values(), self._variables):
             yield self._shared(*edge)
 
@@ -106,6 +108,15 @@ class FirmwareDiagnosis:
             yield self._of_transfer(
                 "not-clocked", transfer, text, fix, transfer.source, transfer.source + transfer.size
             )
+
+    def _of_registers(self) -> Iterator[FirmwareFinding]:
+        """Mistakes with registers that ``mcusim emulate`` finds too."""
+        for one in self._emulator.peripherals.findings():
+            if one.rule in MISTAKES:
+                place = None if one.pc is None else self.places.at(one.pc)
+                text = one.text if place is None else f"{place.text()}: {one.text}"
+                low = one.address or 0
+                yield FirmwareFinding(one.rule, text, one.fix, place, low, low, None, one.count, 0)
 
     def _of_end(self, stop: Stop) -> Iterator[FirmwareFinding]:
         yield from ending_findings(self._emulator, self._shadow, self.places, stop)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcusim.cpu.peripherals.findings import MISTAKES
+from mcusim.cpu.peripherals.findings import RULES as REGISTER_RULES
+
 __all__ = ["FIRMWARE_RULES", "FirmwareFinding", "Place", "TransferUse"]
 
 FIRMWARE_RULES: Mapping[str, str] = {
@@ -29,6 +32,7 @@ FIRMWARE_RULES: Mapping[str, str] = {
     "kept-in-register": "a loop waits for a variable that was read once, before it",
     "stuck-handler": "an interrupt's handler does not come to an end",
     "not-enabled": "the program waits for an interrupt that the NVIC does not let through",
+    **{rule: REGISTER_RULES[rule] for rule in MISTAKES},
 }
 
 

@@ -80,12 +80,8 @@ def _row(name: str, text: str) -> list[str]:
 
 def _finding(number: int, one: FirmwareFinding) -> list[str]:
     rule = f"{number}. {one.rule}: {FIRMWARE_RULES[one.rule]}"
-    where = f"{one.low:#010x} to {one.high - 1:#010x} ({size(one.high - one.low)})"
-    variable = f" in {one.variable}" if one.variable else ""
-    times = f", {one.times:,} times" if one.times > 1 else ""
-    seed = "" if one.seed is None else f", seed {one.seed}"
-    pc = "" if one.place is None else f"PC {one.place.pc:#010x} in {one.place.text()}; "
-    texts = [f"{pc}{where}{variable}, cycle {one.cycle:,}{times}{seed}", one.text]
+    pc = "" if one.place is None else f"PC {one.place.pc:#010x} in {one.place.text()}"
+    texts = ["; ".join(filter(None, (pc, _when(one)))), one.text]
     if one.place is not None and one.place.callers:
         texts.append(_called(one.place))
     if one.transfer is not None:
@@ -95,6 +91,16 @@ def _finding(number: int, one: FirmwareFinding) -> list[str]:
         *textwrap.wrap(rule, WIDTH, subsequent_indent="   "),
         *(line for text in texts for line in wrapped(text, WIDTH)),
     ]
+
+
+def _when(one: FirmwareFinding) -> str:
+    """The bytes, the cycle and how often; of what is about no bytes how often alone."""
+    times = f"{one.times:,} times" if one.times > 1 else ""
+    if one.high <= one.low:
+        return times
+    variable = f" in {one.variable}" if one.variable else ""
+    where = f"{one.low:#010x} to {one.high - 1:#010x} ({size(one.high - one.low)}){variable}, cycle {one.cycle:,}"
+    return ", ".join(filter(None, (where, times, "" if one.seed is None else f"seed {one.seed}")))
 
 
 def _called(place: Place) -> str:

@@ -186,3 +186,21 @@ def test_ranges_that_cannot_be_installed() -> None:
         memory.install_ranges([Range(32 * i, 32 * i + 32, "sdram") for i in range(300)])
     with pytest.raises(UsageError, match="0 address ranges"):
         memory.install_ranges([])
+
+
+@pytest.mark.parametrize(
+    ("control", "rbar", "rasr", "rules"),
+    [
+        (1, 0x3000_FAE0, 15 << 1 | 1, ["region-misaligned"]),  # 64 KiB
+        (1, 0x3000_FAE0, 15 << 1, []),  # off
+        (0, 0x3000_FAE0, 15 << 1 | 1, []),
+        (1, 0x3001_0000 | 0x13, 15 << 1 | 1, []),  # VALID and REGION are no address
+        (1, 0x3000_0000, 1 << 19 | 1 << 16 | 15 << 1 | 1, ["reserved-encoding"]),  # TEX 1, C 0, B 1
+        (1, 0x3000_0000, 1 << 19 | 1 << 17 | 15 << 1 | 1, []),  # left to the implementation
+        (1, 0x3000_0000, 4 << 24 | 3 << 19 | 15 << 1 | 1, ["reserved-encoding"]),
+        (1, 0x3000_0000, 3 << 24 | 5 << 19 | 1 << 16 | 15 << 1 | 1, []),
+    ],
+)
+def test_what_a_region_looks_like_and_is_not(control: int, rbar: int, rasr: int, rules: list[str]) -> None:
+    found = list(Mpu(control, ((0, 0), (rbar, rasr))).mistakes())
+    assert [(number, mistake[0]) for number, mistake in found] == [(1, rule) for rule in rules]

@@ -9,7 +9,10 @@ import pytest
 from tests.support.code.register_board import POKE, PROGRAM, PUT_BYTE, RAM, SDRAM, Board, both
 from tests.support.code.system_code import code
 
-DEMCR, DWT_CTRL, CYCCNT = 0xE000_EDFC, 0xE000_1000, 0xE000_1004
+DEMCR, DWT_CTRL, CYCCNT, DWT_LAR, DWT_LSR = (
+    0xE000_EDFC, 0xE000_1000, 0xE000_1004, 0xE000_1FB0, 0xE000_1FB4,
+)  # fmt: skip
+UNLOCK = 0xC5AC_CE55
 SYST_CSR, SYST_RVR, SYST_CVR = 0xE000_E010, 0xE000_E014, 0xE000_E018
 CCR, CLIDR, CTR, CCSIDR, CSSELR, CPACR, AIRCR = (
     0xE000_ED14, 0xE000_ED78, 0xE000_ED7C, 0xE000_ED80, 0xE000_ED84, 0xE000_ED88, 0xE000_ED0C,
@@ -29,6 +32,7 @@ def test_the_debug_unit_names_the_part(isa: str) -> None:
 @both
 def test_cyccnt_reads_the_modelled_cycles(isa: str) -> None:
     board = Board(isa)
+    board.poke(DWT_LAR, UNLOCK)
     board.poke(DEMCR, 1 << 24)
     board.poke(DWT_CTRL, 1)
     board.poke(CYCCNT, 0)
@@ -44,6 +48,7 @@ def test_cyccnt_reads_the_modelled_cycles(isa: str) -> None:
 @both
 def test_cyccnt_is_stopped_until_both_of_its_bits_are_set(isa: str) -> None:
     board = Board(isa)
+    board.poke(DWT_LAR, UNLOCK)
     board.poke(CYCCNT, 1234)
     steps = ((DWT_CTRL, 1, False), (DEMCR, 1 << 24, True), (DEMCR, 0, False), (DEMCR, 1 << 24, True))
     for register, value, runs in steps:
@@ -228,3 +233,28 @@ def test_a_reset_request(isa: str) -> None:
     board.poke(AIRCR, 0x1234_0004)  # without the key nothing happens
     board.emulator.call(POKE, (AIRCR, 0x05FA_0004))
     assert board.emulator.run(100).kind == "reset"
+
+
+def test_a_cortex_m7_counts_cycles_once_its_dwt_is_unlocked() -> None:
+    board = Board("cortex-m7")
+    board.poke(DEMCR, 1 << 24)
+    assert board.peek(DWT_LSR) == 3
+    board.poke(DWT_CTRL, 0x4000_0001)
+    assert (board.peek(CYCCNT), board.peek(DWT_CTRL), board.peek(CYCCNT)) == (0, 0x4000_0000, 0)
+    rules = [one.rule for one in board.emulator.peripherals.findings()]
+    assert rules == ["locked-register"]
+    board.poke(DWT_LAR, UNLOCK)
+    assert board.peek(DWT_LSR) == 1
+    board.poke(DWT_CTRL, 0x4000_0001)
+    assert board.peek(DWT_CTRL) == 0x4000_0001 and 0 < board.peek(CYCCNT) < board.peek(CYCCNT)
+    board.poke(DWT_LAR, 0)
+    board.poke(DWT_CTRL, 0x4000_0000)
+    assert board.peek(DWT_LSR) == 3 and board.peek(DWT_CTRL) == 0x4000_0001
+
+
+def test_a_cortex_m4_has_no_lock() -> None:
+    board = Board("cortex-m4")
+    board.poke(DEMCR, 1 << 24)
+    board.poke(DWT_CTRL, 1)
+    assert board.peek(DWT_LSR) == 0 and board.peek(CYCCNT) < board.peek(CYCCNT)
+    assert not board.emulator.peripherals.findings()

@@ -142,7 +142,7 @@ def test_a_poll_is_counted_up_to_the_registers_change(
             return emulator
 
         monkeypatch.setattr(api, "_emulator", kept)
-        cycle = [store(0xE000_EDFC, 1 << 24), store(0xE000_1000, 1)]
+        cycle = [store(0xE000_1FB0, 0xC5AC_CE55), store(0xE000_EDFC, 1 << 24), store(0xE000_1000, 1)]
         register, on, ready = HSE
         steps = [*cycle, store(register, on | 1), load(0xE000_1004), poll(register, ready, ready), load(0xE000_1004)]
         _, words = run(tmp_path, load_machine(name), steps)

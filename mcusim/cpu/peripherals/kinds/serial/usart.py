@@ -31,6 +31,7 @@ class Usart(RegisterBlock):
     by_events = True
     _free_at = 0  # cycle at which the last character has left
     _comes = -1  # cycle at which the next character has come, or the line is idle; -1: the receiver is off
+    _tc_cleared = False  # by the program, since the last character has left
     _character, _seen = 0, 0  # the one that was received, and the flags that a load of SR has shown
 
     def __init__(
@@ -92,7 +93,7 @@ class Usart(RegisterBlock):
     def _refresh(self) -> None:
         self._listen()
         left = self._free_at - self.host.cycles
-        flags = (TXE if left <= self._frame() else 0) | (TC if left <= 0 else 0)
+        flags = (TXE if left <= self._frame() else 0) | (TC if left <= 0 and not self._tc_cleared else 0)
         self[self._status] = self[self._status] & ~(TXE | TC) | flags
         self.request(self._interrupts())
         wants = (self["CR3"] & DMAT and flags & TXE) or self.asks("RX")
@@ -131,11 +132,16 @@ class Usart(RegisterBlock):
         if register in ("DR", "TDR"):
             if self._transmits():
                 self.host.output(bytes([value & 0xFF]))
+                self._tc_cleared = False
                 self._free_at = max(self._free_at, self.host.cycles) + self._frame()
                 for due in (self._free_at - self._frame(), self._free_at):
                     self.at(due, self._refresh)
             self[register] = 0
+        if register == "SR":  # TC and RXNE are cleared by a 0
+            self._tc_cleared |= not value & TC and self._free_at <= self.host.cycles
+            self["SR"] &= ~(RXNE & ~value)
         if register == "ICR":
+            self._tc_cleared |= bool(value & TC) and self._free_at <= self.host.cycles
             self["ISR"] &= ~(value & (ORE | IDLE))
         if register == "RQR" and value & RXFRQ:
             self["ISR"] &= ~RXNE
