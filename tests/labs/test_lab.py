@@ -93,6 +93,8 @@ def test_right_predictions_and_answers(lab: Lab, judge: Judge) -> None:
     assert [one["tries"] for one in made.answers] == [1] * count
     found = made.to_json()["predictions"]
     assert all(one["predicted"] == pytest.approx(one["simulated"]) for one in found.values()) and len(found) > 4
+    headings = [f"Part {n} of {len(lab.parts)}: {part.title}" for n, part in enumerate(lab.parts, 1)]
+    assert [line.strip() for line in printed.splitlines() if line.strip() in headings] == headings
     assert made.lab.after.split("`")[1] in printed and max(map(len, printed.splitlines())) < 130
 
 

@@ -7,9 +7,11 @@ import re
 import pytest
 
 from mcusim import compare, load_machine
-from mcusim.api.compare import Comparison
+from mcusim.api.compare import Comparison, compare_cases, product_cases
 from mcusim.report.compare_pairs import by_model, differences_json, differences_lines, pairs, verdict_lines
 from mcusim.report.text.compare import compare_table
+from mcusim.request.settings import base_settings
+from mcusim.results import Result
 from tests.support.cases import only_with_all_cases, sampled
 
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
@@ -82,6 +84,12 @@ def test_the_verdict_names_what_did_not_run() -> None:
     assert text.startswith("external runs, ") and "; internal does not fit: needs 23.3 KiB of 16 KiB SRAM" in text
     without = compare("ds-cnn", "nucleo-l4r5zi").rows
     assert verdict_lines(without) == ["internal runs, 134 ms (114 to 163); external, tinyops cannot be planned"]
+
+
+def test_progress_gets_each_row_when_it_is_done() -> None:
+    seen: list[Result] = []
+    cases = product_cases("figure-1", F746, ["internal", "external"], base_settings())
+    assert seen == [] and compare_cases(cases, progress=seen.append).rows == tuple(seen) and len(seen) == 2
 
 
 def test_a_single_machine_is_not_named(found: Comparison) -> None:

@@ -16,7 +16,7 @@ from mcusim.report.html.run_figures.traffic import traffic_figure
 from mcusim.report.html.style import CAUSE_COLOURS, legend
 from mcusim.report.period import period_rows, period_sentences
 from mcusim.report.text.changes import change_texts
-from mcusim.report.text.interval import ends, interval_sentences, percentage, range_text
+from mcusim.report.text.interval import ends_text, interval_sentences, percentage, range_text
 from mcusim.results.difference import WORDS
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.result import Result
@@ -106,7 +106,8 @@ def _facts(result: Result) -> str:
         scale = suited(unit, [result.value(name)])
         rows.append([title, scale.text(result.value(name))])
         if result.interval is not None and name != "supply_current_ma":
-            rows.append([f"{title}, {percentage(LEVEL)} interval", ends(getattr(result.interval, name), scale)])
+            within = f"{ends_text(getattr(result.interval, name), scale)} {scale.unit}"
+            rows.append([f"{title}, {percentage(LEVEL)} interval", within])
         if result.measured is not None and name in result.measured.figures:
             measured = scale.text(result.measured.figures[name])
             rows.append([f"{title}, measured", f"{measured}, error {percent(result.error_percent(name))}"])
