@@ -13,9 +13,10 @@ import numpy as np
 
 from mcusim.cpu.unicorn_core import PAGE, UnicornCore
 from mcusim.machine.description import Machine, Region
+from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes
 
-__all__ = ["Behind", "behind_the_cache"]
+__all__ = ["Behind", "behind_the_cache", "room_for_lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +54,13 @@ def behind_the_cache(machine: Machine, core: UnicornCore) -> tuple[list[Bytes], 
         for base in (region.base, *region.aliases):
             contents.append(Bytes(base, base + region.size, view.ctypes.data, data.ctypes.data))
     return contents, Behind(tuple(own))
+
+
+def room_for_lines(machine: Machine, state: Any) -> Any:
+    """Where the bytes of the data cache's lines are kept while it is off; None: no cache."""
+    cache = machine.data_cache
+    if cache is None or not cache.size:
+        return None
+    room = np.zeros(cache.size, np.uint8)
+    state[L.ASIDE_ROOM] = room.ctypes.data
+    return room

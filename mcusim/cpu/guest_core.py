@@ -9,7 +9,7 @@ from weakref import proxy
 import numpy as np
 
 from mcusim.cpu import state_layout as C
-from mcusim.cpu.backing_memory import behind_the_cache
+from mcusim.cpu.backing_memory import behind_the_cache, room_for_lines
 from mcusim.cpu.code_cache import Code
 from mcusim.cpu.console.rtt import Rtt, uses_rtt
 from mcusim.cpu.console.semihosting import Semihosting
@@ -115,6 +115,7 @@ class GuestCore:
         c[C.PREFETCHED] = C.AFTER_BRANCH
         c[C.LISTED] = self.peripherals.count
         c[C.D_CACHE], c[C.I_CACHE] = s[L.DCACHE], s[L.ICACHE]
+        self._aside = room_for_lines(machine, s)
         c[C.DEVICE_FAULTS] = traits.device_faults
         if machine.data_cache is not None:
             c[C.MAINTENANCE] = ticks(machine, machine.data_cache.maintenance)
@@ -189,6 +190,7 @@ class GuestCore:
         if not self.core.poke(address, data):
             raise self._not_mapped(address, len(data))
         self.behind.write(address, data)
+        self.peripherals.flash.written(address, data)
         if self.code.written(address, address + len(data)):
             self.core.forget_translations()
 

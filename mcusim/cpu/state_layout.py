@@ -18,6 +18,10 @@ NESTS_DEPTH, CONTEXTS_KEPT, CONTEXT_CALLS = 32, 16, 32  # exceptions deep; conte
 SAVED_FLOATS = 33  # s0 to s31 and FPSCR
 JOURNAL_SIZE = 8192
 MOST_FLASH_STORES = 64  # of one block
+# what is noted: a dirty line is accessed while the cache is off, a line of flash older than the flash is read, a locked
+# register is stored to, a cache is switched on, or written back, that was not invalidated, an MPU region is switched on
+# that the part does not have
+OFF_DIRTY, OLD_FLASH, LOCKED, DATA_ON, CODE_ON, NOT_YET_CLEAN, NO_REGION, MOST_NOTES = range(8)
 
 # a taken branch: from, to
 branch = Record("taken branch")
@@ -51,6 +55,11 @@ flash_store = Record("store to flash")
 STORE_ADDRESS, STORE_SIZE, STORE_VALUE = flash_store.fields("STORE_ADDRESS", "STORE_SIZE", "STORE_VALUE")
 STORE_OLD, STORE_PC, STORE_RECORD = flash_store.fields("STORE_OLD", "STORE_PC", "STORE_RECORD")
 FLASH_STORE = flash_store.freeze()
+
+# what a program does that is noted once: the first instruction that did it, the address, how often
+note = Record("note")
+NOTE_PC, NOTE_ADDRESS, NOTE_COUNT = note.fields("NOTE_PC", "NOTE_ADDRESS", "NOTE_COUNT")
+NOTE = note.freeze()
 
 core = Record("core")
 # control
@@ -94,8 +103,11 @@ CYCLE_BASE, TICK_BASE, TICK_LEFT, COUNT_READ = core.fields("CYCLE_BASE", "TICK_B
 CONSOLE_USED, CONSOLE_SIZE = core.fields("CONSOLE_USED", "CONSOLE_SIZE")
 RESET_ASKED = core.field("RESET_ASKED")
 # the DWT takes no store until it is unlocked; 1 more than what DWT_CTRL has while its word is one that was not taken,
-# 0: the word is right; where the first such store was
-DWT_LOCKED, DWT_KEPT, LOCKED_PC = core.fields("DWT_LOCKED", "DWT_KEPT", "LOCKED_PC")
+# 0: the word is right
+DWT_LOCKED, DWT_KEPT = core.fields("DWT_LOCKED", "DWT_KEPT")
+# lines of the data cache that were invalidated by set and way, whether the instruction cache was
+INVALIDATED_LINES, INVALIDATED_CODE = core.fields("INVALIDATED_LINES", "INVALIDATED_CODE")
+NOTES = core.array("NOTES", MOST_NOTES * NOTE)
 CCR_ONES = core.field("CCR_ONES")  # bits of CCR that are always ones
 SYSTEM_READS = core.field("SYSTEM_READS")  # loads from the private peripheral bus
 D_CACHE, I_CACHE = core.fields("D_CACHE", "I_CACHE")  # offsets of the caches in the memory state
@@ -157,6 +169,7 @@ CONDITIONAL_ACCESS, HAS_FP, FOUND_IN_DECODE, LEAVES_SLOT, LEAVES_SLOT_WITH_BRANC
 )
 TAIL_CALL = 128  # its branch goes to the first instruction of another function
 WAITS = 256  # in a loop that seems to wait
+READS_BASEPRI = 512
 
 # how a block ends
 FALLS, CONDITIONAL, UNCONDITIONAL, CALL, INDIRECT_CALL, RETURNS, INDIRECT, TABLE = range(8)

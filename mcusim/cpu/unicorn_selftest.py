@@ -114,18 +114,24 @@ _EXCLUSIVE = bytes.fromhex("51e8000f00bf00bf41e8003200bf")
 _LOADED, _STORED = _CODE + 6, _CODE + 12
 _MARKS = (_DATA + 0x124, _DATA + 0xABC, _DATA + 0x458, _DATA + 0x7E0)
 _CLEARED = (1 << 64) - 1  # of a core that marks nothing
+_TRIES = 3
 _LARGEST = 1 << 17  # bytes of a core's state that are looked at
 
 
 def _writable() -> list[tuple[int, int]]:
-    """The areas of this process's memory that may be written to; none where the system does not tell."""
+    """The areas of this process's memory that may be written to, those next to each other as one, as a block may lie in
+    both; none where the system does not tell."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     areas = [line.split()[:2] for line in lines]
     bounds = [where.split("-") for where, how in areas if how.startswith("rw")]
-    return [(int(low, 16), int(high, 16)) for low, high in bounds]
+    found: list[tuple[int, int]] = []
+    for low, high in ((int(low, 16), int(high, 16)) for low, high in bounds):
+        begin = found.pop()[0] if found and found[-1][1] == low else low
+        found.append((begin, high))
+    return found
 
 
 def _marked(address: int) -> Uc:
@@ -170,10 +176,16 @@ def monitor_place() -> tuple[int, int] | None:
     """Offset of a pointer in Unicorn's private state and of the marked address behind it; None: exceptions leave it.
 
     Pointers to other blocks may have that address at some distance too, by chance: all cores that are looked at exist
-    together, so that their blocks lie otherwise, and a place that only some of them have is none.
+    together, so that their blocks lie otherwise, and a place that only some of them have is none. Tried again with
+    others next to them where that finds none.
     """
-    cores = [(_marked(address), address) for address in _MARKS] + [(_core(), _CLEARED)]
-    places = None
-    for uc, value in cores:
-        places = _words_with(uc, value, places)
-    return next((place for place in sorted(places or ()) if _clears(place)), None)
+    cores: list[tuple[Uc, int]] = []
+    for _ in range(_TRIES):
+        cores += [(_marked(address), address) for address in _MARKS] + [(_core(), _CLEARED)]
+        places = None
+        for uc, value in cores[-len(_MARKS) - 1 :]:
+            places = _words_with(uc, value, places)
+        for place in sorted(places or ()):
+            if _clears(place):
+                return place
+    return None

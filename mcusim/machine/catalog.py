@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from mcusim.errors import MachineError
+from mcusim.machine.stand_ins import core_of_part, stand_in
 from mcusim.units import quoted
 
 __all__ = ["config_directory", "find_name", "locate", "machine_names"]
@@ -85,7 +86,9 @@ def locate(name_or_path: str | Path, relative_to: Path | None = None) -> tuple[P
         return beside, _printable(beside)
     headline = f"unknown machine {quoted(text)}{_nearest(text)}: the path of a TOML file works, and these names"
     own = "a board of your own: mcusim machines --new FILE.toml --from NAME (how-to: add a board)"
-    raise MachineError.of_lines(headline, [*_described(machine_names()), own])
+    core = core_of_part(text)
+    other = [f"its core is {core}; {stand_in(core) or 'of which there is a model'}"] if core else []
+    raise MachineError.of_lines(headline, [*_described(machine_names()), *other, own])
 
 
 def _printable(path: Path) -> str:

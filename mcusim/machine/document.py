@@ -21,6 +21,7 @@ __all__ = [
     "Leaf",
     "Node",
     "grow",
+    "inherited",
     "join",
     "merge",
     "problem",
@@ -191,7 +192,22 @@ def _read_chain(path: Path, shown: str, above: tuple[Path, ...]) -> Branch:
         raise problem(parent, "extends", "the files extend each other in a circle")
     base = _read_chain(base_path, base_shown, chain)
     kept = {key: node for key, node in base.items.items() if key not in _NOT_INHERITED}
-    return merge(_without_figures(Branch(kept, base.file, base.line), tree), tree)
+    board = str(getattr(base.items["name"], "value", base_shown))
+    items = {key: _inherited(node, board) for key, node in kept.items()}
+    return merge(_without_figures(Branch(items, base.file, base.line), tree), tree)
+
+
+def inherited(leaf: Leaf, board: str) -> Leaf:
+    """What was measured on ``board``, or fitted to it, is assumed of a machine that extends it."""
+    if leaf.basis not in ("measured", "calibrated"):
+        return leaf
+    return replace(leaf, basis="assumed", source=f"inherited from {board}, {leaf.basis} there: {leaf.source}")
+
+
+def _inherited(node: Node, board: str) -> Node:
+    if isinstance(node, Leaf):
+        return inherited(node, board)
+    return replace(node, items={key: _inherited(one, board) for key, one in node.items.items()})
 
 
 def _without_figures(base: Branch, over: Branch) -> Branch:

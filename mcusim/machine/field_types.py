@@ -15,6 +15,7 @@ from mcusim.errors import UnitError
 from mcusim.machine.description import Basis, ClockedCurrent
 from mcusim.machine.document import Node, show, show_address
 from mcusim.machine.known_cores import core_names
+from mcusim.machine.stand_ins import stand_in
 
 __all__ = [
     "WORD",
@@ -218,7 +219,15 @@ def choice(*names: str, default: Default | None = None) -> Field:
 
 def core_name() -> Field:
     """The name of a core that there is a model of, when the file is read."""
-    return Field(lambda value: choice(*core_names()).parse(value))
+
+    def parse(value: object) -> object:
+        try:
+            return choice(*core_names()).parse(value)
+        except RejectedError as error:
+            instead = stand_in(value) if isinstance(value, str) else ""
+            raise RejectedError(f"{error}; {instead}") from None if instead else error
+
+    return Field(parse)
 
 
 def text(default: Default | None = None) -> Field:

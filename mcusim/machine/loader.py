@@ -12,7 +12,7 @@ from mcusim.machine.catalog import config_directory, locate
 from mcusim.machine.clock_tree import Following, movable, moved_currents
 from mcusim.machine.currents import Clocks, Currents
 from mcusim.machine.description import Machine
-from mcusim.machine.document import Branch, Leaf, Node, join, problem, read_document, show, with_leaf
+from mcusim.machine.document import Branch, Leaf, Node, inherited, join, problem, read_document, show, with_leaf
 from mcusim.machine.reader import Reader, nearest, no_more
 from mcusim.machine.rules import broken
 from mcusim.machine.schema import MACHINE, OBSOLETE
@@ -54,7 +54,7 @@ def _read(name_or_path: str | Path) -> Machine:
     shipped = base_path.parent == config_directory()
     base = load_shipped(base_path.stem) if shipped else _read(base_path)
     own = set(_keys(tree, tree.file))
-    machine = _followed(_as_in(base, tree, own), str(path), {}, base, own)
+    machine = _followed(_as_in(base, tree, own, inherits=True), str(path), {}, base, own)
     return dataclasses.replace(machine, _file=None)
 
 
@@ -90,12 +90,13 @@ def replace_all(machine: Machine, changes: Mapping[str, object]) -> Machine:
     return _followed(tree, machine.path, texts, file, texts.keys())
 
 
-def _as_in(file: Machine, tree: Branch, pinned: Collection[str]) -> Branch:
-    """``tree`` with what may follow a clock as ``file`` has it, but for keys that are ``pinned``, and regions that it
-    removes."""
+def _as_in(file: Machine, tree: Branch, pinned: Collection[str], inherits: bool = False) -> Branch:
+    """``tree``, which may inherit from ``file``, with what may follow a clock as ``file`` has it, but for keys that are
+    ``pinned``, and regions that it removes."""
     for key in movable(file):
         leaf = _leaf(file._raw, key)
         if leaf is not None and key not in pinned and _leaf(tree, key) is not None:
+            leaf = inherited(leaf, file.name) if inherits else leaf
             tree = with_leaf(tree, tuple(key.split(".")), leaf)
     return tree
 

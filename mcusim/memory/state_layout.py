@@ -97,6 +97,9 @@ VIOLATIONS, TASK, STACK_FROM, STACK_TO = header.fields("VIOLATIONS", "TASK", "ST
 WATCH = header.field(
     "WATCH"
 )  # what watching a firmware needs (mcusim.memory.watch.layout), 0: off; VIOLATIONS is set too
+# of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
+# keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
+ASIDE, ASIDE_ROOM, APART = header.fields("ASIDE", "ASIDE_ROOM", "APART")
 OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = header.field("FILLED")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from mcusim.machine.description import DeviceKind, Figure, Machine, Power
+from mcusim.machine.description import Figure, Machine, Power
+from mcusim.results.cautions import EXTERNAL, uncached
 from mcusim.results.energy import uses, waiting
 
 if TYPE_CHECKING:
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["assumptions", "machine_assumptions"]
 
 _OSCILLATOR = "core.external_clock"  # no cycles depend on it; a clock that was made of it has its basis
-_EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
 
 def assumptions(run: Run, machine: Machine, sleeps: bool = False) -> tuple[str, ...]:
     """Every machine figure with basis ``assumed`` or ``calibrated`` that the run depends on, then which external
-    memory's energy the machine does not give, then what the engine and the model say (kernel profile, random weights,
-    warnings), without repetitions.
+    memories the machine's energy or its cache leaves out, then what the engine and the model say (kernel profile,
+    random weights, warnings), without repetitions.
 
     A region counts when the program keeps bytes there or the run moved bytes there, a DMA controller when it moved
     any, a power figure when :func:`~mcusim.results.energy.energy` uses it (that of sleep when it ``sleeps``), cache
@@ -30,6 +30,7 @@ def assumptions(run: Run, machine: Machine, sleeps: bool = False) -> tuple[str, 
     """
     lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine, sleeps)]
     lines += _no_energy(set(_regions(run)), machine)
+    lines += [text for text, _ in uncached(set(_regions(run)), machine)]
     lines += run.assumptions
     if run.header.random_weights:
         lines.append("random weights: the network's architecture is published, its weights are seeded random numbers")
@@ -87,7 +88,7 @@ def _counts(figure: Figure, run: Run, machine: Machine, sleeps: bool) -> bool:
             return sleeps
         if rest == "stalled":
             return waiting(run.by_cause) > 0 and machine.power.stalled not in (None, machine.power.run)
-        kinds = {kind for kind in _EXTERNAL if uses(run, machine, kind)}
+        kinds = {kind for kind in EXTERNAL if uses(run, machine, kind)}
         moved = any(event.kind == "transfer" for event in run.events)
         return _power_counts(machine.power, rest, set(_regions(run)), kinds, moved)
     return not figure.key.endswith(".maintenance") or bool(run.by_cause.get("maintenance"))
@@ -107,7 +108,7 @@ def _power_counts(power: Power, key: str, regions: Collection[str], kinds: Colle
     interface = name.removesuffix("_active").removesuffix("_per_mhz")
     if name == "sleep" or (name.endswith("_per_mhz") and f"{interface}_active" not in power.followed):
         return False
-    return dma if interface == "dma" else interface in kinds or interface not in _EXTERNAL
+    return dma if interface == "dma" else interface in kinds or interface not in EXTERNAL
 
 
 def _no_energy(regions: Collection[str], machine: Machine) -> Iterator[str]:

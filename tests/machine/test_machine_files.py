@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,9 @@ def test_extends_merges_key_by_key(tmp_path: Path) -> None:
     assert [int(length.value) for length in (sdram(mine).timing.CL, sdram(mine).timing.tRC)] == [3, 6]
     figure = mine.figures["memory.sdram.timing.CL"]
     assert (figure.file, figure.line, figure.basis, figure.source) == (str(path), 4, "assumed", "no source given")
-    assert mine.figures["memory.sdram.timing.tRC"] == f746.figures["memory.sdram.timing.tRC"]
+    figure, there = mine.figures["memory.sdram.timing.tRC"], f746.figures["memory.sdram.timing.tRC"]
+    source = f"inherited from {F746}, measured there: {there.source}"
+    assert figure == replace(there, basis="assumed", source=source)
     assert set(mine.figures) == set(f746.figures)
 
 
@@ -197,6 +200,40 @@ def test_a_file_that_extends_adds_a_memory_that_the_one_below_lacks(tmp_path: Pa
     assert sdram(machine).clock == 50_000_000 and [*machine.memory][:-1] == [*load_machine(below).memory]
     slower = load_machine(path, {"core.clock": "80 MHz"})
     assert sdram(slower).clock <= 50_000_000
+
+
+@pytest.mark.parametrize("below", machine_names())
+def test_what_was_measured_on_a_board_is_assumed_of_one_that_extends_it(tmp_path: Path, below: str) -> None:
+    path, further = tmp_path / "mine.toml", tmp_path / "further.toml"
+    clock = load_machine(below).figures["core.max_clock"].text
+    new = f'extends = "{below}"\ncore.max_clock = {{ value = "{clock}", basis = "measured", source = "x" }}\n'
+    path.write_text(new, encoding="utf-8")
+    further.write_text('extends = "mine.toml"\n', encoding="utf-8")
+    whole, mine, last = load_machine(below).figures, load_machine(path).figures, load_machine(further).figures
+    assert (mine["core.max_clock"].basis, last["core.max_clock"].basis) == ("measured", "assumed")
+    assert last["core.max_clock"].source == "inherited from mine, measured there: x"
+    for key, figure in whole.items():
+        if figure.basis in ("measured", "calibrated") and key != "core.max_clock":
+            assert mine[key].basis == "assumed"
+            assert mine[key].source.startswith(f"inherited from {below}, {figure.basis} there: {figure.source}")
+            assert last[key].source == mine[key].source
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "nucleo-u575zi",
+            "its core is cortex-m33; the nearest stand-in for cortex-m33 is cortex-m4: it has the same DSP",
+        ),
+        ("STM32N657", "its core is cortex-m55; the nearest stand-in for cortex-m55 is cortex-m7: with Helium its"),
+        ("stm32g474", "its core is cortex-m4; of which there is a model"),
+    ],
+)
+def test_a_board_whose_core_is_not_there_is_told_of_the_nearest(name: str, says: str) -> None:
+    with pytest.raises(MachineError, match="unknown machine") as error:
+        load_machine(name)
+    assert says in str(error.value)
 
 
 @pytest.mark.parametrize("below", ["stm32f469i-disco", F746])

@@ -93,6 +93,14 @@ def test_loops_that_no_microcontroller_would_run_are_refused() -> None:
         check_program(Program(header, (huge,)), MACHINE)
 
 
+def test_a_window_of_too_many_positions_is_refused() -> None:
+    (task,) = calls(CONV, "external")
+    edge = 1 << 11
+    g = Geometry("AVERAGE_POOL_2D", 1, 2 * edge, 1, 1, edge + 1, 1, 1, kernel_h=edge, kernel_w=1)
+    with pytest.raises(FieldError, match="2049 output rows of 2048 kernel rows each are more than 4,194,304 positi"):
+        check_extent(replace(task, geometry=g, rows=whole(g)))
+
+
 def joined(seed: int) -> Graph:
     """Inputs of any sizes, along any axis, some of them constants; then one operator that reads the result."""
     rng = np.random.default_rng(seed)

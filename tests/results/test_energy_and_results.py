@@ -16,6 +16,7 @@ from mcusim.report.text.compare import compare_table, ratio
 from mcusim.report.text.run import run_table
 from mcusim.results import Measured, assumptions, energy, sram_bytes, to_json
 from mcusim.results.advice import Advice, LimitCheck
+from mcusim.results.cautions import cautions
 from mcusim.results.energy import dma_busy_cycles
 from mcusim.text import columns, rounded, size
 from tests.support.pages.made_results import CLOCK, make_machine, make_result, make_run
@@ -121,6 +122,22 @@ def test_assumptions_name_external_memory_without_energy() -> None:
     ]
     idle = assumptions(make_run(), replace(machine, power=nothing))
     assert not [line for line in idle if "not in the energy" in line]
+
+
+def test_cautions_say_which_memory_the_energy_or_the_cache_leaves_out() -> None:
+    run = make_run(traffic={"sdram": Traffic(core_read=1)})
+    machine = load_machine("stm32f746g-disco")
+    assert cautions(run, machine) == ()
+    silent = replace(machine, power=replace(machine.power, sdram_active=0.0))
+    (text,) = cautions(run, silent)
+    assert "leaves sdram out" in text and 'shows those of a board that has: --set "power.sdram_active=..."' in text
+    assert cautions(make_run(traffic={"sram1": Traffic(core_read=1)}), silent) == ()
+    moved = load_machine("stm32f746g-disco", {"memory.sdram.base": "0xC0000000"})
+    (text,) = cautions(run, moved)
+    assert "makes 0xc0000000 device memory" in text and "--set memory.sdram.attribute=write-back" in text
+    assert any("makes 0xc0000000 device memory" in line for line in assumptions(run, moved))
+    meant = load_machine("stm32f746g-disco", {"memory.sdram.base": "0xC0000000", "memory.sdram.attribute": "device"})
+    assert cautions(run, meant) == ()
 
 
 ISSUE_KEYS = {

@@ -17,6 +17,8 @@ class Clock:
         self.ended = "", ""
         self.flash = bytearray(b"\xff" * (16 << 20))
         self.findings: list[str] = []
+        self.noted_rules: list[str] = []
+        self.pc = 0
 
     def dividers(self, bus: str) -> tuple[int, int]:
         return (2, 1) if bus == "apb1" else (1, 1)
@@ -48,6 +50,9 @@ class Clock:
 
     def found(self, text: str) -> None:
         self.findings.append(text)
+
+    def noted(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+        self.noted_rules.append(rule)
 
     def output(self, data: bytes) -> None:
         self.shown += data

@@ -89,6 +89,7 @@ def test_a_finding_of_seeds_is_listed_once_with_the_first_of_them() -> None:
     seen = [f for f in result.findings if f.found_by == "sanitizer"]
     assert [(f.finding.rule, f.finding.tasks) for f in seen] == [("unordered", (moved, call))]
     failed = [outcome.seed for outcome in result.fuzzed.failed]
+    assert "seeds 1 to 6: " in text(result)
     assert 0 < len(failed) < 6 and seen[0].seed is not None and seen[0].seed <= failed[0]
     assert seen[0].to_json()["seed"] == seen[0].seed
     assert f"found by: sanitizer, seed {seen[0].seed}" in text(result)

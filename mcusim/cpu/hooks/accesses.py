@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.hooks import watching
+from mcusim.cpu.notes import note
 from mcusim.cpu.pipeline.store_buffer import load_extra, store_stall
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import data, shadow
+from mcusim.memory.cache import apart, data, shadow
 from mcusim.memory.ports import core_data
 from mcusim.native import host_memory as host
 from mcusim.native.compile import State, native, shared
@@ -195,6 +196,14 @@ def transfer(c: State, s: State, q: int, address: int, size: int, write: int, fl
 
 
 @native
+def beside_cache(c: State, s: State, q: int, address: int, size: int, write: int, pc: int) -> None:
+    """Note an access to a line that is apart from what the core should get (:mod:`mcusim.memory.cache.apart`)."""
+    kind = apart.accessed(s, q, address, size, write)
+    if kind:
+        note(c, C.OFF_DIRTY if kind == apart.CACHE_OFF_DIRTY else C.OLD_FLASH, pc, address)
+
+
+@native
 def keep(c: State, place: int, value: int) -> None:
     """Write down a store; those behind the last for which there is room are counted only."""
     used = c[C.JOURNAL_USED]
@@ -206,6 +215,8 @@ def keep(c: State, place: int, value: int) -> None:
 @native
 def watch(c: State, s: State, q: int, address: int, size: int, write: int, pc: int, value: int) -> None:
     """The sanitizer, or who watches a firmware, checks the access; to stop the core it does so as for a fault."""
+    if s[L.APART]:
+        beside_cache(c, s, q, address, size, write, pc)
     if c[C.KEEPS_STORES]:
         if write:
             keep(c, address << 8 | size, value)
@@ -319,5 +330,5 @@ def ordinary(
     a[r + C.PENALTY] += extra
     if write:
         data.put(s, q, address, size, value)
-    if s[L.VIOLATIONS] | c[C.KEEPS_STORES]:
+    if s[L.VIOLATIONS] | s[L.APART] | c[C.KEEPS_STORES]:
         watch(c, s, q, address, size, write, pc, value)

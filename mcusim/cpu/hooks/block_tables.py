@@ -145,6 +145,8 @@ class Tables:
             t[C.FLAGS] |= C.CONDITIONAL_ACCESS
         if any(moves_stack(i) for i in instructions):
             t[C.FLAGS] |= C.MOVES_STACK
+        if any(i.mnemonic == "mrs" and "basepri" in i.text.lower() for i in instructions):
+            t[C.FLAGS] |= C.READS_BASEPRI
         if any(i.kind in _FP for i in instructions):
             t[C.FLAGS] |= C.HAS_FP
         if timing.found_in_decode:

@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from unicorn.arm_const import (
+    UC_ARM_REG_BASEPRI,
     UC_ARM_REG_CONTROL,
     UC_ARM_REG_FPSCR,
     UC_ARM_REG_LR,
@@ -81,7 +82,9 @@ def _saved_floats(uc: Any, user: Any, c: Any, s: Any, at: Any) -> Any:
 
 @native_as(types.int64(types.voidptr, USER, INT64_WORDS, INT64_WORDS, types.int64, types.int64))
 def _held_back(uc: Any, user: Any, c: Any, s: Any, at: Any, flags: Any) -> Any:
-    """Whether the core stops before a block that waits, or that has no FPU."""
+    """Whether the core stops before a block that waits, or that has no FPU. BASEPRI is made what MRS finds."""
+    if flags & C.READS_BASEPRI:  # in a block behind the one that stored to it, as each ends with MSR
+        put(uc, user[SCRATCH], UC_ARM_REG_BASEPRI, get(uc, user[SCRATCH], UC_ARM_REG_BASEPRI) & nvic.PRIORITY_BITS)
     if flags & C.WAITS and blocks.waits(c, s):
         c[C.STOP] = C.WAITING
         return 1
@@ -120,7 +123,8 @@ def _on_block(uc: Any, address: Any, size: Any, user: Any) -> None:
         stop(uc)
         return
     flags = t[i + C.FLAGS]
-    if (flags & C.WAITS or (flags & C.HAS_FP and c[C.FPU] == 0)) and _held_back(uc, user, c, s, at, flags):
+    special = flags & (C.WAITS | C.READS_BASEPRI) or (flags & C.HAS_FP and c[C.FPU] == 0)
+    if special and _held_back(uc, user, c, s, at, flags):
         c[C.STOP_ADDRESS] = at
         stop(uc)
         return

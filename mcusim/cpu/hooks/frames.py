@@ -66,6 +66,8 @@ def store(c: State, s: State, address: int, value: int, pc: int, code: int) -> N
     c[C.STACKING_TICKS] += core_data.store(s, q, address, 4)
     host.put32(s[q + L.VIEW] + address, value)
     data.put(s, q, address, 4, value)
+    if s[L.APART]:
+        accesses.beside_cache(c, s, q, address, 4, 1, pc)
     if s[L.WATCH]:
         watching.pushed(c, s, q, address)
 
@@ -78,6 +80,8 @@ def load(c: State, s: State, address: int, code: int, pc: int) -> int:
         accesses.fault(c, code, address, 4, 0, pc)
         return 0
     c[C.STACKING_TICKS] += core_data.load(s, q, address, 4)
+    if s[L.APART]:
+        accesses.beside_cache(c, s, q, address, 4, 0, pc)
     return host.get32(s[q + L.VIEW] + address)
 
 

@@ -21,7 +21,7 @@ from mcusim.cpu.cores import core_named
 from mcusim.cpu.peripherals import bit_band
 from mcusim.cpu.peripherals.bit_band import BitBand
 from mcusim.cpu.peripherals.endless_polls import Polls
-from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, locked_stores, silent_lines, storage
+from mcusim.cpu.peripherals.findings import Ending, PeripheralFinding, Plain, of_notes, silent_lines, storage
 from mcusim.cpu.peripherals.kinds.flash.interface import FlashInterface
 from mcusim.cpu.peripherals.kinds.fmc import Fmc
 from mcusim.cpu.peripherals.kinds.rcc import Rcc
@@ -170,9 +170,6 @@ class Peripherals:
     def bus_error(self, address: int) -> None:
         self._fault(C.WRONG_KEY, address, 4, 1)
 
-    def flash_found(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
-        self.noted(rule, text, fix, pc, address)
-
     def noted(self, rule: str, text: str, fix: str, pc: int, address: int | None = None) -> None:
         """A finding, once for each rule and instruction."""
         known = next((i for i, one in enumerate(self._found) if (one.rule, one.pc) == (rule, pc)), None)
@@ -246,8 +243,8 @@ class Peripherals:
         """What the program did that a board does not answer, or not as it is answered here."""
         requested = {line for block in self._all for line in block.lines}
         silent = (irq for irq in self._interrupts.waited_for() if irq not in requested)
-        locked = locked_stores(int(self._state[C.LOCKED_PC]))
-        return (*self._found, *storage(self._plain), *locked, *silent_lines(self._family or "", silent))
+        noted = of_notes(self._state)
+        return (*self._found, *storage(self._plain), *noted, *silent_lines(self._family or "", silent))
 
     def at(self, cycle: int, callback: Callable[[], None]) -> QueuedEvent:
         return self._events.at(cycle, callback)

@@ -1,16 +1,19 @@
 """The part's own flash behind its controller: its bytes, the stores that it gets, and who waits while it works.
 
 A store does not change the flash by itself: Unicorn makes it, and before the next block (or the next access to the
-controller) it is taken back and handed to the controller, which programs or refuses it.
+controller) it is taken back and handed to the controller, which programs or refuses it. Lines of the data cache keep
+what they hold when the flash changes behind them; a store of the core that hits a line changes the line too, as those
+are written through.
 
 Not modelled: a load of the same bytes in the block of the store, before the controller is accessed, finds what was
-stored; stale bytes in caches and in the accelerator after an erase (their lines show the new bytes); DMA writes.
+stored; stale bytes in the instruction cache and in the accelerator after an erase (their lines show the new bytes); a
+flash that the MPU makes write-back; DMA writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -74,10 +77,10 @@ class ProgramFlash:
         self.bases: tuple[int, ...] = ()
         self.size = 0
         self.times = FlashTimes(figures, machine.core.clock)
-        self._state, self._memory = state, memory.state
+        self._state, self._system, self._memory = state, memory, memory.state
         for region in [region for region in machine.memory.values() if region.kind == "flash"][:1]:
             self.bases, self.size = (region.base, *region.aliases), region.size
-            self._bytes = core.windows[region.base]
+            self._bytes = self._view = core.windows[region.base]  # what it has, and what the core gets
             self._blocks = sorted({memory.blocks[region.name, alias] for alias in (False, True)})
         self._under_way: list[tuple[int, int, int]] = []  # from offset to offset, until cycle
         self.changed: list[tuple[int, int]] = []
@@ -99,6 +102,8 @@ class ProgramFlash:
         count = int(c[C.FLASH_STORES])
         c[C.FLASH_STORES] = 0
         log = c[C.FLASH_LOG : C.FLASH_LOG + count * C.FLASH_STORE].reshape(count, C.FLASH_STORE).tolist()
+        if log and self._lines(0, self.size):
+            self._keep_apart()
         for entry in reversed(log):
             offset, size = self._offset(entry[C.STORE_ADDRESS]), entry[C.STORE_SIZE]
             self._put(offset, _bytes(entry[C.STORE_OLD], size))
@@ -132,8 +137,54 @@ class ProgramFlash:
         self._put(half, lower)
 
     def _put(self, offset: int, data: bytes) -> None:
+        lines = self._lines(offset, len(data))
+        if lines:
+            self._keep_apart()
+        kept = [(low, self._view[low:end].copy()) for low, end in lines]
         self._bytes[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        if self._view is not self._bytes:
+            self._view[offset : offset + len(data)] = self._bytes[offset : offset + len(data)]
+            for low, line in kept:
+                self._view[low : low + line.size] = line
         self.changed.append((offset, offset + len(data)))
+
+    def _lines(self, offset: int, size: int) -> list[tuple[int, int]]:
+        """First offset and end of each line of the data cache with some of these bytes that the core gets."""
+        s = self._memory
+        c = int(s[L.DCACHE])
+        if c == 0:
+            return []
+        line, count = int(s[c + L.C_LINE]), int(s[c + L.C_SETS] * s[c + L.C_WAYS])
+        tags = s[c + L.CACHE : c + L.CACHE + count * L.CACHE_LINE].reshape(count, L.CACHE_LINE)[:, L.TAG]
+        found = []
+        for base in self.bases:
+            low, high = (base + offset) // line, (base + offset + size + line - 1) // line
+            held = tags[(tags >= low) & (tags < high)].tolist()
+            found += [(tag * line - base, (tag + 1) * line - base) for tag in held]
+        return found
+
+    def _keep_apart(self) -> None:
+        """From now on the flash has its bytes apart from what the core gets."""
+        if self._view is not self._bytes:
+            return
+        s = self._memory
+        self._bytes = self._view.copy()
+        self._system.contents = [
+            replace(one, memory=self._bytes.ctypes.data) if one.base in self.bases else one
+            for one in self._system.contents
+        ]
+        further = self._bytes.ctypes.data - self._view.ctypes.data
+        for i in range(int(s[L.RANGES])):
+            q = int(s[L.RANGE_BASE]) + i * L.RANGE
+            if self.has(int(s[q + L.LOW])) and s[q + L.VIEW]:
+                s[q + L.MEM] += further
+        s[L.APART] |= 2
+
+    def written(self, address: int, data: bytes) -> None:
+        """The host has put ``data`` where the core gets it."""
+        if self._view is not self._bytes and self.has(address):
+            offset = self._offset(address)
+            self._bytes[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
 
     def begin(self, low: int, high: int, until: int) -> tuple[int, int, int]:
         """What is between these offsets cannot be read until that cycle; returns what :meth:`end` wants."""

@@ -52,6 +52,10 @@ class BlockHost(Protocol):
         """These bits of a reset register of RCC have risen."""
 
     @property
+    def pc(self) -> int:
+        """Of the access under way."""
+
+    @property
     def flash_size(self) -> int:
         """Bytes of the serial flash; 0: the machine has none."""
 
@@ -71,8 +75,8 @@ class BlockHost(Protocol):
     def bus_error(self, address: int) -> None:
         """The store under way, to that register, is a bus error: a wrong key."""
 
-    def flash_found(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
-        """The instruction at ``pc`` did that to the flash."""
+    def noted(self, rule: str, text: str, fix: str, pc: int, address: int) -> None:
+        """A finding: the instruction at ``pc`` did that."""
 
     def ends(self, kind: str, text: str) -> None:
         """The run is over: what the program asks for is not modelled."""
@@ -266,6 +270,17 @@ class RegisterBlock:
     def asks(self, request: str) -> bool:
         """Whether it asks a DMA controller now, with ``request`` of its request lines: TX, RX, UP."""
         return False
+
+    def lost(self, register: str, flags: int) -> None:
+        """The program has cleared ``flags`` by storing back what it had loaded before they were set."""
+        if flags:
+            address = self.base + self._at[register]
+            text = (
+                f"{self.name}_{register} is stored back as it was loaded but for the flags to clear: those that were"
+                f" set in between ({flags:#x}) are cleared too, and nobody has seen them"
+            )
+            fix = "store ones to all flags but those to clear, without a load before"
+            self.host.noted("flag-read-modify-write", text, fix, self.host.pc, address)
 
     def has_sent(self, register: str, value: int) -> bool:
         """Whether ``value``, which the program has loaded, says that all that the block was given to send has left."""

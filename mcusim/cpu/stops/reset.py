@@ -31,7 +31,7 @@ __all__ = ["PerformedReset", "restart"]
 
 THREAD, HANDLER = 0x0100_0000, 0x0100_0003
 _CLEARED = (C.FPU, C.TRAP_UNALIGNED, C.TRAP_DIVIDE, C.TICK_LEFT, C.COUNT_READ, C.RESET_ASKED, C.CALL_DEPTH, C.CALL_BASE,
-            C.NESTED, C.MPU_CHANGED, C.MPU_REGION, C.STOP)  # fmt: skip
+            C.NESTED, C.MPU_CHANGED, C.MPU_REGION, C.STOP, C.INVALIDATED_LINES, C.INVALIDATED_CODE)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ def _clear(emulator: Emulator) -> None:
     for i in range(C.MPU_REGIONS):
         c[C.MPU_RBAR + i] = c[C.MPU_RASR + i] = 0
     core_data.maintain_all(s, 0, 1)
+    s[L.ASIDE] = s[L.APART] = 0
     core_data.invalidate_instructions(s)
     emulator.ppb_words[:] = 0
     ppb.prepare(emulator.machine, emulator.ppb_words, c, False)

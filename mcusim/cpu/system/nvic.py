@@ -1,9 +1,8 @@
 """The NVIC and the system control registers that pend exceptions and give them priorities (Arm DDI0403 B3.2, B3.4).
 
 Four bits of a priority are there, the upper ones (ST's parts), and the lines of the part's family, in words of 32. Not
-modelled: debug exceptions, the auxiliary control registers, the masks in ICSR.VECTPENDING; BASEPRI reads as it was
-written, with the lower bits that mask nothing; FAULTMASK can be set in the handlers of NMI and HardFault, which mask
-as much anyway, and stays set behind an NMI.
+modelled: debug exceptions, the auxiliary control registers, the masks in ICSR.VECTPENDING; FAULTMASK can be set in the
+handlers of NMI and HardFault, which mask as much anyway, and stays set behind an NMI.
 """
 
 from __future__ import annotations

@@ -25,13 +25,15 @@ import numpy as np
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.cores import core_named
+from mcusim.cpu.notes import note
 from mcusim.cpu.system import fault_status, nvic, systick
 from mcusim.cpu.system.exception_layout import ACTIVE, FPU_WAITS, HARD_FAULT, NMI, SEV_ON_PEND, VECTORS
 from mcusim.cpu.system.mpu import Mpu
 from mcusim.cpu.system.ppb_words import put, word
-from mcusim.cpu.system.register_names import device_id, lines_of
+from mcusim.cpu.system.register_names import device_id, lines_of, mpu_regions
 from mcusim.machine.description import Cache, Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.cache import apart
 from mcusim.memory.dma import arbitration
 from mcusim.memory.ports import core_data
 from mcusim.native.compile import State, native, shared
@@ -63,8 +65,7 @@ def counting(c: State, ppb: State) -> int:
 @native
 def locked(c: State, ppb: State, at: int) -> None:
     """A store to a register of the DWT that it does not take."""
-    if c[C.LOCKED_PC] == 0:
-        c[C.LOCKED_PC] = c[C.SYSTEM_PC]
+    note(c, C.LOCKED, c[C.SYSTEM_PC], BASE + at)
     if at == DWT_CTRL and c[C.DWT_KEPT] == 0:
         c[C.DWT_KEPT] = word(ppb, DWT_CTRL) + 1
 
@@ -117,6 +118,19 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
 
 
 @native
+def beats_before(s: State) -> None:
+    """Beats of transfers that are due before now find the lines as they were."""
+    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:
+        arbitration.advance(s, s[L.NOW])
+
+
+@native
+def lines_in(s: State, cache: int) -> int:
+    """Lines of a cache; 0: there is none."""
+    return s[cache + L.C_SETS] * s[cache + L.C_WAYS] if cache else 0
+
+
+@native
 def caches(c: State, s: State, value: int) -> None:
     """CCR.IC and CCR.DC switch the caches; CCR.UNALIGN_TRP and CCR.DIV_0_TRP make faults of what they name."""
     c[C.TRAP_UNALIGNED] = (value >> 3) & 1
@@ -124,8 +138,19 @@ def caches(c: State, s: State, value: int) -> None:
     if value >> 4 & 1 != c[C.TRAP_DIVIDE]:
         c[C.TRAP_DIVIDE] = value >> 4 & 1
         c[C.STOP] = C.FLUSH
-    s[L.DCACHE] = c[C.D_CACHE] if value >> 16 & 1 else 0
-    s[L.ICACHE] = c[C.I_CACHE] if value >> 17 & 1 else 0
+    data, code = value >> 16 & 1, value >> 17 & 1
+    if data and s[L.DCACHE] == 0 and c[C.INVALIDATED_LINES] < lines_in(s, c[C.D_CACHE]):
+        note(c, C.DATA_ON, c[C.SYSTEM_PC], BASE + CCR)
+    if code and s[L.ICACHE] == 0 and c[C.I_CACHE] and c[C.INVALIDATED_CODE] == 0:
+        note(c, C.CODE_ON, c[C.SYSTEM_PC], BASE + CCR)
+    if c[C.D_CACHE] and data != (s[L.DCACHE] != 0):
+        beats_before(s)
+        if data:
+            apart.bring_back(s)
+        else:
+            apart.set_aside(s)
+    s[L.DCACHE] = c[C.D_CACHE] if data else 0
+    s[L.ICACHE] = c[C.I_CACHE] if code else 0
     s[L.CODE_LOW] = s[L.CODE_HIGH] = 0  # no code is known to be at hand any more
     s[L.AGAIN] = -1
 
@@ -134,9 +159,9 @@ def caches(c: State, s: State, value: int) -> None:
 def maintain(c: State, s: State, at: int, value: int) -> None:
     """Cache maintenance, by address and by set and way, on the modelled caches; charged to the core."""
     ticks = 0
-    if min(s[L.NEXT_BEAT], s[L.NEXT_RELEASE]) < s[L.NOW]:  # beats due before find the lines as they were
-        arbitration.advance(s, s[L.NOW])
+    beats_before(s)
     if at == ICIALLU:
+        c[C.INVALIDATED_CODE] = 1
         ticks = core_data.invalidate_instructions(s)
     elif at == ICIMVAU:
         ticks = core_data.invalidate_instruction_line(s, value)
@@ -147,11 +172,14 @@ def maintain(c: State, s: State, at: int, value: int) -> None:
     elif at == DCCIMVAC:
         ticks = core_data.maintain_line(s, value, 1, 1)
     elif at == DCISW:
+        c[C.INVALIDATED_LINES] += 1
         ticks = core_data.maintain_set_way(s, value, 0, 1)
     elif at == DCCSW:
         ticks = core_data.maintain_set_way(s, value, 1, 0)
     elif at == DCCISW:
         ticks = core_data.maintain_set_way(s, value, 1, 1)
+    if at in (DCCSW, DCCISW) and c[C.INVALIDATED_LINES] < lines_in(s, c[C.D_CACHE]):
+        note(c, C.NOT_YET_CLEAN, c[C.SYSTEM_PC], BASE + at)
     ticks += c[C.MAINTENANCE]
     c[C.SYSTEM_TICKS] += ticks
     s[L.NOW] += ticks
@@ -159,7 +187,11 @@ def maintain(c: State, s: State, at: int, value: int) -> None:
 
 @native
 def mpu(c: State, ppb: State, at: int, value: int) -> None:
-    """MPU_RNR, RBAR, RASR and their aliases; the ranges are rebuilt before the next block."""
+    """MPU_RNR, RBAR, RASR and their aliases; the ranges are rebuilt before the next block.
+
+    A region that the part does not have stays off.
+    """
+    regions = word(ppb, MPU_TYPE) >> 8 & 0xFF
     if at == MPU_RNR:
         c[C.MPU_REGION] = value & 15
     elif at >= MPU_RBAR:
@@ -167,9 +199,12 @@ def mpu(c: State, ppb: State, at: int, value: int) -> None:
             if value & 16:
                 c[C.MPU_REGION] = value & 15
                 put(ppb, MPU_RNR, value & 15)
-            c[C.MPU_RBAR + c[C.MPU_REGION]] = value & ~31
-        else:
+            if c[C.MPU_REGION] < regions:
+                c[C.MPU_RBAR + c[C.MPU_REGION]] = value & ~31
+        elif c[C.MPU_REGION] < regions:
             c[C.MPU_RASR + c[C.MPU_REGION]] = value
+        elif value & 1:
+            note(c, C.NO_REGION, c[C.SYSTEM_PC], BASE + at)
         c[C.MPU_PC + c[C.MPU_REGION]] = c[C.SYSTEM_PC]
     elif at == MPU_CTRL:
         c[C.MPU_CTRL_PC] = c[C.SYSTEM_PC]
@@ -270,10 +305,11 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     core = core_named(machine.core.isa)
     own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
     fpu = _DOUBLE if machine.core.fpu == "double" else {}
-    for offset, value in (_RESET | own | fpu | {MPU_TYPE: core.mpu_regions << 8}).items():
+    for offset, value in (_RESET | own | fpu | {MPU_TYPE: mpu_regions(machine, core.mpu_regions) << 8}).items():
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON
+        state[C.INVALIDATED_LINES] = state[C.INVALIDATED_CODE] = 1 << 32
     state[C.CCR_ONES] = core.ccr_ones
     if core.dwt_lock:
         state[C.DWT_LOCKED], registers[DWT_LSR // 4] = 1, 3

@@ -17,7 +17,17 @@ from mcusim.machine.description import Machine
 from mcusim.machine.parts import FAMILIES, family_of_part
 from mcusim.units import parse_size
 
-__all__ = ["block_at", "blocks_in", "device_id", "family_of", "line_name", "lines_of", "name_of", "register_at"]
+__all__ = [
+    "block_at",
+    "blocks_in",
+    "device_id",
+    "family_of",
+    "line_name",
+    "lines_of",
+    "mpu_regions",
+    "name_of",
+    "register_at",
+]
 
 _FAMILY = re.compile(rf"(?:stm32|nucleo-?|disco-?|\b)({'|'.join(FAMILIES)})[0-9a-z]", re.IGNORECASE)
 
@@ -53,6 +63,11 @@ def device_id(machine: Machine) -> int:
     names = (machine.part,) if machine.part else (machine.name, machine.title)
     found = (value for name in names for part, value in known.items() if part.lower() in name.lower())
     return int(next(found, 0))
+
+
+def mpu_regions(machine: Machine, usual: int) -> int:
+    """How many regions the MPU of the machine's part has; ``usual``: as many as its core's."""
+    return int(_map("mpu_regions").get(family_of(machine) or "", usual))
 
 
 def line_name(family: str, irq: int) -> str | None:

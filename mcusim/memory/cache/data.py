@@ -7,15 +7,17 @@ past the cache go to both. Nothing is done where a line is hit.
 
 Where a region has no cache in front of it view and memory are the same bytes.
 
-Not modelled: aliases of a cached region see its cache's lines, as does a core whose cache is switched off, or whose MPU
-makes a region uncached, while it holds lines; the instruction cache holds no data, and code that has run is run again
-as it was after the DMA has written over it; a line is filled, and a beat's bytes are moved, at one moment.
+While the cache is off the core sees memory (:mod:`mcusim.memory.cache.apart`).
+
+Not modelled: aliases of a cached region see its cache's lines; the instruction cache holds no data, and code that has
+run is run again as it was after the DMA has written over it; a line is filled, and a beat's bytes are moved, at one
+moment.
 """
 
 from __future__ import annotations
 
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import shadow, tags
+from mcusim.memory.cache import apart, shadow, tags
 from mcusim.memory.range_lookup import find
 from mcusim.memory.watch.beats import beat
 from mcusim.native import host_memory as host
@@ -29,6 +31,9 @@ def write_back(s: State, q: int, address: int, size: int) -> None:
     """The line at ``address`` goes to memory."""
     if s[q + L.VIEW] == s[q + L.MEM]:
         return
+    if s[L.ASIDE]:
+        kept = apart.bytes_of(s, tags.find(s, s[L.DATA_AT], address >> s[s[L.DATA_AT] + L.C_SHIFT]))
+        host.copy(s[q + L.VIEW] + address, kept, size)
     host.copy(s[q + L.MEM] + address, s[q + L.VIEW] + address, size)
     if s[q + L.SEEN]:
         host.copy(s[q + L.STORED] + 2 * address, s[q + L.SEEN] + 2 * address, 2 * size)
@@ -37,7 +42,7 @@ def write_back(s: State, q: int, address: int, size: int) -> None:
 @native
 def drop(s: State, q: int, address: int, size: int) -> None:
     """The line at ``address`` is given up: memory is what counts."""
-    if s[q + L.VIEW] == s[q + L.MEM]:
+    if s[q + L.VIEW] == s[q + L.MEM] or s[L.ASIDE]:
         return
     host.copy(s[q + L.VIEW] + address, s[q + L.MEM] + address, size)
     if s[q + L.SEEN]:
@@ -122,9 +127,9 @@ def move(s: State, f: int, n: int) -> None:
     elif s[L.WATCH]:
         beat(s, f, n, record)
     if s[f + L.D_MOVES_FROM] == 0 or s[f + L.D_MOVES_TO] == 0:
-        in_place(s, f, n, record < 0)
+        in_place(s, f, n, record < 0 or s[L.ASIDE])
         return
     host.copy(memory, source, n)
-    if memory != view and record < 0:
+    if memory != view and (record < 0 or s[L.ASIDE]):
         host.copy(view, source, n)
     s[f + L.D_MEM_FROM], s[f + L.D_MEM_TO], s[f + L.D_VIEW_TO] = source + n, memory + n, view + n

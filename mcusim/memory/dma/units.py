@@ -28,5 +28,5 @@ def write_unit(s: State, address: int, unit: bytes) -> None:
     memory, view, c = int(s[q + L.MEM]) + address, int(s[q + L.VIEW]) + address, s[L.DATA_AT]
     s[s[q + L.BLOCK] + L.DMA_WRITE_BYTES] += len(unit)
     ctypes.memmove(memory, unit, len(unit))
-    if memory != view and (c == 0 or tags.find(s, c, address >> s[c + L.C_SHIFT]) < 0):
+    if memory != view and (c == 0 or s[L.ASIDE] or tags.find(s, c, address >> s[c + L.C_SHIFT]) < 0):
         ctypes.memmove(view, unit, len(unit))

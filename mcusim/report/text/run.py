@@ -12,6 +12,7 @@ from mcusim.report.text.changes import change_lines
 from mcusim.report.text.flash import flash_lines
 from mcusim.report.text.interval import interval_lines, percentage
 from mcusim.report.text.verdict import verdict_text
+from mcusim.results.cautions import cautions
 from mcusim.results.measurement.interval import LEVEL
 from mcusim.results.measurement.measured import Measured, output_text
 from mcusim.results.result import Result
@@ -95,6 +96,7 @@ def _summary(result: Result, run: Run) -> list[str]:
         rows.append(["instructions", f"{issued:,}", f"{issued / max(1, run.cycles):.2f} per cycle{each}"])
     without = left_out_text(result.left_out)
     notes = [] if result.duty is None else period_notes(result.duty)
+    notes += [line for text in cautions(run, result.machine) for line in wrapped(text)]
     return _with_remark(rows) + notes + (wrapped(without) if without else []) + _source(measured)
 
 

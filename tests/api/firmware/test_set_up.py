@@ -56,7 +56,10 @@ def test_the_machine_from_the_firmware_is_the_machine_with_its_figures() -> None
 def test_what_a_user_sets_goes_first() -> None:
     result = mcusim.emulate(M7, F7, machine_from_firmware=True, overrides={WAITS: "6"})
     assert result.set_up.taken == (PREFETCH,) and row(result, WAITS).machine == "6"
-    assert f"--set goes before the firmware's: {WAITS}" in emulation_table(result)
+    text, branches = emulation_table(result), result.profile.branches
+    missed = 100 * branches["mispredicted"] / branches["branches"]
+    assert f"mispredicted {branches['mispredicted']:,} ({missed:.2f} %)" in text and missed > 0
+    assert f"--set goes before the firmware's: {WAITS}" in text
 
 
 def test_what_a_machine_cannot_take_is_named_and_the_rest_is_taken() -> None:

@@ -61,7 +61,8 @@ def test_faultmask_lets_nothing_but_nmi_through(isa: str) -> None:
 
 @both
 @pytest.mark.parametrize(
-    ("base", "new", "after"), [(0x60, 0x40, 0x40), (0x60, 0x80, 0x60), (0x60, 0, 0x60), (0, 0x80, 0x80)]
+    ("base", "new", "after"),
+    [(0x60, 0x40, 0x40), (0x60, 0x80, 0x60), (0x60, 0, 0x60), (0, 0x80, 0x80), (0x60, 0x55, 0x50)],
 )
 def test_basepri_max_only_raises(isa: str, base: int, new: int, after: int) -> None:
     emulator = prepared(isa, MAX, {}, r6=base, r4=new)

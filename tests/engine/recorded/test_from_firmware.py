@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def test_a_replay_takes_what_the_run_took(isa: str, tmp_path: Path) -> None:
     run = mcusim.emulate(path, BOARDS[isa], record=True)
     write_program(run.recorded_program(), tmp_path / "fw.jsonl")
     program = read_program(tmp_path / "fw.jsonl")
+    assert run.recording is not None
+    recorded, asked = Counter[str](), Counter[str]()
+    for stretch in run.recording.stretches:
+        recorded.update({region: counts[0] for region, counts in stretch.asked.items()})
+    for task in program.tasks:
+        asked.update({one.region: one.reads for one in task.asked} if isinstance(task, Work) else {})
+    assert asked == recorded
     for change in CHANGES:
         emulated = run if not change else mcusim.emulate(path, BOARDS[isa], overrides=change)
         replayed = mcusim.replay(program, overrides=change).run

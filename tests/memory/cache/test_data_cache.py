@@ -83,7 +83,8 @@ class Both:
         for base, count in PLACES:
             memory = bytes(self.model.memory[base + i] for i in range(count))
             assert self.rig.stored(base, count) == memory, f"memory at {base:#x} after {what}"
-            assert self.rig.seen(base, count) == bytes(map(self.model.seen, range(base, base + count))), what
+            seen = bytes(map(self.model.seen, range(base, base + count)))
+            assert self.rig.seen(base, count) == seen, f"core at {base:#x} after {what}"
 
     def progress(self) -> None:
         """The model's transfers come as far as the board's."""
@@ -131,8 +132,15 @@ class Both:
         width = self.model.width
         numbers = range(address // width, (address + size - 1) // width + 1)
         assert lines == len(numbers)
+        if not self.model.on:
+            return
         for number in numbers:
             self.model.maintain(self.model.line(number), *how)
+
+    def switch(self) -> None:
+        """The cache off, or on again."""
+        self.in_time(lambda: self.rig.switch(not self.model.on))
+        self.model.on = not self.model.on
 
     def load(self, address: int, name: str) -> None:
         now = int(self.rig.memory.state[L.NOW])
@@ -239,11 +247,14 @@ CACHES: list[Cache] = [
 def test_random_steps_against_the_model(cache: Cache, seed: int) -> None:
     both, steps = Both(*cache), Steps(seed)
     for number in range(500):
-        kind = steps.random.choices(["access", "maintain", "copy"], [8, 2, 1])[0]
+        kind = steps.random.choices(["access", "maintain", "copy", "switch"], [16, 4, 2, 1])[0]
         if kind == "access":
             steps.access(both, False)
         elif kind == "maintain":
             steps.maintenance(both)
+        elif kind == "switch":
+            both.switch()
+            steps.name = f"switch {both.model.on}"
         else:
             steps.copy(both, 60, False)
         both.same(f"step {number}: {steps.name}")
@@ -258,13 +269,16 @@ def test_random_steps_during_transfers_in_flight(cache: Cache, beats: tuple[int,
     both, steps = Both(*cache, beat=beats[0], burst=beats[1]), Steps(beats[0])
     torn = 0
     for number in range(500):
-        kind = steps.random.choices(["access", "maintain", "copy", "wait"], [8, 2, 1, 2])[0]
+        kind = steps.random.choices(["access", "maintain", "copy", "wait", "switch"], [16, 4, 2, 4, 1])[0]
         if kind == "access":
             steps.access(both, True)
         elif kind == "maintain":
             steps.maintenance(both)
         elif kind == "copy":
             steps.copy(both, 60, True)
+        elif kind == "switch":
+            both.switch()
+            steps.name = f"switch {both.model.on}"
         else:
             both.rig.wait(steps.random.randint(1, 60))
             both.progress()

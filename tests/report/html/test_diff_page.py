@@ -32,6 +32,9 @@ def test_it_says_what_differs_and_why(found: RunDifference) -> None:
     for text in ("What differs", "longer than the first", "Limit exceeded: latency +5 %", "DEPTHWISE_CONV_2D"):
         assert text in page.text
     assert [len(bar["y"]) for bar in page.figures[1]["data"]] == [13, 13]
+    for pair in found.operators:
+        assert pair.ms.first is not None and pair.ms.second is not None
+        assert f"{pair.ms.second - pair.ms.first:+,.3g}" in page.text
 
 
 def test_runs_that_are_alike_or_did_not_take_place(found: RunDifference) -> None:

@@ -37,6 +37,7 @@ class Model:
         self.memory, self.kinds, self.policy, self.width = memory, kinds, policy, width
         self.sets: list[list[Line | None]] = [[None] * ways for _ in range(size // ways // width)]
         self.through, self.now, self.register = False, 0, 0xACE1
+        self.on = True  # while it is off, lines stay and nobody sees them
         self.evicted: list[int] = []  # addresses of dirty lines that were displaced
 
     def line(self, number: int) -> Line | None:
@@ -61,9 +62,10 @@ class Model:
         return new
 
     def part(self, kind: str, address: int, size: int, data: bytes | None) -> bytes:
-        """One access inside a line; a line that is held is seen whatever the attribute."""
+        """One access inside a line; a line that is held is seen whatever the attribute, while the cache is on."""
         self.now += 1
-        line, at = self.line(address // self.width), address % self.width
+        line, at = self.line(address // self.width) if self.on else None, address % self.width
+        kind = kind if self.on else UNCACHED
         back = kind in (BACK, NO_ALLOCATE) and not self.through
         if line is not None and kind != UNCACHED and self.policy == "lru":
             line.age = self.now
@@ -96,7 +98,7 @@ class Model:
             self.memory[target + i] = self.memory[source + i]
 
     def seen(self, address: int) -> int:
-        line = self.line(address // self.width)
+        line = self.line(address // self.width) if self.on else None
         return self.memory[address] if line is None else line.data[address % self.width]
 
 
@@ -112,6 +114,7 @@ ROUTINES = {
 SIZES = {"ldrb": 1, "ldrh": 2, "ldr": 4, "strb": 1, "strh": 2, "str": 4, "strex": 4}  # the others 8
 WHOLE = ("ldrd", "ldm", "vldr", "strd", "stm", "vstr", "strex")  # at multiples of four only
 CODE, STACK = 0x0800_0000, 0x2000_8000
+CCR = 0xE000_ED14
 
 
 class Rig:
@@ -155,6 +158,10 @@ class Rig:
     def maintain_way(self, index: int, way: int, ways: int, how: tuple[bool, bool], line: int = 32) -> None:
         shift = 32 - (ways - 1).bit_length()
         self.call("str", BY_SET_WAY[how], (way << shift & 0xFFFF_FFFF) | index * line)
+
+    def switch(self, on: bool) -> None:
+        """The data cache on or off; the instruction cache is on."""
+        self.call("str", CCR, 1 << 17 | int(on) << 16 | 1 << 9)
 
     def begin(self, source: int, target: int, size: int, priority: int = 0) -> int:
         return self.memory.begin_transfer(self.dma, 0, source, target, size, priority, self.emulator.cycles)

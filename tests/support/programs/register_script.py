@@ -47,6 +47,11 @@ def wait(rounds: int) -> Step:
     return 6, 0, rounds, 0
 
 
+def invalidated_lines(size: int, ways: int = 4, register: int = 0xE000_EF60) -> list[Step]:
+    """The whole data cache of ``size`` bytes by set and way, through DCISW or another ``register``."""
+    return [store(register, way << 30 | at << 5) for way in range(ways) for at in reversed(range(size // ways // 32))]
+
+
 def code_at(offset: int) -> int:
     """The address of an instruction of the program."""
     return FLASH + 4 * TABLE + offset

@@ -14,12 +14,12 @@ from mcusim.verification.firmware.finding import FirmwareFinding
 from mcusim.verification.firmware.layout_rules import beyond, fixed
 from mcusim.verification.firmware.variables import ProgramVariables
 from tests.support.boards.dma_bench import CR, EN, F469, F746, FCR, M0AR, M2M, M2P, MINC, NDTR, PAR, PINC, sizes, stream
-from tests.support.programs.register_script import RAM, Step, image, load, poll, store, wait
+from tests.support.programs.register_script import RAM, Step, image, invalidated_lines, load, poll, store, wait
 
 DMA2, USART1, TIM2_PERIOD = 0x4002_6400, 0x4001_1000, 0x4000_002C
 CLOCKS = [store(0x4002_3830, 1 << 22), store(0x4002_3844, 1 << 4), store(0x4002_3840, 1)]  # DMA2, USART1, TIM2
 CCR, CLEAN, INVALIDATE = 0xE000_ED14, 0xE000_EF68, 0xE000_EF5C
-DATA_CACHE = store(CCR, 1 << 16 | 1 << 9)
+DATA_CACHE = [*invalidated_lines(4096), store(CCR, 1 << 16 | 1 << 9)]
 SRAM = {F469: 0x2000_4000, F746: 0x2001_4000}  # cached on the F746
 FIRST, SECOND, ENDS = 0x0, 0x1000, {0: 1 << 5, 1: 1 << 11}
 WORDS = 256
@@ -85,7 +85,7 @@ def test_a_text_sent_from_a_buffer_that_is_in_the_cache_alone(tmp_path: Path, cl
     uart = [store(USART1 + offset, value) for offset, value in ((0x0C, 16), (8, 1 << 7), (0, 1 | 1 << 3))]
     setting = 4 << 25 | MINC | M2P | EN
     send = [(PAR, USART1 + 0x28), (M0AR, text), (NDTR, 4), (CR, setting)]
-    steps = [DATA_CACHE, load(text), store(text, 0x2E706F74), *([store(CLEAN, text)] if cleaned else []), *uart]
+    steps = [*DATA_CACHE, load(text), store(text, 0x2E706F74), *([store(CLEAN, text)] if cleaned else []), *uart]
     steps += [store(DMA2 + stream(7, register), value) for register, value in send]
     seen = found(tmp_path, F746, [*steps, poll(DMA2 + 4, 1 << 27, 1 << 27)])
     assert {one.rule for one in seen} == rule
@@ -125,14 +125,14 @@ def test_a_word_from_a_register_that_the_cache_has_an_older_one_of(
     begin = [(PAR, TIM2_PERIOD), (M0AR, target), (NDTR, 8), (FCR, 7), (CR, setting)]
     transfer = [store(DMA2 + stream(0, register), value) for register, value in begin]
     line = store(INVALIDATE, target)
-    steps = [DATA_CACHE, load(target), *([line] if maintained == "before" else []), *transfer, ended(0)]
+    steps = [*DATA_CACHE, load(target), *([line] if maintained == "before" else []), *transfer, ended(0)]
     steps += [line] if maintained == "after" else []
     assert rules(tmp_path, F746, [*steps, load(target)]) == rule
 
 
 def test_a_line_whose_other_part_the_core_stores_to_is_shared_though_nothing_was_lost(tmp_path: Path) -> None:
     source, target = SRAM[F746], SRAM[F746] + SECOND
-    steps = [DATA_CACHE, *copy(0, source, target, 4), ended(0), store(target + 16, 7)]
+    steps = [*DATA_CACHE, *copy(0, source, target, 4), ended(0), store(target + 16, 7)]
     (one,) = found(tmp_path, F746, steps)
     assert (one.rule, one.low, one.high) == ("shared-line", target + 16, target + 20)
 
@@ -176,7 +176,7 @@ def test_the_text_of_a_line_that_was_stale_stands_for_others_that_were_not(tmp_p
     at = SRAM[F746]
     target = at + SECOND
     steps = [
-        DATA_CACHE,
+        *DATA_CACHE,
         load(target),
         *copy(0, at, target, 16),
         ended(0),
@@ -195,7 +195,7 @@ def test_advice_about_a_lost_store_keeps_the_bytes_of_both(tmp_path: Path, apart
     at = SRAM[F746]
     variable, target = at + SECOND, at + SECOND + (64 if apart else 12)
     invalidated = [store(INVALIDATE, variable), load(variable)]
-    steps = [DATA_CACHE, load(variable), *copy(0, at, target, 16), store(variable, 1), ended(0), *invalidated]
+    steps = [*DATA_CACHE, load(variable), *copy(0, at, target, 16), store(variable, 1), ended(0), *invalidated]
     (one,) = (one for one in found(tmp_path, F746, steps) if one.rule == "lost-store")
     assert one.fix.startswith("clean " if apart else "begin and end the DMA's buffer on lines of 32 B")
     assert ("before it is invalidated" in one.fix) is apart

@@ -21,6 +21,7 @@ __all__ = ["Timer"]
 CEN, UDIS, URS, OPM, DIR, ARPE = 1, 2, 4, 8, 16, 128  # in CR1
 ASKS = 1 << 8  # UDE in DIER
 UPDATE = 1  # UIE in DIER, UIF in SR, UG in EGR
+FLAGS = 0x1F  # those of SR whose interrupts DIER has at the same bits
 COMPARE = 0x1E  # CC1IE to CC4IE in DIER, CC1IF to CC4IF in SR, CC1G to CC4G in EGR
 BASIC = ("TIM6", "TIM7")  # no channels
 COMPARE_LINE = {"TIM1": 2, "TIM8": 2}  # how far behind that of updates
@@ -33,6 +34,7 @@ class Timer(RegisterBlock):
     _matched = 0  # cycle up to which the flags of the channels are right
     _scheduled: Mapping[int, int] = MappingProxyType({})  # by channel: the match that it will be called for
     _asked = False  # a DMA controller, since the last update
+    _loaded = 0  # SR as the program has loaded it last
     _prescaler, _reload = 1, 0x1_0000  # in use: PSC + 1, ARR + 1
 
     def __init__(
@@ -144,6 +146,8 @@ class Timer(RegisterBlock):
 
     def loaded(self, register: str, word: int) -> int:
         self._catch_up()
+        if register == "SR":
+            self._loaded = self["SR"]
         return self._count() if register == "CNT" else self[register]
 
     def stored(self, register: str, value: int, old: int) -> None:
@@ -152,6 +156,8 @@ class Timer(RegisterBlock):
         self._catch_up()  # as it was set up so far
         count = self._count()
         if register == "SR":
+            if value & self._loaded == value != self._loaded:
+                self.lost("SR", self["SR"] & self["DIER"] & ~self._loaded & FLAGS)
             self["SR"] &= written  # a 0 clears
         else:
             self[register] = written

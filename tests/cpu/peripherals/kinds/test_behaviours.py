@@ -171,14 +171,84 @@ def test_gpio(clock: Clock) -> None:
     assert load(port, "IDR") == 1 << 4
 
 
-def test_crc_is_that_of_the_reversed_bits_in_zlib(clock: Clock) -> None:
-    crc, words = block("CRC", clock), (0x1234_5678, 0, 0xFFFF_FFFF)
-    store(crc, CR=1)
+@pytest.mark.parametrize(("board", "others"), [("stm32f469i-disco", 0xF8), ("stm32f746g-disco", 0)])
+def test_crc_is_that_of_the_reversed_bits_in_zlib(clock: Clock, board: str, others: int) -> None:
+    crc, words = block("CRC", clock, board), (0x1234_5678, 0, 0xFFFF_FFFF)
+    if others:  # an F4 has no other setting
+        crc.write(0x14, 4, 0x1EDC_6F41)
+        crc.write(0x10, 4, 0)
+    store(crc, CR=1 | others)
+    assert load(crc, "CR") == 0
     for word in words:
         store(crc, DR=word)
     reverse = [int(f"{word:032b}"[::-1], 2).to_bytes(4, "little") for word in words]
     expected = ~zlib.crc32(b"".join(reverse)) & 0xFFFF_FFFF
     assert load(crc, "DR") == int(f"{expected:032b}"[::-1], 2)
+
+
+# by its name: POLYSIZE, POL, INIT, CR, what it is XORed with, and the catalogue's check value, of "123456789"
+CHECKSUMS = {
+    "CRC-32/ISO-HDLC": (0, 0x04C1_1DB7, 0xFFFF_FFFF, 1 << 5 | 1 << 7, 0xFFFF_FFFF, 0xCBF4_3926),
+    "CRC-32/BZIP2": (0, 0x04C1_1DB7, 0xFFFF_FFFF, 0, 0xFFFF_FFFF, 0xFC89_1918),
+    "CRC-32/ISCSI": (0, 0x1EDC_6F41, 0xFFFF_FFFF, 1 << 5 | 1 << 7, 0xFFFF_FFFF, 0xE306_9283),
+    "CRC-16/MODBUS": (1, 0x8005, 0xFFFF, 1 << 5 | 1 << 7, 0, 0x4B37),
+    "CRC-16/XMODEM": (1, 0x1021, 0, 0, 0, 0x31C3),
+    "CRC-8/SMBUS": (2, 0x07, 0, 0, 0, 0xF4),
+    "CRC-8/MAXIM-DOW": (2, 0x31, 0, 1 << 5 | 1 << 7, 0, 0xA1),
+    "CRC-7/MMC": (3, 0x09, 0, 0, 0, 0x75),
+}
+
+
+@pytest.mark.parametrize("name", CHECKSUMS)
+@pytest.mark.parametrize("board", ["stm32f746g-disco", "nucleo-h743zi", "nucleo-l4r5zi"])
+def test_checksums_of_the_catalogue(clock: Clock, board: str, name: str) -> None:
+    size, polynomial, start, setting, last, check = CHECKSUMS[name]
+    crc = block("CRC", clock, board)
+    store(crc, CR=size << 3 | setting, POL=polynomial, INIT=start)
+    for again in range(2):
+        store(crc, CR=size << 3 | setting | 1)
+        for byte in b"123456789":
+            crc.write(0, 1, byte)
+        assert load(crc, "DR") ^ last == check, again
+    assert load(crc, "CR") == size << 3 | setting
+
+
+@pytest.mark.parametrize(("reverse", "size"), [(0, 4), (3, 4), (0, 2), (2, 2), (0, 1), (1, 1)])
+def test_input_of_a_size_is_that_of_its_bytes(clock: Clock, reverse: int, size: int) -> None:
+    """A word reversed as a whole is its bytes from the last on, each reversed."""
+    data = bytes(range(0x11, 0xF1, 0x1C))
+    crc = block("CRC", clock)
+    store(crc, CR=reverse << 5)
+    for at in range(0, 8, size):
+        crc.write(0, size, int.from_bytes(data[at : at + size], "little" if reverse else "big"))
+    whole = load(crc, "DR")
+    store(crc, CR=int(reverse > 0) << 5 | 1)
+    for byte in data:
+        crc.write(0, 1, byte)
+    assert load(crc, "DR") == whole
+
+
+def test_flags_that_come_between_a_load_and_a_store_are_lost(clock: Clock) -> None:
+    timer = block("TIM2", clock)
+    store(timer, ARR=999, CCR1=500, CCR2=2000, DIER=1 | 1 << 1, CR1=1 << 2, EGR=1)
+    store(timer, CR1=1)
+    clock.cycles = 1001
+    seen = load(timer, "SR")
+    store(timer, SR=seen & ~1)  # at once
+    assert not clock.noted_rules
+    clock.cycles = 1499
+    load(timer, "SR")
+    clock.cycles = 2001
+    seen = load(timer, "SR")
+    clock.cycles = 2600
+    store(timer, SR=~1)  # ones to all others
+    assert load(timer, "SR") & 2 and not clock.noted_rules
+    store(timer, SR=0)
+    clock.cycles = 3001
+    seen = load(timer, "SR")
+    clock.cycles = 3501
+    store(timer, SR=seen & ~1)
+    assert clock.noted_rules == ["flag-read-modify-write"] and not load(timer, "SR") & 2
 
 
 def test_random_numbers_are_the_same_again_and_differ(clock: Clock) -> None:

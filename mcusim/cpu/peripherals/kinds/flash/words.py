@@ -177,7 +177,7 @@ class WordFlash(FlashInterface):
         if again and store is not None:
             text = "a flash word is programmed that is not erased: its ECC no longer fits, and reads of it fail"
             fix = "erase the sector first; a flash word can be programmed once"
-            self.host.flash_found("flash-not-erased", text, fix, store.pc, store.address)
+            self.host.noted("flash-not-erased", text, fix, store.pc, store.address)
         self._operate(bank, self.flash.times.program(self[f"CR{bank + 1}"] >> 4 & 3))
 
     def reset(self) -> None:

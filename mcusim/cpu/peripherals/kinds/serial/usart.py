@@ -33,6 +33,7 @@ class Usart(RegisterBlock):
     _comes = -1  # cycle at which the next character has come, or the line is idle; -1: the receiver is off
     _tc_cleared = False  # by the program, since the last character has left
     _character, _seen = 0, 0  # the one that was received, and the flags that a load of SR has shown
+    _loaded = 0  # SR as the program has loaded it last
 
     def __init__(
         self, name: str, base: int, size: int, registers: Mapping[int, Register], host: BlockHost, irq: int = -1
@@ -125,7 +126,7 @@ class Usart(RegisterBlock):
             return character
         self._refresh()
         if register == "SR":
-            self._seen = self["SR"] & (ORE | IDLE)
+            self._seen, self._loaded = self["SR"] & (ORE | IDLE), self["SR"]
         return self[register]
 
     def stored(self, register: str, value: int, old: int) -> None:
@@ -138,6 +139,10 @@ class Usart(RegisterBlock):
                     self.at(due, self._refresh)
             self[register] = 0
         if register == "SR":  # TC and RXNE are cleared by a 0
+            self["SR"] = old
+            self._refresh()
+            if value & self._loaded == value != self._loaded:
+                self.lost("SR", self["SR"] & (RXNE | TC) & ~self._loaded)
             self._tc_cleared |= not value & TC and self._free_at <= self.host.cycles
             self["SR"] &= ~(RXNE & ~value)
         if register == "ICR":
