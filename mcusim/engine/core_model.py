@@ -132,6 +132,7 @@ class ReplayCore:
         compute = calls.cycles(g, task.rows, self.costs)
         places = {str(operand.role): (operand.span.address, operand.span.bytes) for operand in task.operands}
         calls.fetch(state, self.code, g, task.rows, self.profile, self.costs, compute)
+        compute = calls.away(state, self.code, self.costs, compute)
         calls.replay_call(state, g, task.rows, places, self.profile, self.costs)
         return compute * TICK
 

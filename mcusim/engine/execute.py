@@ -106,13 +106,17 @@ def run_program(
 
 def code_address(machine: Machine, code: str | None = None) -> int:
     """Where kernels run from: the last quarter of a flash, so that code and weights do not coincide; elsewhere the
-    region's first address. ``code`` names the region; None is the first flash. Raises UsageError."""
+    region's first address. ``code`` names the region; None is the first flash. Raises UsageError, for a region too that
+    holds no code."""
     if code is not None and code not in machine.memory:
         raise UsageError(f"machine {machine.name} has no region '{code}' for code; it has {', '.join(machine.memory)}")
     found = [r for r in machine.memory.values() if (r.kind == "flash" if code is None else r.name == code)]
     if not found:
         raise UsageError(f"machine {machine.name} has no flash region to run kernels from; name another with --code")
     region = found[0]
+    why = "executable = false" if not region.executable else "device memory, from which no code runs"
+    if not region.executable or region.attribute == "device":
+        raise UsageError(f"{region.name} of {machine.name} cannot hold code: it is {why} (memory.{region.name})")
     return region.base + (region.size * 3 // 4 if region.kind == "flash" else 0)
 
 

@@ -23,6 +23,7 @@ MAX_TRANSFERS = 64
 MAX_OPERANDS = 32
 MAX_RANGES = 256
 MAX_BANKS = 16
+MOST_REGION = 160  # slots of a region's block, at most
 MAX_COLUMNS = 16  # lines of a read FIFO
 BUCKETS = 256  # of the instruction lines of an accelerator
 
@@ -73,6 +74,14 @@ operand = Record("operand")
 O_LOW, O_HIGH, O_STALL = operand.fields("O_LOW", "O_HIGH", "O_STALL")
 OPERAND = operand.freeze()
 
+# how all is that a transfer alone depends on: the moment, from when on the port that reads is free, the transfer, the
+# blocks of source and target
+kept = Record("kept round")
+R_AT, R_READING = kept.fields("R_AT", "R_READING")
+R_TRANSFER = kept.array("R_TRANSFER", TRANSFER)
+R_SOURCE, R_TARGET = kept.array("R_SOURCE", MOST_REGION), kept.array("R_TARGET", MOST_REGION)
+KEPT = kept.freeze()
+
 header = Record("header")
 NOW = header.field("NOW")
 RANGES, RANGE_BASE = header.fields("RANGES", "RANGE_BASE")
@@ -108,6 +117,9 @@ FOUND = header.array("FOUND", FOUNDS)  # range records last found
 CONTROLLERS = header.array("CONTROLLERS", MAX_CONTROLLERS * CONTROLLER)
 TRANSFERS = header.array("TRANSFERS", MAX_TRANSFERS * TRANSFER)
 ALONE = header.array("ALONE", TRANSFER)  # a transfer that nobody disturbs
+# a round of it (mcusim.memory.dma.rounds): what is known of it, how all was at its begin and at its end
+ROUND = header.field("ROUND")
+ROUND_BEGIN, ROUND_END = header.array("ROUND_BEGIN", KEPT), header.array("ROUND_END", KEPT)
 OPERANDS = header.array("OPERANDS", MAX_OPERANDS * OPERAND)
 HEADER = header.freeze()
 CONTROLLERS_END = CONTROLLERS + MAX_CONTROLLERS * CONTROLLER
@@ -168,6 +180,7 @@ SHARED, HELD_SINCE, HELD, TAKEN = region.fields("SHARED", "HELD_SINCE", "HELD", 
 # until when (SHARED counts the operation)
 P_MASK, P_LOW, P_HIGH, P_UNTIL = region.fields("P_MASK", "P_LOW", "P_HIGH", "P_UNTIL")
 REGION = region.freeze()
+assert REGION <= MOST_REGION
 
 # cache block: geometry, the replacement policy's number and a clock for it; its lines come behind, set by set
 cache = Record("cache")

@@ -15,7 +15,7 @@ from mcusim.memory import operand_stalls
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import Bytes, Range, install
 from mcusim.memory.ports import replay
-from mcusim.memory.state_builder import Builder, WritingSide, dma_ports, set_up
+from mcusim.memory.state_builder import Builder, Ports, WritingSide, dma_ports, set_up
 
 if TYPE_CHECKING:
     from mcusim.memory.dma.transfers import DmaTransfers
@@ -90,6 +90,7 @@ class MemorySystem:
         for region in self.regions:
             own = {self.blocks[region.name, alias] for alias in (False, True)}
             self._ports.append((region.name, [blocks.index(at) for at in sorted(own)]))
+        self._ports_of: dict[tuple[Dma, WritingSide | None], Ports] = {}
         self.contents: Sequence[Bytes] = ()  # of an emulated core; ranges that are installed from then on know them
         # called with source, target and bytes of each transfer; its number for who watches, cycles that it begins
         # later, ticks that each of its reads takes longer
@@ -164,7 +165,10 @@ class MemorySystem:
         """Ticks of one undisturbed DMA transfer of ``size`` bytes; ``side`` as in :meth:`begin_transfer`."""
         from mcusim.memory.dma import undisturbed  # compiled when a program has a transfer
 
-        set_up(self.state, L.ALONE, dma_ports(self.machine, dma, side), dma, source, target, size, side)
+        ports = self._ports_of.get((dma, side))
+        if ports is None:
+            ports = self._ports_of[dma, side] = dma_ports(self.machine, dma, side)
+        set_up(self.state, L.ALONE, ports, dma, source, target, size, side)
         return int(undisturbed.transfer(self.state))
 
     def begin_transfer(

@@ -18,6 +18,7 @@ from mcusim.kernels.cost.fitted import nest as nests
 from mcusim.kernels.kernel_set import load_set
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.address_ranges import machine_ranges
 from mcusim.model import Graph, Operator, geometry
 from mcusim.model.geometry import whole
 
@@ -33,8 +34,9 @@ FIRST = 0x3000_0000
 
 
 def machine_of(core: str) -> Any:
-    """A board whose flash and core are as shipped, and whose operands lie in memories without wait states."""
-    text = f'extends = "{BOARDS[core]}"\n'
+    """A board whose flash and core are as shipped, whose operands lie in memories without wait states, and whose QSPI
+    no cache is for."""
+    text = f'extends = "{BOARDS[core]}"\nmemory.qspi.attribute = "uncached"\n'
     for i, name in enumerate(AREAS):
         text += f'[memory.{name}]\nbasis = "assumed"\nsource = "a micro-run"\ndevice = "tcm"\n'
         text += f'base = {FIRST + i * ROOM:#x}\nsize = "{ROOM >> 10} KiB"\n'
@@ -66,21 +68,23 @@ class Measured(NamedTuple):
     accesses: dict[str, tuple[int, int, int, int]]  # by area: reads, writes, bytes of them
     played: dict[str, tuple[int, int]]
     code: int
+    away: tuple[float, float, float] = (0.0, 0.0, 0.0)  # cycles without waits in the QSPI, words fetched, new commands
 
 
 class Bench:
     """One core with one kernel set in its flash.
 
     ``apart``: every operand in a memory of its own. ``alone``: each function runs as it lies when a network needs no
-    other, not where the whole set has it.
+    other, not where the whole set has it; ``code`` is the memory that it is in then.
     """
 
-    def __init__(self, core: str, folder: str, apart: bool = False, alone: bool = False) -> None:
-        self.areas, self.alone = APART if apart else TOGETHER, alone
+    def __init__(self, core: str, folder: str, apart: bool = False, alone: bool = False, code: str = "flash") -> None:
+        self.areas, self.alone, self.code = APART if apart else TOGETHER, alone, code
         self.core, self.machine = core, machine_of(core)
         self.emulator, self.kernels = Emulator(self.machine), load_set(folder)
         self.image = self.kernels.image(core)
         self.emulator.load(self.image, as_started=True)
+        self.emulator.memory.install_ranges(machine_ranges(self.machine))  # of which it knows what no cache is for
         low = FIRST + AREAS.index("call") * ROOM
         self._words = CallWords(self.emulator, low, low + ROOM)
         self.at: dict[str, int] = {}
@@ -99,7 +103,7 @@ class Bench:
         if symbol not in self._entries:
             image = self.image
             if self.alone:
-                at = self.machine.memory["flash"].base + _own_code(len(self._entries))
+                at = self.machine.memory[self.code].base + _own_code(len(self._entries))
                 image = self.kernels.image_at(self.core, at, {symbol})
                 self.emulator.load(image, as_started=True)
             self._entries[symbol] = image.symbol(symbol).address & ~1
@@ -162,12 +166,19 @@ class Bench:
         touched = {(b.address, b.instructions[-1].end) for b in emulator.tables.known if spent[b.index]}
         self.executed.setdefault(kind, set()).update(touched)
         code = sum(int(spent[b.index]) * (b.instructions[-1].end - b.address) for b in emulator.tables.known)
-        fetch = change["flash"]["fetch_stall"] / L.TICK
+        fetch = change[self.code]["fetch_stall"] / L.TICK
         cycles = (int(emulator.memory.state[L.NOW]) - before) / L.TICK - fetch
         accesses = {a: tuple(change[a][k] for k in ("reads", "writes", "read_bytes", "write_bytes")) for a in AREAS}
         counts, played = self._count(kind, places, g, sizes)
         words = {} if self.alone else self._words.found(places.call)
-        return Measured(kind, counts, cycles, fetch, words, accesses, played, code)
+        away = (cycles, *self._read_from_qspi(change["qspi"]))
+        return Measured(kind, counts, cycles, fetch, words, accesses, played, code, away)
+
+    def _read_from_qspi(self, change: dict[str, int]) -> tuple[float, float]:
+        """Words that were read, and commands that began anew."""
+        s, r = self.emulator.memory.state, self.emulator.memory.blocks["qspi", False]
+        data = change["read_bytes"] * int(s[r + L.BEAT])
+        return change["reads"], (change["occupied"] - data) / int(s[r + L.COMMAND] + s[r + L.CS_HIGH])
 
     def _forget(self) -> None:
         """Nothing predicted, an accelerator that holds nothing: between two calls of a kernel others run."""

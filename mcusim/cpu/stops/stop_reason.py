@@ -13,6 +13,7 @@ from unicorn import unicorn_const as uc
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.system.exception_layout import VECTORS
+from mcusim.cpu.system.memory_attributes import default_attributes
 from mcusim.cpu.system.register_names import name_of
 from mcusim.memory import state_layout as L
 from mcusim.memory.range_lookup import find
@@ -220,6 +221,11 @@ def _error(emulator: Emulator, error: int, pc: int) -> tuple[str, str, int | Non
         return *describe(C.ARM_STATE, pc, 0, False, 0, None), pc
     if not _executable(emulator, pc):
         return *describe(C.NOT_EXECUTABLE, pc, 0, False, 0, name_of(emulator.machine, pc)), pc
+    if not default_attributes(pc).executable:
+        text = (
+            f"the address {pc:#010x} is execute-never by the default memory map, and what the MPU allows there is not"
+        )
+        return "execution violation", f"{text} modelled", pc
     return "undefined instruction", _undefined(emulator, pc), None
 
 

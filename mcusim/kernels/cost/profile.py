@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcusim.cpu.cores import CORES
 from mcusim.errors import UsageError
@@ -43,19 +43,29 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 TECHNIQUES = ("cmsis", "reference")
 
 
-Level = tuple[float, float, tuple[tuple[int, float], ...]]
+class LevelCost(NamedTuple):
+    """What a loop level costs each time it runs: cycles, cycles waited for code in the flash of the board, words read
+    of the call structure (offset, how often).
+
+    ``away``: cycles, words of code read, and those of them that do not follow the last, where no cache is for the
+    code and it comes over the system bus; all 0: not known.
+    """
+
+    cycles: float
+    waits: float
+    words: tuple[tuple[int, float], ...]
+    away: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class FittedCosts:
     """One kind of kernel call (:mod:`mcusim.kernels.cost.fitted.kinds`) as it was fitted to ``runs`` emulated ones.
 
-    ``levels``: cycles, cycles waited for code and words read of the call structure (offset, how often), each time a
-    level runs. ``code``: what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``:
-    error of the cycles in percent.
+    ``code``: what is executed, offset from the start of the set's code and bytes. ``median`` and ``worst``: error of
+    the cycles in percent.
     """
 
-    levels: Mapping[str, Level]
+    levels: Mapping[str, LevelCost]
     code: tuple[tuple[int, int], ...]
     runs: int
     median: float
@@ -75,6 +85,7 @@ class CoreCosts:
     basis: Mapping[str, tuple[str, str]]  # variant -> (basis, source)
     fitted: Mapping[str, FittedCosts] = field(default_factory=dict, repr=False)
     wait_states: float = 0.0  # of the flash that ``fitted`` waited for
+    away: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a counted profile, by cycle: as that of a LevelCost
 
 
 @dataclass(frozen=True)
@@ -256,7 +267,8 @@ def _core(where: str, isa: str, table: Mapping[str, Any], variants: Sequence[str
     operator = int(_number(where, f"{isa}.runtime.operator", runtime.get("operator")))
     rate = _number(where, f"{isa}.runtime.bytes_per_cycle", runtime.get("bytes_per_cycle"))
     if variants:
-        return CoreCosts(operator, rate, levels, basis)
+        away = _away(where, f"{isa}.runtime.away", runtime.get("away", [1, 0, 0]))
+        return CoreCosts(operator, rate, levels, basis, away=away)
     waits = _number(where, f"{isa}.runtime.wait_states", runtime.get("wait_states"))
     fitted = {kind: _fitted(where, f"{isa}.{kind}", kind, table[kind]) for kind in table if kind in KINDS}
     unknown = set(table) - set(fitted) - {"basis", "source", "runtime"}
@@ -280,16 +292,23 @@ def _fitted(where: str, key: str, kind: str, table: object) -> FittedCosts:
     return FittedCosts(levels, tuple((a, b) for a, b in code), int(runs), median, worst)
 
 
-def _level(where: str, key: str, found: object) -> Level:
-    if not isinstance(found, list) or len(found) != 3:
-        raise UsageError(f"kernel profile {where}: {key}: cycles, cycles waited and words are needed")
+def _level(where: str, key: str, found: object) -> LevelCost:
+    if not isinstance(found, list) or len(found) not in (3, 4):
+        raise UsageError(f"kernel profile {where}: {key}: cycles, cycles waited, words and what is away are needed")
     first, second = (_number(where, key, value) for value in found[:2])
     listed = found[2] if isinstance(found[2], list) else [[0, found[2]]]  # how many, where is not known
     pairs = [word if isinstance(word, list) else [word, 1] for word in listed]
     if any(len(pair) != 2 for pair in pairs):
         raise UsageError(f"kernel profile {where}: {key}: a word is an offset, or [offset, how often]")
     words = [(int(_number(where, key, offset)), _number(where, key, often)) for offset, often in pairs]
-    return first, second, tuple(words)
+    return LevelCost(first, second, tuple(words), _away(where, key, found[3] if len(found) == 4 else [0, 0, 0]))
+
+
+def _away(where: str, key: str, found: object) -> tuple[float, float, float]:
+    if not isinstance(found, list) or len(found) != 3:
+        raise UsageError(f"kernel profile {where}: {key}: away are cycles, words and those that begin anew")
+    cycles, words, anew = (_number(where, key, value) for value in found)
+    return cycles, words, anew
 
 
 def _table(where: str, data: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:

@@ -160,15 +160,17 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     With an I-cache the first sweep fills it line by line; code larger than the cache misses on every line of every
     sweep (as under LRU and round-robin; a random replacement is taken to do no better). A flash accelerator holds lines
     likewise; with its prefetch the first line of such a sweep waits, the others take the longer of their work and of a
-    read. ``line_change`` is added to every line. Without either, every line executed comes from flash.
+    read. ``line_change`` is added to every line. Without either, every line executed comes from flash. Other memories
+    without a cache are :func:`count_words`'s.
     """
     q = range_lookup.find(s, address)
     if q < 0:
         return 0
     r = s[q + L.BLOCK]
-    if s[r + L.KIND] != L.FLASH:
+    through = s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0
+    if s[r + L.KIND] == L.TCM or (s[r + L.KIND] != L.FLASH and not through):
         return 0
-    if s[L.ICACHE] > 0:
+    if through:
         stall = cached_fetch(s, r, address, bytes_, sweeps, executed - begun)
     else:
         run = (executed >> s[r + L.LINE]) - (begun >> s[r + L.LINE])
@@ -177,6 +179,35 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     s[r + L.FETCH_STALL] += stall
     s[L.NOW] += stall
     return stall
+
+
+def word_by_word(s: State, address: int) -> int:
+    """The block of the memory from which code there comes word by word, past all caches, that is no flash; 0: none."""
+    q = int(range_lookup.find(s, address))
+    if q < 0 or (s[L.ICACHE] > 0 and s[q + L.ATTRIBUTE] > 0):
+        return 0
+    r = int(s[q + L.BLOCK])
+    return 0 if s[r + L.KIND] in (L.TCM, L.FLASH) else r
+
+
+def word_ticks(s: State, r: int) -> tuple[int, int]:
+    """Ticks that code waits for a word of region ``r``, and those more for one that does not follow the last.
+
+    Not modelled: rows of an SDRAM, which code seldom leaves.
+    """
+    size = 1 << int(s[L.BUS])
+    if s[r + L.KIND] == L.QSPI:
+        return size * int(s[r + L.BEAT]) + int(s[r + L.OVERHEAD_R]), int(s[r + L.COMMAND] + s[r + L.CS_HIGH])
+    if s[r + L.KIND] == L.SDRAM:
+        beats = max(1, size >> int(s[r + L.WIDTH]))
+        return int(s[r + L.OVERHEAD_R] + s[r + L.T_CL] + beats * s[r + L.T_CLK]), 0
+    return int(s[r + L.LATENCY_R]), 0
+
+
+def count_words(s: State, r: int, words: int) -> None:
+    """``words`` of code were read from region ``r``."""
+    s[r + L.READS] += words
+    s[r + L.READ_BYTES] += words << int(s[L.BUS])
 
 
 @native

@@ -128,6 +128,20 @@ def fetch(state: Any, code: int, g: Geometry, rows: Tile, profile: Profile, cost
     return int(replay.fetch(state, address, profile.code[kind], sweeps, int(rows.out_row == 0), begun, executed, rate))
 
 
+def away(state: Any, code: int, costs: CoreCosts, cycles: int) -> int:
+    """``cycles`` of a call as they are where its code comes word by word; plays the waits for the words."""
+    region = replay.word_by_word(state, code)
+    if not region:
+        return cycles
+    factor, words, anew = (cycles * rate for rate in costs.away)
+    word, more = replay.word_ticks(state, region)
+    stall = round(words * word + anew * more)
+    replay.count_words(state, region, round(words))
+    for slot in (region + L.STALL, region + L.FETCH_STALL, L.NOW):
+        state[slot] += stall
+    return round(factor)
+
+
 def _sweeps(g: Geometry, kind: str, rows: int) -> int:
     outputs = g.batch * rows * g.out_w * g.out_c
     return outputs // _PER_SWEEP[kind] if kind in _PER_SWEEP else g.batch * rows * g.out_w

@@ -16,7 +16,7 @@ import numpy as np
 from mcusim.errors import UnsupportedError
 from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.kinds import KINDS, kind_of, nest, slots
-from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, Level, Profile
+from mcusim.kernels.cost.profile import CoreCosts, FittedCosts, LevelCost, Profile
 from mcusim.memory import state_layout as L
 from mcusim.memory.ports import core_data, replay
 from mcusim.model.geometry import Geometry, Tile
@@ -47,10 +47,15 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
     if kind not in costs.fitted:
         raise UnsupportedError(f"kernel profile {profile.name!r} has no costs of {kind}")
     found = costs.fitted[kind]
-    cycles, waits, read, words = _levels(kind, found)
+    cycles, waits, read, words, away = _levels(kind, found)
     region, measured = _code_region(state, code, costs)
+    alone = replay.word_by_word(state, code) > 0 and away.any()
     factor = int(state[region + L.WAIT]) / (costs.wait_states * L.TICK) if measured else 0.0
     fetch = np.rint(waits * factor).astype(np.int64)
+    if alone:
+        cycles = np.rint(away[:, 0] * L.TICK).astype(np.int64)
+        word, anew = replay.word_ticks(state, region)
+        fetch = np.rint(away[:, 1] * word + away[:, 2] * anew).astype(np.int64)
     listed = p.size + N.WORD * (np.cumsum(read) - read)
     for slot, values in ((N.COST, cycles), (N.FETCH, fetch), (N.READS, read), (N.LISTED, listed)):
         p[slot : slot + N.LEVELS] = values
@@ -66,7 +71,9 @@ def replay_call(state: Any, call: Call, profile: Profile, costs: CoreCosts, code
         state[region + L.STALL] += int(p[N.WAITED])
         state[region + L.FETCH_STALL] += int(p[N.WAITED])
     ticks = int(counts @ cycles)
-    if region and not measured and state[L.ICACHE] == 0:
+    if alone:
+        replay.count_words(state, region, round(float(counts @ away[:, 1])))
+    elif region and not measured and state[L.ICACHE] == 0:
         _uncached(state, code, found, ticks, costs.bytes_per_cycle)
     return ticks
 
@@ -127,18 +134,19 @@ def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:
 
 
 @lru_cache(maxsize=512)
-def _as_arrays(kind: str, levels: tuple[Level, ...]) -> tuple[Any, Any, Any, Any]:
-    table = np.zeros((N.LEVELS, 3))
-    table[: len(levels)] = [(cycles, waits, len(words)) for cycles, waits, words in levels]
-    cycles, waits, read = table.T
-    words = [(offset, round(rate * N.ONE), 0) for *_, listed in levels for offset, rate in listed]
-    return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, read.astype(np.int64), np.array(words, np.int64)
+def _as_arrays(kind: str, levels: tuple[LevelCost, ...]) -> tuple[Any, Any, Any, Any, Any]:
+    table = np.zeros((N.LEVELS, 6))
+    table[: len(levels)] = [(one.cycles, one.waits, len(one.words), *one.away) for one in levels]
+    cycles, waits, read = table[:, :3].T
+    words = np.array([(at, round(rate * N.ONE), 0) for one in levels for at, rate in one.words], np.int64)
+    return np.rint(cycles * L.TICK).astype(np.int64), waits * L.TICK, read.astype(np.int64), words, table[:, 3:]
 
 
-def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any, Any]:
-    """By level ticks of its cycles, of its wait for code, words it reads of the call structure; all these words."""
-    cycles, waits, read, words = _as_arrays(kind, tuple(costs.levels[name] for name in KINDS[kind].levels))
-    return cycles, waits, read, words.ravel()
+def _levels(kind: str, costs: FittedCosts) -> tuple[Any, Any, Any, Any, Any]:
+    """By level ticks of its cycles, of its wait for code, words it reads of the call structure; all these words; by
+    level cycles, words of code and those that begin anew where no cache is for the code."""
+    cycles, waits, read, words, away = _as_arrays(kind, tuple(costs.levels[name] for name in KINDS[kind].levels))
+    return cycles, waits, read, words.ravel(), away
 
 
 def _code_region(state: Any, code: int, costs: CoreCosts) -> tuple[int, bool]:
