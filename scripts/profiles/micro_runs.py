@@ -68,7 +68,7 @@ class Measured(NamedTuple):
     accesses: dict[str, tuple[int, int, int, int]]  # by area: reads, writes, bytes of them
     played: dict[str, tuple[int, int]]
     code: int
-    away: tuple[float, float, float] = (0.0, 0.0, 0.0)  # cycles without waits in the QSPI, words fetched, new commands
+    away: tuple[float, float, float] = (0.0, 0.0, 0.0)  # cycles without waits in the QSPI, its words, new commands
 
 
 class Bench:
@@ -171,7 +171,7 @@ class Bench:
         accesses = {a: tuple(change[a][k] for k in ("reads", "writes", "read_bytes", "write_bytes")) for a in AREAS}
         counts, played = self._count(kind, places, g, sizes)
         words = {} if self.alone else self._words.found(places.call)
-        away = (cycles, *self._read_from_qspi(change["qspi"]))
+        away = (cycles + fetch - change["qspi"]["stall"] / L.TICK, *self._read_from_qspi(change["qspi"]))
         return Measured(kind, counts, cycles, fetch, words, accesses, played, code, away)
 
     def _read_from_qspi(self, change: dict[str, int]) -> tuple[float, float]:
