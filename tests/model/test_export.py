@@ -58,7 +58,7 @@ def test_zoo_networks_read_back_equal_and_run(name: str, tmp_path: Path) -> None
     results = [[LiteRT(data, r).run(*random_inputs(graph, seed))[0] for seed in (1, 2)] for r in RESOLVERS]
     for optimised, reference in zip(*results, strict=True):
         assert np.abs(optimised.astype(int) - reference).max() <= 6, "kernels differ in rounding only"
-        assert len(np.unique(reference)) >= 5
+        assert len(np.unique(reference)) >= min(5, reference.size)
         assert np.mean(reference == 127) < 0.05
     assert (results[1][0] != results[1][1]).any(), "the output depends on the input"
 

@@ -22,9 +22,10 @@ def build(name: ZooName) -> Graph:
     from mcusim.model.zoo.quantization import ZooQuantizer
 
     graph = ZooQuantizer(build_layers(replace(name, pads=False))).run()
-    if name.pads:
+    if name.pads or name.architecture.exported:
         from mcusim.model.zoo.builder import definition_sha256
         from mcusim.model.zoo.explicit_pads import with_pads
 
-        graph = replace(with_pads(graph), name=str(name), sha256=definition_sha256(name, name.architecture))
+        graph = with_pads(graph, everywhere=name.architecture.exported)
+        graph = replace(graph, name=str(name), sha256=definition_sha256(name, name.architecture))
     return replace(graph, file_bytes=estimate_file_bytes(graph))

@@ -22,14 +22,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcusim.model.zoo.mit import MCUNETS, McuNet
+
 Layer = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """``rounding``: channels x width go up to a multiple of 4 (``"up-4"``) or to the nearest of 8 (``"near-8"``, at
-    least 8 and at least nine tenths of the exact value). ``input`` is (h, w, c); families with a resolution have
-    h = w = None. ``fixed_head`` keeps the last wide convolution at its full width when the width is below 1."""
+    """``rounding``: channels x width go up to a multiple of 4 or 8 (``"up-4"``, ``"up-8"``) or to the nearest of 8
+    (``"near-8"``, at least 8 and at least nine tenths of the exact value). ``input`` is (h, w, c); families with a
+    resolution have h = w = None. ``fixed_head`` keeps the last wide convolution at its full width when the width is
+    below 1.
+
+    ``exported``: the form of MIT's public ``.tflite`` files. A PAD (of nothing before a 1x1) precedes every convolution
+    but the classifier, and no convolution pads; the global pool's stride is its window; an ADD reads the block's output
+    first, and there is one only where the channels match at width 1 too. The last wide convolution scales as the others
+    do; MobileNetV2 is rounded ``"near-8"``, ProxylessNAS ``"up-8"`` (192 x 0.3 is 64 in its file).
+    """
 
     title: str
     layers: tuple[Layer, ...]
@@ -37,6 +46,7 @@ class Architecture:
     rounding: str = "up-4"
     input: tuple[int | None, int | None, int] = (None, None, 3)
     fixed_head: bool = False
+    exported: bool = field(default=False, repr=False)
     example: str = field(default="", compare=False)
 
     @property
@@ -52,28 +62,49 @@ def _blocks(*rows: tuple[str, int, int, int]) -> tuple[Layer, ...]:
     return tuple(("block", *row, 1) for row in rows)
 
 
+def _mcunet(net: McuNet, title: str, example: str, exported: bool = False) -> Architecture:
+    layers = (("conv", 3, 2, net.first), *_blocks(*net.rows), ("global_pool",), ("classes", net.classes), ("flatten",))
+    rounding = "near-8" if exported else "up-4"
+    return Architecture(
+        title, layers, rounding=rounding, input=(net.resolution, net.resolution, 3), exported=exported, example=example
+    )
+
+
+_PROXYLESS: tuple[Layer, ...] = (
+    ("conv", 3, 2, 32),
+    ("block", "1", 3, 16, 1, 1),
+    ("block", "3", 5, 32, 2, 1),
+    ("block", "3", 3, 32, 1, 1),
+    ("block", "3", 7, 40, 2, 1),
+    ("block", "3", 3, 40, 1, 1),
+    ("block", "3", 5, 40, 1, 2),
+    ("block", "6", 7, 80, 2, 1),
+    ("block", "3", 5, 80, 1, 3),
+    ("block", "6", 5, 96, 1, 1),
+    ("block", "3", 5, 96, 1, 3),
+    ("block", "6", 7, 192, 2, 1),
+    ("block", "6", 7, 192, 1, 1),
+    ("block", "3", 7, 192, 1, 2),
+    ("block", "6", 7, 320, 1, 1),
+    ("conv", 1, 1, 1280),
+)
+
+_MOBILENET_V2: tuple[Layer, ...] = (
+    ("conv", 3, 2, 32),
+    ("block", "1", 3, 16, 1, 1),
+    ("block", "6", 3, 24, 2, 2),
+    ("block", "6", 3, 32, 2, 3),
+    ("block", "6", 3, 64, 2, 4),
+    ("block", "6", 3, 96, 1, 3),
+    ("block", "6", 3, 160, 2, 3),
+    ("block", "6", 3, 320, 1, 1),
+    ("conv", 1, 1, 1280),
+)
+
 ARCHITECTURES: dict[str, Architecture] = {
     "proxyless": Architecture(
         "ProxylessNAS mobile",
-        (
-            ("conv", 3, 2, 32),
-            ("block", "1", 3, 16, 1, 1),
-            ("block", "3", 5, 32, 2, 1),
-            ("block", "3", 3, 32, 1, 1),
-            ("block", "3", 7, 40, 2, 1),
-            ("block", "3", 3, 40, 1, 1),
-            ("block", "3", 5, 40, 1, 2),
-            ("block", "6", 7, 80, 2, 1),
-            ("block", "3", 5, 80, 1, 3),
-            ("block", "6", 5, 96, 1, 1),
-            ("block", "3", 5, 96, 1, 3),
-            ("block", "6", 7, 192, 2, 1),
-            ("block", "6", 7, 192, 1, 1),
-            ("block", "3", 7, 192, 1, 2),
-            ("block", "6", 7, 320, 1, 1),
-            ("conv", 1, 1, 1280),
-            *_HEAD,
-        ),
+        (*_PROXYLESS, *_HEAD),
         example="proxyless-w0.25-r160",
     ),
     "mnasnet": Architecture(
@@ -113,35 +144,33 @@ ARCHITECTURES: dict[str, Architecture] = {
         ),
         example="mbv3-w0.40-r096",
     ),
-    "mcunet-f469": Architecture(
+    "mcunet-f469": _mcunet(
+        MCUNETS["in2"],
         "MCUNet, the configuration mcunet-256kb-1mb_imagenet.json of github.com/mit-han-lab/tinyml",
-        (
-            ("conv", 3, 2, 16),
-            *_blocks(
-                ("1", 3, 8, 1), ("3", 5, 16, 2), ("6", 7, 16, 1), ("5", 3, 16, 1), ("5", 5, 16, 1),
-                ("5", 3, 24, 2), ("6", 7, 24, 1), ("6", 5, 24, 1), ("4", 7, 40, 2), ("5", 5, 40, 1),
-                ("5", 3, 48, 1), ("5", 5, 48, 1), ("4", 3, 48, 1), ("6", 5, 96, 2), ("4", 5, 96, 1),
-                ("3", 5, 96, 1), ("4", 3, 96, 1), ("5", 5, 160, 1),
-            ),
-            *_HEAD,
-        ),
-        input=(160, 160, 3),
-        example="mcunet-f469",
+        "mcunet-f469",
     ),
-    "mcunet-f746": Architecture(
+    "mcunet-f746": _mcunet(
+        MCUNETS["in3"],
         "MCUNet, the configuration mcunet-320kb-1mb_imagenet.json of github.com/mit-han-lab/tinyml",
-        (
-            ("conv", 3, 2, 16),
-            *_blocks(
-                ("1", 3, 8, 1), ("3", 7, 16, 2), ("5", 3, 16, 1), ("5", 7, 16, 1), ("4", 5, 16, 1),
-                ("5", 5, 24, 2), ("5", 5, 24, 1), ("5", 5, 24, 1), ("5", 3, 40, 2), ("6", 7, 40, 1),
-                ("4", 5, 40, 1), ("5", 5, 48, 1), ("5", 7, 48, 1), ("5", 3, 48, 1), ("6", 3, 96, 2),
-                ("5", 7, 96, 1), ("4", 3, 96, 1), ("5", 7, 160, 1),
-            ),
-            *_HEAD,
-        ),
-        input=(176, 176, 3),
-        example="mcunet-f746",
+        "mcunet-f746",
+    ),
+    **{
+        f"mcunet-{name}": _mcunet(net, f"MIT's MCUNet {name}, as its public .tflite", f"mcunet-{name}", exported=True)
+        for name, net in MCUNETS.items()
+    },
+    "proxyless-mit": Architecture(
+        "ProxylessNAS mobile as MIT scales and stores it",
+        (*_PROXYLESS, *_HEAD),
+        rounding="up-8",
+        exported=True,
+        example="proxyless-mit-w0.30-r176",
+    ),
+    "mbv2-mit": Architecture(
+        "MobileNetV2 as MIT scales and stores it",
+        (*_MOBILENET_V2, *_HEAD),
+        rounding="near-8",
+        exported=True,
+        example="mbv2-mit-w0.35-r144",
     ),
     "mobilenet-v1": Architecture(
         "MobileNetV1",
@@ -163,21 +192,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "mobilenet-v2": Architecture(
         "MobileNetV2",
-        (
-            ("conv", 3, 2, 32),
-            ("block", "1", 3, 16, 1, 1),
-            ("block", "6", 3, 24, 2, 2),
-            ("block", "6", 3, 32, 2, 3),
-            ("block", "6", 3, 64, 2, 4),
-            ("block", "6", 3, 96, 1, 3),
-            ("block", "6", 3, 160, 2, 3),
-            ("block", "6", 3, 320, 1, 1),
-            ("conv", 1, 1, 1280),
-            ("global_pool",),
-            ("flatten",),
-            ("dense", 1000),
-            ("softmax",),
-        ),
+        (*_MOBILENET_V2, ("global_pool",), ("flatten",), ("dense", 1000), ("softmax",)),
         rounding="near-8",
         fixed_head=True,
         example="mobilenet-v2-w0.35-r096",
@@ -198,6 +213,22 @@ ARCHITECTURES: dict[str, Architecture] = {
         activation="RELU",
         input=(32, 32, 3),
         example="cifar10-arm",
+    ),
+    "small-cifar": Architecture(
+        "SmallCifar of the MCUNet paper; it does not give its pools, here 3x3 of stride 2 as in cifar10-arm",
+        (
+            ("conv", 5, 1, 32),
+            ("max_pool", 3, 2),
+            ("conv", 5, 1, 32),
+            ("max_pool", 3, 2),
+            ("conv", 5, 1, 64),
+            ("max_pool", 3, 2),
+            ("flatten",),
+            ("dense", 10),
+        ),
+        activation="RELU",
+        input=(32, 32, 3),
+        example="small-cifar",
     ),
     "ds-cnn": Architecture(
         "keyword spotting DS-CNN, as the MLPerf Tiny reference",

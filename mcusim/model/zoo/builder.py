@@ -39,8 +39,9 @@ def seed_of(name: str, what: str) -> int:
 def scale_channels(channels: int, factor: Fraction, rounding: str) -> int:
     """``channels * factor`` rounded as :class:`Architecture` says."""
     exact = channels * factor
-    if rounding == "up-4":
-        return -int(-exact // 4) * 4
+    if rounding.startswith("up-"):
+        step = int(rounding.removeprefix("up-"))
+        return -int(-exact // step) * step
     near = max(8, int(exact + 4) // 8 * 8)
     return near if near >= exact * 9 / 10 else near + 8
 
@@ -54,6 +55,7 @@ class GraphBuilder:
         self.tensors: list[Tensor] = []
         self.operators: list[Operator] = []
         self.saved: dict[str, int] = {}
+        self.unscaled = 0  # channels of the last convolution or block at width 1
         h, w, c = self.architecture.input
         self.current = self._tensor("input", (1, h or name.resolution or 0, w or name.resolution or 0, c))
 
@@ -71,6 +73,7 @@ class GraphBuilder:
             kernel, stride, channels = numbers
             fixed = last_conv and self.architecture.fixed_head and self.width < 1
             self.conv(kernel, stride, channels if fixed else self._channels(channels), self.activation)
+            self.unscaled = channels
         elif kind == "classes":
             self.conv(1, 1, numbers[0], "NONE")
         else:
@@ -128,8 +131,12 @@ class GraphBuilder:
                 self.conv(1, 1, self._expanded(source_channels, expand), self.activation)
             self._depthwise(kernel, step)
             self.conv(1, 1, out, "NONE")
-            if step == 1 and source_channels == out:
-                self._operator("ADD", [source, self.current], self.shape, activation="NONE")
+            exported = self.architecture.exported
+            same = source_channels == out and (not exported or self.unscaled == channels)
+            self.unscaled = channels
+            if step == 1 and same:
+                inputs = [self.current, source] if exported else [source, self.current]
+                self._operator("ADD", inputs, self.shape, activation="NONE")
 
     def _expanded(self, channels: int, expand: str) -> int:
         return -int(-channels * Fraction(expand) // 4) * 4
@@ -147,7 +154,8 @@ class GraphBuilder:
         self._pool("AVERAGE_POOL_2D", (kernel, kernel), stride, "SAME")
 
     def _global_pool(self) -> None:
-        self._pool("AVERAGE_POOL_2D", (self.shape[1], self.shape[2]), 1, "VALID")
+        stride = self.shape[1] if self.architecture.exported else 1
+        self._pool("AVERAGE_POOL_2D", (self.shape[1], self.shape[2]), stride, "VALID")
 
     def _flatten(self) -> None:
         shape = (1, self.tensors[self.current].elements)

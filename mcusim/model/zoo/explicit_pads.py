@@ -1,4 +1,4 @@
-"""A network as a PyTorch export stores it: an explicit PAD before every strided window, which then pads nothing."""
+"""A network as exports store it: explicit PADs before strided windows, or all convolutions, which then pad nothing."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from mcusim.model.graph import Graph, Operator, Tensor
 __all__ = ["with_pads"]
 
 
-def with_pads(graph: Graph) -> Graph:
+def with_pads(graph: Graph, everywhere: bool = False) -> Graph:
     """``graph`` with a PAD before each CONV_2D and DEPTHWISE_CONV_2D of stride 2 or more that pads.
 
     A PAD adds half a kernel (rounded down) on every side, as PyTorch does for an odd kernel, and the window after it
     is VALID. SAME puts the odd row and column at the end, so that values differ by a shift of one pixel; shapes do not.
-    Equal to ``graph`` where nothing strided pads. Not modelled: even kernels and dilation, whose windows stay as they
-    are when half a kernel on each side would change the output's size.
+    Equal to ``graph`` where nothing strided pads. ``everywhere``: a PAD before each of them but the last, the
+    classifier, of zeros where the kernel is 1x1, and all VALID, as MIT's converter stores its networks. Not modelled:
+    even kernels and dilation, whose windows stay as they are when half a kernel on each side would change the output's
+    size.
     """
     tensors = list(graph.tensors)
     operators: list[Operator] = []
+    last = max((op.index for op in graph.operators if _padded(op)), default=-1)
     for op in graph.operators:
-        amounts = _amounts(graph, op)
+        amounts = _amounts(graph, op, everywhere and op.index != last) if _padded(op) else None
         source, options = op.inputs[0], dict(op.options)
         if amounts is not None:
             operators.append(_pad(tensors, op, len(operators), amounts))
-            source, options["padding"] = operators[-1].outputs[0], "VALID"
+            source = operators[-1].outputs[0]
+        if amounts is not None or (everywhere and op.index == last):
+            options["padding"] = "VALID"
         operators.append(replace(op, index=len(operators), inputs=(source, *op.inputs[1:]), options=options))
     if len(operators) == len(graph.operators):
         return graph
@@ -36,12 +41,15 @@ def with_pads(graph: Graph) -> Graph:
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators), sha256=digest)
 
 
-def _amounts(graph: Graph, op: Operator) -> tuple[int, int] | None:
+def _padded(op: Operator) -> bool:
+    return op.traits.parametric and op.traits.windowed
+
+
+def _amounts(graph: Graph, op: Operator, always: bool) -> tuple[int, int] | None:
     """Rows and columns to add on each side; None where no PAD belongs."""
-    if not (op.traits.parametric and op.traits.windowed):
-        return None
     g = geometry(graph, op)
-    if max(g.stride_h, g.stride_w) < 2 or not g.pad_top + g.pad_bottom + g.pad_left + g.pad_right:
+    pads = g.pad_top + g.pad_bottom + g.pad_left + g.pad_right
+    if not always and (max(g.stride_h, g.stride_w) < 2 or not pads):
         return None
     high, wide = g.kernel_h // 2, g.kernel_w // 2
     fits = (g.in_h + 2 * high - g.kernel_h) // g.stride_h + 1 == g.out_h

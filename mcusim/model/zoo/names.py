@@ -47,10 +47,12 @@ def parse_name(text: str) -> ZooName | None:
     """The zoo network that ``text`` names; None when it starts like none of them.
 
     Raises ModelError for a known family with a width outside 0.05 to 2 or a resolution outside 16 to 512, or without
-    one of them.
+    one of them, and for ``-pad`` where the network has its PADs anyway.
     """
     if text.endswith(PADS):
         plain = parse_name(text.removesuffix(PADS))
+        if plain is not None and plain.architecture.exported:
+            raise ModelError(f"zoo network '{text}': {plain} has its PADs already")
         return None if plain is None else replace(plain, pads=True)
     if text in ARCHITECTURES and not ARCHITECTURES[text].scalable:
         return ZooName(text)

@@ -37,7 +37,7 @@ FILES = [
 EVERY_FAMILY = [*zoo_names().values(), "proxyless-w0.85-r064", "mnasnet-w0.50-r016"]
 SMALL = [
     "proxyless-w0.25-r064", "mnasnet-w0.35-r064", "mbv3-w0.35-r064", "mobilenet-v1-w0.25-r064",
-    "mobilenet-v2-w0.35-r064", "ds-cnn", "cifar10-arm", "figure-1",
+    "mobilenet-v2-w0.35-r064", "ds-cnn", "cifar10-arm", "small-cifar", "figure-1",
 ]  # fmt: skip
 
 

@@ -49,6 +49,8 @@ def _real(graph: Graph, op: Operator, values: dict[int, Array]) -> Array:
         return _weighted(graph, op, values[op.inputs[0]])
     if op.type == "ADD":
         return data[0] + data[1]
+    if op.type == "PAD":
+        return np.pad(data[0], np.array(graph.tensors[op.inputs[1]].data))
     if op.type == "CONCATENATION":
         return np.concatenate(data, axis=3)
     if op.type in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
