@@ -118,6 +118,7 @@ SYSTEM_TICKS = core.field("SYSTEM_TICKS")  # ticks spent in maintenance operatio
 EXCEPTION_TICKS, STACKING_TICKS, SLEEP_TICKS = core.fields("EXCEPTION_TICKS", "STACKING_TICKS", "SLEEP_TICKS")
 LISTED, PERIPHERAL_WRITTEN = core.fields("LISTED", "PERIPHERAL_WRITTEN")  # LISTED: number of peripheral blocks
 MPU_CHANGED, MPU_REGION = core.fields("MPU_CHANGED", "MPU_REGION")  # MPU_REGION: RNR
+MPU_HAS = core.field("MPU_HAS")  # regions of the part's MPU
 MPU_RBAR, MPU_RASR = core.array("MPU_RBAR", MPU_REGIONS), core.array("MPU_RASR", MPU_REGIONS)
 # where these registers were last stored to: any of the private peripheral bus, CCR, MPU_CTRL, each MPU region
 SYSTEM_PC, CACHES_PC, MPU_CTRL_PC = core.fields("SYSTEM_PC", "CACHES_PC", "MPU_CTRL_PC")

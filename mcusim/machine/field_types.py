@@ -225,7 +225,7 @@ def core_name() -> Field:
             return choice(*core_names()).parse(value)
         except RejectedError as error:
             instead = stand_in(value) if isinstance(value, str) else ""
-            raise RejectedError(f"{error}; {instead}") from None if instead else error
+            raise RejectedError(f"{error}; {instead}" if instead else str(error)) from None
 
     return Field(parse)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["core_of_part", "stand_in"]
 
-_PART = re.compile(r"(?:stm32|nucleo-|disco-|^)(wba|[cfghlnuw][0-9b])[0-9a-z]", re.IGNORECASE)
+_PART = re.compile(r"(?:stm32|nucleo-|disco-|^(?=.{3}))(wba|[cfghlnuw][0-9b])", re.IGNORECASE)
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from mcusim.machine.description import Figure, Machine, Power
-from mcusim.results.cautions import EXTERNAL, uncached
+from mcusim.results.cautions import EXTERNAL, uncached, unpaid
 from mcusim.results.energy import uses, waiting
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def assumptions(run: Run, machine: Machine, sleeps: bool = False) -> tuple[str, 
     Not modelled: figures of devices the run does not touch, and those with basis ``datasheet`` or ``measured``.
     """
     lines = [_line(figure) for figure in machine.figures.values() if _counts(figure, run, machine, sleeps)]
-    lines += _no_energy(set(_regions(run)), machine)
+    lines += [text for _, text in unpaid(set(_regions(run)), machine)]
     lines += [text for text, _ in uncached(set(_regions(run)), machine)]
     lines += run.assumptions
     if run.header.random_weights:
@@ -62,7 +62,7 @@ def machine_assumptions(
         return maintained or not figure.key.endswith(".maintenance")
 
     lines = [_line(figure) for figure in machine.figures.values() if counts(figure)]
-    return (*lines, *(_no_energy(regions, machine) if energy else ()))
+    return (*lines, *(text for _, text in unpaid(regions, machine) if energy))
 
 
 def _line(figure: Figure) -> str:
@@ -109,21 +109,6 @@ def _power_counts(power: Power, key: str, regions: Collection[str], kinds: Colle
     if name == "sleep" or (name.endswith("_per_mhz") and f"{interface}_active" not in power.followed):
         return False
     return dma if interface == "dma" else interface in kinds or interface not in EXTERNAL
-
-
-def _no_energy(regions: Collection[str], machine: Machine) -> Iterator[str]:
-    """External memories among ``regions`` whose current or energy of accesses the power table leaves at nothing."""
-    power = machine.power
-    currents = {"sdram": power.sdram_active, "qspi": power.qspi_active}
-    used = [region for name, region in machine.memory.items() if name in regions and region.kind in currents]
-    for kind in dict.fromkeys(region.kind for region in used):
-        if not currents[kind]:
-            yield f"power.{kind}_active = 0 A: the memory's current is not in the energy"
-    for region in used:
-        if region.name not in power.energy_per_byte:
-            yield f"power.energy_per_byte has no {region.name}: its accesses are not in the energy"
-        elif not power.energy_per_byte[region.name]:
-            yield f"power.energy_per_byte.{region.name} = 0 J: its accesses are not in the energy"
 
 
 def _regions(run: Run) -> Iterator[str]:

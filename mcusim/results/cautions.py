@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from mcusim.machine import load_machine, machine_names
-from mcusim.machine.description import DeviceKind, Machine, Region
+from mcusim.machine.description import DeviceKind, Machine
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Run
 
-__all__ = ["EXTERNAL", "cautions", "uncached"]
+__all__ = ["EXTERNAL", "cautions", "uncached", "unpaid"]
 
 EXTERNAL: tuple[DeviceKind, ...] = ("sdram", "qspi")
 
@@ -24,7 +24,7 @@ def cautions(run: Run, machine: Machine) -> tuple[str, ...]:
 
 def _not_in_the_energy(used: Collection[str], machine: Machine) -> Iterator[str]:
     for region in machine.memory.values():
-        keys = _silent(machine, region) if region.name in used and region.kind in EXTERNAL else []
+        keys = [key for key, _ in unpaid((region.name,), machine)] if region.name in used else []
         if keys:
             settings = " ".join(f'--set "{key}=..."' for key in keys)
             board = next((name for name in machine_names() if _pays(load_machine(name), region.kind)), "")
@@ -34,17 +34,25 @@ def _not_in_the_energy(used: Collection[str], machine: Machine) -> Iterator[str]
             )
 
 
-def _silent(machine: Machine, region: Region) -> list[str]:
-    """Keys of the energy of an external memory that the machine leaves at nothing."""
+def unpaid(regions: Collection[str], machine: Machine) -> Iterator[tuple[str, str]]:
+    """Keys of the power table that leave out an external memory among ``regions``, and what each says."""
     power = machine.power
-    active = {"sdram": power.sdram_active, "qspi": power.qspi_active}[region.kind]
-    figures = {f"power.{region.kind}_active": active,
-               f"power.energy_per_byte.{region.name}": power.energy_per_byte.get(region.name, 0.0)}  # fmt: skip
-    return [key for key, value in figures.items() if not value]
+    currents = {"sdram": power.sdram_active, "qspi": power.qspi_active}
+    used = [region for name, region in machine.memory.items() if name in regions and region.kind in currents]
+    for kind in dict.fromkeys(region.kind for region in used):
+        if not currents[kind]:
+            yield f"power.{kind}_active", f"power.{kind}_active = 0 A: the memory's current is not in the energy"
+    for region in used:
+        key = f"power.energy_per_byte.{region.name}"
+        if region.name not in power.energy_per_byte:
+            yield key, f"power.energy_per_byte has no {region.name}: its accesses are not in the energy"
+        elif not power.energy_per_byte[region.name]:
+            yield key, f"{key} = 0 J: its accesses are not in the energy"
 
 
 def _pays(machine: Machine, kind: str) -> bool:
-    return any(region.kind == kind and not _silent(machine, region) for region in machine.memory.values())
+    regions = [region.name for region in machine.memory.values() if region.kind == kind]
+    return bool(regions) and not any(unpaid(regions, machine))
 
 
 def uncached(used: Collection[str], machine: Machine) -> Iterator[tuple[str, str]]:

@@ -227,6 +227,7 @@ def test_what_was_measured_on_a_board_is_assumed_of_one_that_extends_it(tmp_path
             "its core is cortex-m33; the nearest stand-in for cortex-m33 is cortex-m4: it has the same DSP",
         ),
         ("STM32N657", "its core is cortex-m55; the nearest stand-in for cortex-m55 is cortex-m7: with Helium its"),
+        ("stm32u5", "its core is cortex-m33; "),
         ("stm32g474", "its core is cortex-m4; of which there is a model"),
     ],
 )

@@ -2,8 +2,8 @@
 
 A store does not change the flash by itself: Unicorn makes it, and before the next block (or the next access to the
 controller) it is taken back and handed to the controller, which programs or refuses it. Lines of the data cache keep
-what they hold when the flash changes behind them; a store of the core that hits a line changes the line too, as those
-are written through.
+what they hold when the flash changes behind them, also while the cache is off (the core then gets the flash's bytes); a
+store of the core that hits a line changes the line too, as those are written through.
 
 Not modelled: a load of the same bytes in the block of the store, before the controller is accessed, finds what was
 stored; stale bytes in the instruction cache and in the accelerator after an erase (their lines show the new bytes); a
@@ -12,6 +12,7 @@ flash that the MPU makes write-back; DMA writes.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -102,11 +103,12 @@ class ProgramFlash:
         count = int(c[C.FLASH_STORES])
         c[C.FLASH_STORES] = 0
         log = c[C.FLASH_LOG : C.FLASH_LOG + count * C.FLASH_STORE].reshape(count, C.FLASH_STORE).tolist()
-        if log and self._lines(0, self.size):
+        hit = self._memory[L.ASIDE] == 0  # by a store, as the cache is on
+        if log and hit and self._lines(0, self.size):
             self._keep_apart()
         for entry in reversed(log):
-            offset, size = self._offset(entry[C.STORE_ADDRESS]), entry[C.STORE_SIZE]
-            self._put(offset, _bytes(entry[C.STORE_OLD], size))
+            old = _bytes(entry[C.STORE_OLD], entry[C.STORE_SIZE])
+            (self._put if hit else self._set)(self._offset(entry[C.STORE_ADDRESS]), old)
         for entry in log:
             address, data = entry[C.STORE_ADDRESS], _bytes(entry[C.STORE_VALUE], entry[C.STORE_SIZE])
             yield FlashStore(self._offset(address), data, address, entry[C.STORE_PC], entry[C.STORE_RECORD])
@@ -137,37 +139,42 @@ class ProgramFlash:
         self._put(half, lower)
 
     def _put(self, offset: int, data: bytes) -> None:
+        """Change the flash; lines of the data cache keep what they have."""
         lines = self._lines(offset, len(data))
         if lines:
             self._keep_apart()
-        kept = [(low, self._view[low:end].copy()) for low, end in lines]
-        self._bytes[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
-        if self._view is not self._bytes:
-            self._view[offset : offset + len(data)] = self._bytes[offset : offset + len(data)]
-            for low, line in kept:
-                self._view[low : low + line.size] = line
+        kept = [] if self._memory[L.ASIDE] else [(low, self._view[low:end].copy()) for low, end, _ in lines]
+        self._set(offset, data)
+        for low, line in kept:
+            self._view[low : low + line.size] = line
+
+    def _set(self, offset: int, data: bytes) -> None:
+        """Change the flash and what the core gets."""
+        for memory in (self._bytes, self._view):
+            memory[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self.changed.append((offset, offset + len(data)))
 
-    def _lines(self, offset: int, size: int) -> list[tuple[int, int]]:
-        """First offset and end of each line of the data cache with some of these bytes that the core gets."""
+    def _lines(self, offset: int, size: int) -> list[tuple[int, int, int]]:
+        """First offset, end and number of each line that the data cache, on or off, holds with some of these bytes."""
         s = self._memory
-        c = int(s[L.DCACHE])
+        c = int(s[L.DATA_AT] if s[L.ASIDE] else s[L.DCACHE])
         if c == 0:
             return []
         line, count = int(s[c + L.C_LINE]), int(s[c + L.C_SETS] * s[c + L.C_WAYS])
         tags = s[c + L.CACHE : c + L.CACHE + count * L.CACHE_LINE].reshape(count, L.CACHE_LINE)[:, L.TAG]
-        found = []
+        lines = []
         for base in self.bases:
             low, high = (base + offset) // line, (base + offset + size + line - 1) // line
-            held = tags[(tags >= low) & (tags < high)].tolist()
-            found += [(tag * line - base, (tag + 1) * line - base) for tag in held]
-        return found
+            held = np.flatnonzero((tags >= low) & (tags < high)).tolist()
+            lines += [(int(tags[i]) * line - base, int(tags[i] + 1) * line - base, i) for i in held]
+        return lines
 
     def _keep_apart(self) -> None:
         """From now on the flash has its bytes apart from what the core gets."""
+        s = self._memory
+        s[L.APART] |= 2
         if self._view is not self._bytes:
             return
-        s = self._memory
         self._bytes = self._view.copy()
         self._system.contents = [
             replace(one, memory=self._bytes.ctypes.data) if one.base in self.bases else one
@@ -178,7 +185,9 @@ class ProgramFlash:
             q = int(s[L.RANGE_BASE]) + i * L.RANGE
             if self.has(int(s[q + L.LOW])) and s[q + L.VIEW]:
                 s[q + L.MEM] += further
-        s[L.APART] |= 2
+        if s[L.ASIDE]:  # what the lines have had no room of its own yet
+            for low, end, i in self._lines(0, self.size):
+                ctypes.memmove(int(s[L.ASIDE_ROOM]) + i * (end - low), self._view[low:end].ctypes.data, end - low)
 
     def written(self, address: int, data: bytes) -> None:
         """The host has put ``data`` where the core gets it."""

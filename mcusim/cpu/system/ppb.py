@@ -107,6 +107,8 @@ def read(c: State, s: State, x: State, ppb: State, offset: int) -> None:
         put(ppb, at, word(ppb, at) & ~1 | x[FPU_WAITS])
     elif offset < ITM_END:
         put(ppb, at, word(ppb, ITM_TCR) & 1)  # room in the FIFO
+    elif at == MPU_TYPE:
+        put(ppb, at, c[C.MPU_HAS] << 8)
     elif MPU_RBAR <= at < MPU_END:
         put(ppb, at, region(c, at))
     elif at == CCR:
@@ -191,7 +193,7 @@ def mpu(c: State, ppb: State, at: int, value: int) -> None:
 
     A region that the part does not have stays off.
     """
-    regions = word(ppb, MPU_TYPE) >> 8 & 0xFF
+    regions = c[C.MPU_HAS]
     if at == MPU_RNR:
         c[C.MPU_REGION] = value & 15
     elif at >= MPU_RBAR:
@@ -305,7 +307,8 @@ def prepare(machine: Machine, ppb: Any, state: Any, caches: bool) -> None:
     core = core_named(machine.core.isa)
     own = {_OF_THE_CORE[name]: value for name, value in core.reset.items()}
     fpu = _DOUBLE if machine.core.fpu == "double" else {}
-    for offset, value in (_RESET | own | fpu | {MPU_TYPE: mpu_regions(machine, core.mpu_regions) << 8}).items():
+    state[C.MPU_HAS] = regions = mpu_regions(machine, core.mpu_regions)
+    for offset, value in (_RESET | own | fpu | {MPU_TYPE: regions << 8}).items():
         registers[offset // 4] = value
     if core.cache_control and caches:
         registers[CCR // 4] |= _CACHES_ON

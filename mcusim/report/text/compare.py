@@ -11,6 +11,7 @@ from mcusim.report.period import period_lines
 from mcusim.report.text.changes import change_lines, change_texts
 from mcusim.report.text.flash import flash_notes
 from mcusim.report.text.interval import interval_summary
+from mcusim.results.cautions import cautions
 from mcusim.results.measurement.measured import error_percent, reference
 from mcusim.results.result import Result, sram_bytes
 from mcusim.text import UnitScale, hanging, kib, percent, rounded, size, suited, wrapped
@@ -183,6 +184,8 @@ def _footer(results: Sequence[Result], changes: Sequence[str]) -> list[str]:
     sources = [f"measured: {reference(source, names)}" for source, names in tables.items()]
     warnings = dict.fromkeys(f"warning: {text}" for result in results for text in result.warnings)
     lines = [*changes, *sources, *warnings]
+    runs = [(result.run, result.machine) for result in results if result.run is not None]
+    lines += [line for text in dict.fromkeys(t for pair in runs for t in cautions(*pair)) for line in wrapped(text)]
     if any(result.arena_published and result.fits for result in results):
         lines.append("arena: with a PAD before each padded strided window, as a PyTorch export has it;")
         lines.append("  that the published networks had these PADs is inferred, not published")

@@ -88,8 +88,8 @@ def test_verify_has_the_same_finding_with_its_place(tmp_path: Path) -> None:
 def test_mpu_regions_are_those_of_the_part(tmp_path: Path, machine: str, regions: int) -> None:
     kind, rnr, rbar, rasr = 0xE000_ED90, 0xE000_ED98, 0xE000_ED9C, 0xE000_EDA0
     for number in (7, 8, 15):
-        steps = [load(kind), store(rnr, number), store(rbar, 0x2000_0000), store(rasr, 0x0300_0009), load(rasr)]
-        rules, words = seen(tmp_path, steps, machine)
+        stores = [store(kind, 0), load(kind), store(rnr, number), store(rbar, 0x2000_0000), store(rasr, 0x0300_0009)]
+        rules, words = seen(tmp_path, [*stores, load(rasr)], machine)
         assert words == [regions << 8, 0x0300_0009 if number < regions else 0]
         assert rules == [("no-such-region", 1)] * (number >= regions)
 
@@ -108,6 +108,10 @@ INVALIDATED = store(DCIMVAC, WORD)
         ([load(WORD), *ERASED, load(WORD), INVALIDATED, load(WORD)], 1, [0x1234_5678, 0x1234_5678, 0xFFFF_FFFF]),
         ([load(WORD), *ERASED, INVALIDATED, load(WORD)], 0, [0x1234_5678, 0xFFFF_FFFF]),
         ([load(WORD), OFF, *ERASED, load(WORD)], 0, [0x1234_5678, 0xFFFF_FFFF]),  # the core gets the flash
+        ([load(WORD), OFF, *ERASED, load(WORD), store(CCR, DATA), load(WORD)], 1,
+         [0x1234_5678, 0xFFFF_FFFF, 0x1234_5678]),  # on again with the line as it was
+        ([*ERASED, load(WORD), OFF, *PROGRAMMED, load(WORD), store(CCR, DATA), load(WORD)], 1,
+         [0xFFFF_FFFF, 0x1234_5678, 0xFFFF_FFFF]),  # a store does not hit a line of a cache that is off
         ([*ERASED, load(WORD)], 0, [0xFFFF_FFFF]),  # no line
         # a store hits the line, which is written through, and the flash gets it too
         ([*ERASED, load(WORD), *PROGRAMMED, load(WORD), INVALIDATED, load(WORD)], 0, [-1, 0x1234_5678, 0x1234_5678]),

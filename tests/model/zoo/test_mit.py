@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,20 @@ FILES = [
 ]  # fmt: skip
 
 
+@cache
+def network(name: str) -> Graph:
+    return load_model(name)
+
+
 @pytest.mark.parametrize(("name", "millions"), MACS)
 def test_macs_as_published(name: str, millions: str) -> None:
     digits = len(millions.partition(".")[2])
-    assert f"{graph_macs(load_model(name)) / 1e6:.{digits}f}" == millions
+    assert f"{graph_macs(network(name)) / 1e6:.{digits}f}" == millions
 
 
 @pytest.mark.parametrize(("name", "operators", "filters", "channels", "file_bytes"), FILES)
 def test_sizes_of_the_public_files(name: str, operators: int, filters: int, channels: int, file_bytes: int) -> None:
-    graph = load_model(name)
+    graph = network(name)
     assert len(graph.operators) == operators
     assert sum(t.bytes for t in graph.tensors if t.constant and t.dtype == "int8") == filters
     assert sum(geometry(graph, op).out_c for op in graph.operators if op.traits.parametric) == channels
@@ -49,7 +55,7 @@ def test_rounding_and_heads() -> None:
     """The first convolution, the last wide one and the classifier's input, in channels."""
     found = {}
     for name in ("proxyless-mit-w0.30-r176", "proxyless-mit-w0.25-r112", "mbv2-mit-w0.35-r144", "mbv2-mit-w0.30-r080"):
-        graph = load_model(name)
+        graph = network(name)
         convolutions = [geometry(graph, op) for op in graph.operators if op.type == "CONV_2D"]
         found[name] = (convolutions[0].out_c, convolutions[-2].out_c, convolutions[-1].in_c)
     assert list(found.values()) == [(16, 384, 384), (8, 320, 320), (16, 448, 448), (16, 384, 384)]
@@ -58,7 +64,7 @@ def test_rounding_and_heads() -> None:
 
 @pytest.mark.parametrize("name", [name for name, *_ in FILES])
 def test_every_convolution_but_the_classifier_has_its_pad(name: str) -> None:
-    graph = load_model(name)
+    graph = network(name)
     windows = [op for op in graph.operators if op.traits.parametric]
     assert {op.options["padding"] for op in windows} == {"VALID"}
     before = [graph.operators[op.index - 1] for op in windows]
@@ -103,7 +109,7 @@ def test_vww1_is_that_of_the_pytorch_export() -> None:
 @pytest.mark.parametrize("name", ["mcunet-vww0", "mcunet-in0"])
 def test_calibrated_with_their_pads(name: str) -> None:
     """A PAD keeps its input's scale, and few values of a seeded run saturate."""
-    graph = load_model(name)
+    graph = network(name)
     for op in graph.operators:
         if op.type == "PAD":
             assert graph.tensors[op.inputs[0]].quantization == graph.tensors[op.outputs[0]].quantization

@@ -2,8 +2,8 @@
 
 That of an F4 takes words: CRC-32 (polynomial 0x04C1_1DB7, start 0xFFFF_FFFF; ST RM0090 chapter 4). The others have POL
 and INIT, checksums of 32, 16, 8 or 7 bits, take words, halfwords and bytes, and reverse the bits of input (in each
-byte, halfword or word) and output (ST RM0385 chapter 12, RM0433 chapter 21). A store to INIT starts anew, as RESET
-does.
+byte, halfword or word) and output (assumed, from memory of ST RM0385 chapter 12, RM0433 chapter 21). A store to
+INIT starts anew, as RESET does.
 
 Not modelled: the cycles that a checksum takes.
 """
