@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
-from mcusim.memory.cache import tags
+from mcusim.memory.cache import replacement, tags
 from mcusim.memory.operand_stalls import charge
 from mcusim.native.compile import State, inlined, native, shared
 
@@ -95,6 +95,72 @@ def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, 
             stop = min(end, ((address >> shift) + 1) << shift)
             visit_in(s, q, address, (stop - address + size - 1) // size, size, write, gap, inter)
             address = stop
+
+
+@native
+def cached_range(s: State, address: int, bytes_: int) -> int:
+    """The range record of the whole of this memory if the data cache is on for it, else -1."""
+    q = range_lookup.find(s, address)
+    if q < 0 or s[L.DCACHE] == 0 or s[q + L.ATTRIBUTE] == 0 or address + bytes_ > s[q + L.HIGH]:
+        return -1
+    return q
+
+
+@native
+def coupled_range(s: State, address: int, bytes_: int) -> int:
+    """The range record of the whole of this memory if it is tightly coupled, else -1."""
+    q = range_lookup.find(s, address)
+    if q < 0 or not _is_plain(s, q) or s[s[q + L.BLOCK] + L.KIND] != L.TCM or address + bytes_ > s[q + L.HIGH]:
+        return -1
+    return q
+
+
+@shared
+def read_missing(s: State, q: int, address: int, n: int, gap: int) -> None:
+    """:func:`visit_in` for reads of a line that the data cache does not hold."""
+    stall = tags.fill(s, q, address, n, 0, gap)
+    s[s[q + L.BLOCK] + L.STALL] += stall
+    if stall:
+        charge(s, address, stall)
+    s[L.NOW] += n * gap + stall
+
+
+@inlined
+def read_held(s: State, p: State, hint: int, q: int, address: int, bytes_: int, size: int, gap: int, due: int) -> int:
+    """:func:`walk_in` for reads of a :func:`cached_range`, in few steps where the cache holds the lines.
+
+    ``p[hint]`` and the next are records of the cache that may hold the lines, and are kept so. The clock is ``due``
+    ticks late; returns how late it is then. Only a miss wants to know what time it is.
+    """
+    end = address + bytes_
+    shift, c = s[L.SHIFT], s[L.DCACHE]
+    while address < end:
+        stop = min(end, ((address >> shift) + 1) << shift)
+        n = (stop - address + size - 1) // size
+        tag = address >> s[c + L.C_SHIFT]
+        record = p[hint]
+        if s[record + L.TAG] != tag:
+            record = p[hint] = max(tags.find(s, c, tag), 0)
+        if record:
+            replacement.hit(s, c, record)
+            s[L.HITS] += n
+            due += n * gap
+        else:
+            s[L.NOW] += due
+            due = 0
+            read_missing(s, q, address, n, gap)
+        address = stop
+        hint += 1
+    return due
+
+
+@inlined
+def read_coupled(s: State, q: int, n: int, size: int, gap: int) -> int:
+    """``n`` reads of a :func:`coupled_range`; returns the ticks of work that the clock is late by them."""
+    r = s[q + L.BLOCK]
+    s[r + L.READS] += n
+    s[r + L.READ_BYTES] += n * size
+    return n * gap
 
 
 @native

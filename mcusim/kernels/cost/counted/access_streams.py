@@ -13,7 +13,8 @@ machine here and are in the compute cycles).
 
 from __future__ import annotations
 
-from mcusim.memory.ports.replay import walk, walk_in
+from mcusim.memory import state_layout as L
+from mcusim.memory.ports.replay import cached_range, coupled_range, read_coupled, read_held, walk, walk_in
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
 
@@ -21,19 +22,53 @@ IN, IN2, W, OUT, BIAS, MUL, SHIFT, SCR = range(8)
 IN_H, IN_W, IN_C, OUT_W, OUT_C, KH, KW, SH, SW, DH, DW, PT, PL = range(8, 21)
 ROW, ROWS, IROW, SIZE, SIZE2, OUT_SIZE = range(21, 27)
 G_BLOCK, G_REST, G_SUM, G_COPY, G_ZERO, G_OUT = range(27, 33)
-SLOTS = 33
+HELD, HELD_LINES = 33, 256  # records of the cache that had lines of weights and columns, then of each operand
+SLOTS = HELD + HELD_LINES + 16
 TURN = 32
 
 
 @native
 def parameters(s: State, p: State, channel: int, n: int) -> None:
     """Bias, multiplier and shift of ``n`` channels, as the requantisation reads them."""
-    if p[BIAS] >= 0:
-        walk(s, p[BIAS] + 4 * channel, 4 * n, 4, 0, 0, 0)
-    if p[MUL] >= 0:
-        walk(s, p[MUL] + 4 * channel, 4 * n, 4, 0, p[G_OUT], 0)
-    if p[SHIFT] >= 0:
-        walk(s, p[SHIFT] + 4 * channel, 4 * n, 4, 0, p[G_OUT], 0)
+    for role in (BIAS, MUL, SHIFT):
+        if p[role] >= 0:
+            array, gap = p[role] + 4 * channel, 0 if role == BIAS else p[G_OUT]
+            q = cached_range(s, array, 4 * n)
+            if q >= 0:
+                due = read_held(s, p, HELD + HELD_LINES + 2 * role, q, array, 4 * n, 4, gap, 0)
+                s[L.NOW] += due
+            else:
+                walk(s, array, 4 * n, 4, 0, gap, 0)
+
+
+@native
+def block_of_pair(s: State, p: State, weights: int, rows: int, first: int, n: int) -> None:
+    """Weights of ``rows`` channels against ``n`` pixels, 16 of their depth at a time."""
+    depth = p[IN_C]
+    block = depth // 16 * 16
+    filters, inputs = find(s, p[W]), find(s, p[IN])
+    for k in range(0, block, TURN):
+        part = min(TURN, block - k)
+        for i in range(rows):
+            walk_in(s, filters, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+        for i in range(n):
+            walk_in(s, inputs, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+
+
+@native
+def block_of_pair_coupled(s: State, p: State, filters: int, inputs: int, weights: int, rows: int, n: int) -> None:
+    """:func:`block_of_pair` of cached weights and pixels in tightly coupled memory, in fewer steps."""
+    depth, gap = p[IN_C], p[G_BLOCK]
+    block = depth // 16 * 16
+    due = 0
+    for k in range(0, block, TURN):
+        part = min(TURN, block - k)
+        for i in range(rows):
+            held = HELD + ((k // TURN * 2 + i) * 2 & HELD_LINES - 1)
+            due = read_held(s, p, held, filters, weights + i * depth + k, part, 4, gap, due)
+        due += n * part // 4 * gap
+    s[L.NOW] += due
+    read_coupled(s, inputs, n * block // 4, 4, gap)
 
 
 @native
@@ -42,7 +77,7 @@ def pointwise(s: State, p: State) -> None:
     depth, channels = p[IN_C], p[OUT_C]
     pixels = p[ROWS] * p[OUT_W]
     block = depth // 16 * 16
-    filters, inputs = find(s, p[W]), find(s, p[IN])
+    filters, inputs = cached_range(s, p[W], channels * depth), coupled_range(s, p[IN], pixels * depth)
     for c in range(0, channels, 2):
         rows = min(2, channels - c)
         weights = p[W] + c * depth
@@ -52,12 +87,10 @@ def pointwise(s: State, p: State) -> None:
         for x in range(0, pixels, 2):
             n = min(2, pixels - x)
             first = p[IN] + x * depth
-            for k in range(0, block, TURN):
-                part = min(TURN, block - k)
-                for i in range(rows):
-                    walk_in(s, filters, weights + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
-                for i in range(n):
-                    walk_in(s, inputs, first + i * depth + k, part, 4, 0, p[G_BLOCK], 1)
+            if filters >= 0 and inputs >= 0:
+                block_of_pair_coupled(s, p, filters, inputs, weights, rows, n)
+            else:
+                block_of_pair(s, p, weights, rows, first, n)
             if block < depth:
                 for i in range(rows):
                     walk(s, weights + i * depth + block, depth - block, 1, 0, p[G_REST], 1)
@@ -116,41 +149,76 @@ def conv(s: State, p: State) -> None:
 
 
 @native
+def taps_of_column(s: State, p: State, filters: int, columns: int, c: int, n: int) -> None:
+    """``n`` channels from ``c`` on down the taps; ``filters`` and ``columns``: range records, -1 where uncached."""
+    channels, gap = p[OUT_C], p[G_BLOCK]
+    if filters >= 0 and columns >= 0:
+        due = 0
+        for t in range(p[KH] * p[KW]):
+            held = HELD + (t * 4 & HELD_LINES - 1)
+            due = read_held(s, p, held, filters, p[W] + t * channels + c, n, 4, gap, due)
+            due = read_held(s, p, held + 2, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, gap, due)
+        s[L.NOW] += due
+        return
+    filters, columns = find(s, p[W]), find(s, p[SCR])
+    for t in range(p[KH] * p[KW]):
+        walk_in(s, filters, p[W] + t * channels + c, n, 4, 0, gap, 1)
+        walk_in(s, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, gap, 1)
+
+
+@native
 def depthwise(s: State, p: State) -> None:
     """im2col of a pixel over all channels, then four channels at a time down the taps."""
     channels = p[OUT_C]
-    taps = p[KH] * p[KW]
-    filters, columns = find(s, p[W]), find(s, p[SCR])
+    bytes_ = p[KH] * p[KW] * channels
+    filters, columns = cached_range(s, p[W], bytes_), cached_range(s, p[SCR], 2 * bytes_)
     for pixel in range(p[ROWS] * p[OUT_W]):
         column(s, p, p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W], p[SCR])
         for c in range(0, channels, 4):
             n = min(4, channels - c)
-            for t in range(taps):
-                walk_in(s, filters, p[W] + t * channels + c, n, 4, 0, p[G_BLOCK], 1)
-                walk_in(s, columns, p[SCR] + 2 * (t * channels + c), 2 * n, 4, 0, p[G_BLOCK], 1)
+            taps_of_column(s, p, filters, columns, c, n)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 
 
 @native
+def taps_of_pixel(s: State, p: State, filters: int, inputs: int, y: int, x: int, c: int) -> None:
+    """Input and weights tap by tap for up to four channels from ``c`` on; ``filters`` is -1 where they are uncached,
+    ``inputs`` where they are not in tightly coupled memory."""
+    channels, depth, gap = p[OUT_C], p[IN_C], p[G_BLOCK]
+    near_weights, near_input = find(s, p[W]), find(s, p[IN])
+    n = min(4, channels - c)
+    due = 0
+    for ky in range(p[KH]):
+        iy = y * p[SH] - p[PT] + ky * p[DH]
+        if iy < 0 or iy >= p[IN_H]:
+            continue
+        for kx in range(p[KW]):
+            ix = x * p[SW] - p[PL] + kx * p[DW]
+            if 0 <= ix < p[IN_W]:
+                weights = p[W] + (ky * p[KW] + kx) * channels + c
+                if filters >= 0 and inputs >= 0:
+                    due += read_coupled(s, inputs, 1, 4, gap)
+                    held = HELD + ((ky * p[KW] + kx) * 2 & HELD_LINES - 1)
+                    due = read_held(s, p, held, filters, weights, n, 4, gap, due)
+                else:
+                    source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
+                    walk_in(s, near_input, source + c * depth // channels, n, 4, 0, gap, 1)
+                    walk_in(s, near_weights, weights, n, 4, 0, gap, 1)
+    s[L.NOW] += due
+
+
+@native
 def depthwise_direct(s: State, p: State) -> None:
     """No im2col: four channels at a time, input and weights tap by tap (3x3, and any multiplier)."""
-    channels, depth = p[OUT_C], p[IN_C]
-    filters, inputs = find(s, p[W]), find(s, p[IN])
+    channels = p[OUT_C]
+    filters = cached_range(s, p[W], p[KH] * p[KW] * channels)
+    inputs = coupled_range(s, p[IN], p[SIZE])
     for pixel in range(p[ROWS] * p[OUT_W]):
         y, x = p[ROW] + pixel // p[OUT_W], pixel % p[OUT_W]
         for c in range(0, channels, 4):
             n = min(4, channels - c)
-            for ky in range(p[KH]):
-                iy = y * p[SH] - p[PT] + ky * p[DH]
-                if iy < 0 or iy >= p[IN_H]:
-                    continue
-                for kx in range(p[KW]):
-                    ix = x * p[SW] - p[PL] + kx * p[DW]
-                    if 0 <= ix < p[IN_W]:
-                        source = p[IN] + ((iy - p[IROW]) * p[IN_W] + ix) * depth
-                        walk_in(s, inputs, source + c * depth // channels, n, 4, 0, p[G_BLOCK], 1)
-                        walk_in(s, filters, p[W] + (ky * p[KW] + kx) * channels + c, n, 4, 0, p[G_BLOCK], 1)
+            taps_of_pixel(s, p, filters, inputs, y, x, c)
             parameters(s, p, c, n)
             walk(s, p[OUT] + pixel * channels + c, n, 1, 1, p[G_OUT], 0)
 

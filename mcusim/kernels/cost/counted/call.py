@@ -46,6 +46,7 @@ def replay_call(
     """
     kind = variant(g)
     p = np.full(S.SLOTS, -1, np.int64)
+    p[S.HELD :] = 0
     for role, (address, _) in operands.items():
         if role in _ROLE:
             p[_ROLE[role]] = address

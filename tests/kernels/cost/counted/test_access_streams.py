@@ -1,0 +1,61 @@
+"""Streams that take fewer steps where weights are cached: they leave the memory as the plain ones do, to the word."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from mcusim.kernels.cost.counted import access_streams as streams
+from mcusim.machine import load_machine
+from mcusim.memory.system import MemorySystem
+from tests.support.cases import few
+
+F746 = "stm32f746g-disco"
+DTCM, SRAM, SDRAM = 0x2000_0000, 0x2001_0000, 0x6000_0000
+
+
+def call(kind: str, seed: int) -> np.ndarray:
+    """Parameters of a random call whose weights the data cache may hold; what else lies there is random too."""
+    rng = np.random.default_rng(seed)
+    p = np.full(streams.SLOTS, -1, np.int64)
+    p[streams.HELD :] = 0
+    kernel, height, width = (1 if kind == "pointwise" else int(rng.choice([3, 5]))), *map(int, rng.integers(2, 6, 2))
+    depth = int(rng.integers(1, 90))
+    channels = int(rng.integers(1, 40)) if kind == "pointwise" else depth
+    p[streams.IN_H : streams.PL + 1] = (
+        height, width, depth, width, channels, kernel, kernel, 1, 1, 1, 1, kernel // 2, kernel // 2,
+    )  # fmt: skip
+    p[[streams.ROW, streams.ROWS, streams.IROW, streams.SIZE]] = 0, height, 0, height * width * depth
+    p[streams.IN] = DTCM if rng.random() < 0.7 else SRAM + 0x20000
+    p[streams.W] = rng.choice([SRAM, SRAM + 4 * int(rng.integers(64)), SDRAM + 1, DTCM + 0x8000])
+    p[streams.OUT], p[streams.SCR] = SDRAM + 0x10000, rng.choice([SRAM + 0x10000, DTCM + 0x4000])
+    p[streams.BIAS], p[streams.MUL], p[streams.SHIFT] = SRAM + 0x8000, SRAM + 0x9004, DTCM + 0x9000
+    p[streams.G_BLOCK : streams.G_OUT + 1] = rng.integers(0, 3000, 6)
+    return p
+
+
+def plain(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
+    """Nothing is known to be cached or tightly coupled from now on."""
+    for name in ("cached_range", "coupled_range"):
+        monkeypatch.setattr(module, name, lambda *_: -1)
+    for name in ("parameters", "taps_of_column", "taps_of_pixel"):
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
+
+
+@few(9)
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["pointwise", "depthwise", "depthwise_direct"])
+@pytest.mark.parametrize("policy", ["lru", "random", "round-robin"])
+def test_fewer_steps_leave_the_same_memory(kind: str, seed: int, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = load_machine(F746, {"cache.data.replacement": policy})
+    fewer, more = MemorySystem(machine).state, MemorySystem(machine).state
+    p = call(kind, seed)
+    for _ in range(2):
+        getattr(streams, kind)(fewer, p)
+    plain(monkeypatch, streams)
+    for _ in range(2):
+        getattr(streams, kind).py_func(more, p)
+    assert (fewer == more).all()
+    assert fewer[streams.L.MISSES] and fewer[streams.L.HITS]
