@@ -33,13 +33,14 @@ def plan_memory(
     *,
     runtime: str | None = None,
     order: str = "default",
-    in_place: bool = False,
+    in_place: bool | None = None,
+    im2col: str | None = None,
     weights: str = "flash",
     allocator: str | None = None,
     machine: str | Path | Machine | None = None,
     overrides: Mapping[str, str] | None = None,
     kernels: str | None = None,
-    align: int = 16,
+    align: int | None = None,
     seconds: float = 60.0,
     progress: Callable[[int, int], object] | None = None,
 ) -> MemoryPlan:
@@ -48,10 +49,13 @@ def plan_memory(
     ``model`` is a path to a ``.tflite``, a name of `mcusim models` or a graph. ``runtime`` executes it, by default
     ``tflm``. ``order`` is ``default``, as stored, or ``optimal``, that of the least peak, searched for at most
     ``seconds``. ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`).
-    All allocators place the same blocks, at multiples of ``align`` bytes; ``allocator`` (``greedy``, ``linear``,
-    ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where there is one) is the one
-    that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it fits there, with what
-    ``kernels`` need, and what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved and all there are.
+    All allocators place the same blocks, at multiples of ``align`` bytes (None: the runtime's); ``allocator``
+    (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where
+    there is one) is the one that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it
+    fits there, with what ``kernels`` need, and what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved
+    and all there are.
+    A compiled ``runtime`` has one static array (``plan.array``), with columns of inputs by ``im2col`` (``two`` or
+    ``adaptive``), by default in place.
 
     Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
     :func:`mcusim.load_model` raises. Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not.
@@ -59,8 +63,8 @@ def plan_memory(
     require_type("model", model, ModelArg)
     require_overrides(overrides)
     found = memory(
-        model, runtime=runtime, order=order, in_place=in_place, weights=weights, allocator=allocator, machine=machine,
-        overrides=overrides, kernels=kernels, align=align, seconds=seconds,
+        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, weights=weights, allocator=allocator,
+        machine=machine, overrides=overrides, kernels=kernels, align=align, seconds=seconds,
     )  # fmt: skip
     return priced(found, progress)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from mcusim.api.memory_verdict import with_verdict
+from mcusim.api.plan_array import array_plan, check_array_options
 from mcusim.api.reorder import tensor_offsets
 from mcusim.api.simulate import changed
 from mcusim.errors import UsageError
@@ -43,46 +44,57 @@ def memory(
     *,
     runtime: str | None = None,
     order: Literal["default", "optimal"] | str = "default",
-    in_place: bool = False,
+    in_place: bool | None = None,
+    im2col: str | None = None,
     weights: Weights | str = "flash",
     allocator: str | None = None,
     kernels: str | None = None,
     machine: str | Path | Machine | None = None,
     overrides: Mapping[str, str] | None = None,
-    align: int = 16,
+    align: int | None = None,
     seconds: float = 60.0,
 ) -> MemoryPlan:
     """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
     ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
-    ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). All allocators
-    place the same blocks, at multiples of ``align`` bytes; ``allocator`` is the one that counts: by default
-    ``offline``, the plan in the file, where there is one for that order, else ``greedy``. The plan as stored, without
-    sharing and with the weights in flash, is given too. ``machine``: whose memory it is for, with ``overrides`` of its
-    keys; the verdict counts what ``kernels`` need there (:func:`~mcusim.api.memory_verdict.with_verdict`).
+    ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). Of all
+    allocators ``allocator`` counts: by default ``offline``, the plan in the file for that order, else ``greedy``. The
+    plan as stored, without sharing and with the weights in flash, is given too. ``machine`` with ``overrides``: whose
+    memory it is for, as :func:`~mcusim.api.memory_verdict.with_verdict` counts it with ``kernels``. A compiled runtime
+    plans its array (:func:`~mcusim.api.plan_array.array_plan`), ``in_place``, by rule ``im2col``.
 
     Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan of no use.
     """
     _check(order, allocator, kernels, machine, overrides)
-    accounting = Accounting(in_place, weights)
+    executes = find_runtime(RUNTIME.given(runtime))
     board = None if machine is None else changed(machine, overrides)
-    graph = _graph(model, runtime)
-    ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
-    stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
-    ordered = graph if asked.order == stored.order and weights == "flash" else replace(graph, offline_plan=None)
-    names = _able((stored, asked), chosen := _chosen(ordered, allocator, in_place))
-    after = before = _planned(stored, Accounting(), names, align, seconds, graph)
-    if (asked, accounting) != (stored, Accounting()):
-        after = _planned(asked, accounting, names, align, seconds, ordered)
-    room = None if board is None else sram_pool(board)
-    plan = MemoryPlan(graph, before, after, chosen, ordering, board, room, runtime=RUNTIME.given(runtime))
+    graph = executes.executed(model if isinstance(model, Graph) else load_model(model, allow_unknown=True))
+    if executes.array is not None:
+        check_array_options(executes, allocator, weights, kernels)
+        return array_plan(graph, executes, board, order, in_place, im2col, align, seconds)
+    if im2col is not None:
+        raise UsageError(f"--im2col has no effect with --runtime {executes.name}: its kernels have their own columns")
+    counted = Accounting(bool(in_place), weights)
+    plan = _arena_plan(graph, order, counted, allocator, align or executes.alignment, seconds)
+    plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
     plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
 
 
-def _graph(model: str | Path | Graph, runtime: str | None) -> Graph:
-    read = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    return find_runtime(RUNTIME.given(runtime)).executed(read)
+def _arena_plan(
+    graph: Graph, order: str, accounting: Accounting, allocator: str | None, align: int, seconds: float
+) -> MemoryPlan:
+    """The orders and where the allocators put their residents, for no machine."""
+    ordering = optimal_order(graph, seconds, accounting) if order == "optimal" else None
+    stored, asked = timeline(graph), timeline(graph, None if ordering is None else ordering.order, accounting)
+    ordered = replace(graph, offline_plan=None)
+    if asked.order == stored.order and accounting.weights == "flash":
+        ordered = graph
+    names = _able((stored, asked), chosen := _chosen(ordered, allocator, accounting.in_place))
+    after = before = _planned(stored, Accounting(), names, align, seconds, graph)
+    if (asked, accounting) != (stored, Accounting()):
+        after = _planned(asked, accounting, names, align, seconds, ordered)
+    return MemoryPlan(graph, before, after, chosen, ordering)
 
 
 def _chosen(graph: Graph, allocator: str | None, in_place: bool) -> str:

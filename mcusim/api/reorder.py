@@ -57,6 +57,8 @@ def planned_file(model: str, plan: MemoryPlan) -> bytes:
     from mcusim.model.tflite.flatbuffer import read_bytes
     from mcusim.model.tflite.offline_plan import with_offline_plan
 
+    if plan.array is not None:
+        raise UsageError(f"-o writes an offline memory plan, which runtime {plan.runtime} does not follow")
     if plan.after.accounting.weights != "flash":
         raise UsageError("a plan for TensorFlow Lite Micro has no place for weights in RAM: write it without --weights")
     if plan.placed.align % 16:

@@ -73,7 +73,8 @@ class Operator(Displayed):
 
     Options used: ``padding`` ("SAME"/"VALID"), ``stride_h``, ``stride_w``, ``dilation_h``, ``dilation_w``,
     ``depth_multiplier``, ``filter_h``, ``filter_w``, ``activation`` ("NONE", "RELU", "RELU6", "RELU_N1_TO_1", ...),
-    ``axis``, ``keep_dims``, ``beta``.
+    ``axis``, ``keep_dims``, ``beta``. A window that has absorbed a PAD, which no file has, has the padding "EXPLICIT"
+    and ``pads``: (top, bottom, left, right).
     """
 
     index: int

@@ -150,7 +150,7 @@ OPERATORS: dict[str, OperatorSpec] = {
     ),
     "SOFTMAX": OperatorSpec(
         (1, 1), "same", "softmax", table="SoftmaxOptions", fields={"beta": "Beta"},
-        traits=Traits(widens=True, costed_as="lookup"),
+        traits=Traits(along_depth=True, widens=True, costed_as="lookup"),
     ),
     "RELU": OperatorSpec(
         (1, 1), "same", "unary", int8_version=1, traits=Traits(elementwise=True, costed_as="elementwise")

@@ -228,9 +228,18 @@ def _window(sizes: dict[str, int], kernel: tuple[int, int], options: Any) -> dic
     for axis, length, names in (("h", kernel[0], ("top", "bottom")), ("w", kernel[1], ("left", "right"))):
         stride, dilation = options[f"stride_{axis}"], options.get(f"dilation_{axis}", 1)
         sizes |= {f"kernel_{axis}": length, f"stride_{axis}": stride, f"dilation_{axis}": dilation}
-        pads = padding_split(sizes[f"in_{axis}"], length, stride, dilation, sizes[f"out_{axis}"])
+        pads = _given_pads(axis, options)
+        pads = pads or padding_split(sizes[f"in_{axis}"], length, stride, dilation, sizes[f"out_{axis}"])
         sizes |= {f"pad_{name}": pad for name, pad in zip(names, pads, strict=True)}
     return sizes
+
+
+def _given_pads(axis: str, options: Any) -> tuple[int, int] | None:
+    """Padding (before, after) of a window that has absorbed a PAD; None for TFLite's own."""
+    if options["padding"] != "EXPLICIT":
+        return None
+    top, bottom, left, right = options["pads"]
+    return (top, bottom) if axis == "h" else (left, right)
 
 
 def _ends(graph: Graph, op: Operator) -> dict[str, int]:

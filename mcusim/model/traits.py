@@ -25,6 +25,7 @@ class Traits:
     * ``elementwise``: an output element comes from the elements at the same place of the inputs, so that the output may
       be computed in place
     * ``view``: the output is the input's bytes under another shape
+    * ``along_depth``: every element of the last axis is computed from that axis alone
     * ``casts``: input and output may differ in type, and one may be of floats
     * ``widens``: the output may be of int16 where the input is of int8, the least of it for 0
     * ``partitionable``: an overlaying policy may cut it into tiles along H (what the TinyOps firmware partitions)
@@ -56,6 +57,7 @@ class Traits:
     broadcast: bool = False
     elementwise: bool = False
     view: bool = False
+    along_depth: bool = False
     casts: bool = False
     widens: bool = False
     partitionable: bool = False

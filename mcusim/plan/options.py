@@ -18,8 +18,9 @@ from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "Cell",
-    "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "region", "size", "whole",
+    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET",
+    "WEIGHTS", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "region",
+    "size", "whole",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -194,6 +195,14 @@ ALLOCATOR: Option[str | None] = Option(
     "Who places tensors: greedy (TFLM's), linear, optimal, or offline: the plan in the file, the default where there is"
     " one, else greedy.",
     _allocator, lambda value: value, str,
+)  # fmt: skip
+_RULES = dict.fromkeys(
+    rule for name in runtime_names() if (array := find_runtime(name).array) is not None for rule in array.im2col
+)
+IM2COL = choice(
+    "im2col", tuple(_RULES), next(iter(_RULES)),
+    help="Columns of inputs that compiled convolutions have at once: two, or adaptive: as many as fit where the largest"
+    " has one.",
 )  # fmt: skip
 IN_PLACE = flag("in_place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
 _RUNTIMES = "; ".join(f"{name} ({find_runtime(name).description})" for name in runtime_names())

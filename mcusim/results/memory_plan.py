@@ -16,6 +16,7 @@ from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.options import RUNTIME
 from mcusim.plan.ordering import Ordering
 from mcusim.plan.pools import Pool
+from mcusim.plan.static_array import StaticArray
 from mcusim.plan.verdict import MemoryVerdict
 from mcusim.results.energy import Energy
 
@@ -90,6 +91,7 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     several ways to copy. ``tflm_head``: bytes of the head of TFLM's arena in that order, with these offsets unless its
     own planner finds them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the
     ``verdict`` on the machine counts; ``counted`` is the arena with those scratch buffers, after the residents.
+    ``array``: all that a compiled runtime has in RAM, with columns by the rule ``im2col``; None for an interpreter.
     """
 
     graph: Graph
@@ -105,6 +107,8 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     counted: Placed | None = None
     verdict: MemoryVerdict | None = None
     runtime: str = RUNTIME.default
+    array: StaticArray | None = None
+    im2col: str | None = None
 
     @property
     def placed(self) -> Placed:
@@ -137,8 +141,8 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of TFLM's arena for the tensors of the file as it was read."""
-        return (self.stored or self.before.placed["greedy"]).bytes
+        """Bytes of TFLM's arena for the tensors of the file as it was read, or of a compiled runtime's own."""
+        return (self.stored or self.before.placed.get("greedy") or self.before.placed[self.allocator]).bytes
 
     @property
     def changed(self) -> bool:

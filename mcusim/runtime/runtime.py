@@ -5,7 +5,7 @@ Not modelled: a runtime that chooses between several ways of executing an operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -15,9 +15,10 @@ from typing import Literal
 
 from mcusim.cpu.cores import CoreTraits
 from mcusim.errors import UsageError
-from mcusim.model.graph import Graph
+from mcusim.model.geometry import Geometry
+from mcusim.model.graph import Graph, Operator
 
-__all__ = ["DEFAULT", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names"]
+__all__ = ["DEFAULT", "ArrayRules", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names"]
 
 DEFAULT = "tflm"
 
@@ -36,6 +37,24 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayRules:
+    """What compiled code has in its one static array, and what in flash, in bytes.
+
+    ``in_place``: may an operator write over its first input where that dies. Of the operators' geometries: ``columns``
+    of inputs that each has in scratch, by the name of a rule of ``im2col`` (the first is the default); ``scratch``, the
+    one buffer of all kernels, with or without operators in place, by that rule; ``filters``, those widened in RAM.
+    ``parameters`` of a graph are in flash.
+    """
+
+    im2col: tuple[str, ...]
+    in_place: Callable[[Graph, Operator], bool]
+    columns: Callable[[Sequence[Geometry], str], tuple[int, ...]]
+    scratch: Callable[[Sequence[Geometry], bool, str], int]
+    filters: Callable[[Sequence[Geometry]], int]
+    parameters: Callable[[Graph], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime, as planning, timing and flash see it.
 
@@ -46,7 +65,8 @@ class Runtime:
     Memory: ``alignment`` of tensors and scratch, bytes; ``node_bytes`` that it keeps in RAM for each operator at least;
     ``per_channel_bytes`` for each output channel of a convolution. Flash: ``code_bytes`` of its own, from
     ``code_source``, and ``keeps_file``, whether the model's file is there too. Time: ``cycles`` around each kernel call
-    on a core, ``cycles_of`` what they are, with their basis.
+    on a core, ``cycles_of`` what they are, with their basis. ``array``: the rules of compiled code that places all data
+    in one static array; None for an interpreter, which plans its arena of ``requests`` when it starts.
     """
 
     name: str
@@ -63,6 +83,7 @@ class Runtime:
     cycles: Callable[[CoreTraits], int]
     cycles_of: tuple[str, str]
     own_kernels: bool = False
+    array: ArrayRules | None = None
 
 
 @cache

@@ -59,7 +59,7 @@ def test_to_name_the_default_changes_nothing(capsys: pytest.CaptureFixture[str])
     assert main(["memory", "figure-1", "--runtime", "tflm", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["runtime"] == "tflm"
     assert main(["run", "figure-1", "--runtime", "none"]) == 2
-    assert capsys.readouterr().err == "error: no runtime 'none'; there are tflm\n"
+    assert capsys.readouterr().err == "error: no runtime 'none'; there are tflm, tinyengine\n"
 
 
 WITHOUT_RESHAPES = """

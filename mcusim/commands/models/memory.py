@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,21 +49,41 @@ Html = Annotated[
     typer.Option("--html", metavar="FILE", help="Plots: bytes in use at each step, and a map of the addresses."),
 ]
 Assumptions = Annotated[bool, typer.Option("--assumptions", help="List every assumption behind the cost of moves.")]
-Align = Annotated[int, typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this.")]
+Align = Annotated[
+    int | None,
+    typer.Option("--align", metavar="BYTES", min=1, help="Offsets are multiples of this. Default: the runtime's, 16."),
+]
+Im2col = Annotated[
+    str | None,
+    typer.Option(
+        "--im2col",
+        metavar="RULE",
+        help="Columns of inputs that compiled convolutions have in scratch: two, or adaptive: as many as fit where the"
+        " largest has one.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What places the data, and how."""
+
+    runtime: Runtime = None
+    order: Order = "default"
+    allocator: Allocator = None
+    im2col: Im2col = None
+    align: Align = None
 
 
 @grouped
 def memory(
     model: options.Model,
     *,
-    runtime: Runtime = None,
-    order: Order = "default",
+    placing: Placing,
     accounting: CountedBytes,
-    allocator: Allocator = None,
     machine: Machine = None,
     kernels: Kernels = None,
     keys: MachineKeys,
-    align: Align = 16,
     seconds: options.Seconds = 60.0,
     out: Out = None,
     html: Html = None,
@@ -74,22 +95,24 @@ def memory(
     greedy and linear are TensorFlow Lite Micro's planners, dynamic (Liberis and Lane 2019) moves tensors together after
     every operator, optimal needs the fewest bytes without moving any, or prints a proven bound, offline is the file's
     own plan. With -o the offsets go into the model as an offline memory plan, which TFLM and `run` follow. The verdict
-    on --machine is that of `run`. Exit status 1: it does not fit.
+    on --machine is that of `run`. A compiled runtime has one static array instead: activations, scratch of the kernels
+    and widened filters. Exit status 1: it does not fit.
 
     \b
     Examples:
       mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
+      mcusim memory mcunet-vww1 --runtime tinyengine
       mcusim memory figure-1 --order optimal --html mem.html
     """
     output, files = written.to(model, machine), [path for path in (out, html) if path is not None]
     check_outputs(files, written.json, [model, machine], written.force)
-    asked: dict[str, Any] = {"runtime": runtime, "order": order, "allocator": allocator, "align": align}
-    asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels, "seconds": seconds}
+    asked: dict[str, Any] = {**vars(placing), **vars(accounting), "seconds": seconds}
+    asked |= {"machine": machine, "overrides": keys.overrides, "kernels": kernels}
     with spinner(f"planning the memory of {model}"):
         from mcusim.api.plan_memory import memory as find
 
-        plan = find(model, **asked, **vars(accounting))
+        plan = find(model, **asked)
     plan = _write(plan, model, out, html, written.force)
     return _emit(plan, output, files, assumptions, out is not None)
 

@@ -43,7 +43,7 @@ def reorder(
     with spinner(f"ordering {model}"):
         from mcusim.api.reorder import reorder as find
 
-        result = find(model, in_place=accounting.in_place, weights=accounting.weights, seconds=seconds)
+        result = find(model, in_place=bool(accounting.in_place), weights=accounting.weights, seconds=seconds)
     write_bytes(out, result.data, written.force)
     from mcusim.report.text.reorder import reorder_json, reorder_table
 

@@ -89,7 +89,7 @@ class Values:
 class CountedBytes:
     """Which bytes count as alive."""
 
-    in_place: options.InPlace = False
+    in_place: options.InPlace = None
     weights: options.WeightsIn = "flash"
 
 

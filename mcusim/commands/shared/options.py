@@ -121,7 +121,12 @@ Instructions = Annotated[
     typer.Option("--max-instructions", metavar="N", min=1, help="Stop a kernel call that takes more instructions."),
 ]
 InPlace = Annotated[
-    bool, typer.Option("--in-place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
+    bool | None,
+    typer.Option(
+        "--in-place/--no-in-place",
+        help="ADD and the like write over an input that dies; RESHAPE is a view. A compiled runtime: depthwise"
+        " convolutions do, by default.",
+    ),
 ]
 WeightsIn = Annotated[
     str,

@@ -165,6 +165,8 @@ def _notes(plan: MemoryPlan) -> str:
         if counted.in_place
         else "Every tensor has bytes of its own; nothing is computed in place."
     )
+    if plan.array is not None and counted.in_place:
+        shared = "A depthwise convolution writes over its input: both are at one address, fewer bytes after a stride."
     if plan.before.accounting != counted:
         shared += " Before: each in bytes of its own, weights in flash."
     lines = [

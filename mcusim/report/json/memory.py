@@ -15,7 +15,9 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     indices; ``peak_before peak_after lower_bound optimal seconds`` are those of the orders (the last three null without
     a search), ``bottleneck`` the step of the peak (null without operators), ``arena_bytes`` the chosen allocator's,
     ``read_arena_bytes`` that of the file as read, ``keeps_stored_plan`` whether the offsets are those of its own plan,
-    ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides.
+    ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides. Of a
+    compiled runtime ``planned{arena scratch filters total parameters}``, bytes of its static array and of what is in
+    flash, ``im2col``, and ``columns[]{operator columns}`` of inputs in scratch; null and empty of an interpreter.
 
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
     offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
@@ -38,6 +40,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
         **_peaks(plan),
         "bottleneck": found.bottleneck,
         **_bytes(plan),
+        **_array(plan),
         "steps": _steps(plan),
         "residents": _residents(plan),
         "allocators": [_allocator(placed) for placed in plan.after.placed.values()],
@@ -67,6 +70,16 @@ def _bytes(plan: MemoryPlan) -> dict[str, Any]:
         "keeps_stored_plan": plan.keeps_stored,
         "tflm_head_bytes": plan.tflm_head,
         "state_bytes": sum(t.bytes for t in plan.graph.tensors if t.variable),
+    }
+
+
+def _array(plan: MemoryPlan) -> dict[str, Any]:
+    found, order = plan.array, plan.after.timeline.order
+    held = [] if found is None else [(i, n) for i, n in zip(order, found.columns, strict=True) if n]
+    return {
+        "planned": None if found is None else found.to_json(),
+        "im2col": plan.im2col,
+        "columns": [{"operator": i, "columns": n} for i, n in held],
     }
 
 

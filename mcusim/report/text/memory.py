@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.plan.allocators import OFFLINE
+from mcusim.plan.static_array import StaticArray
 from mcusim.report.text.changes import change_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
-from mcusim.text import columns, suited, wrapped
+from mcusim.text import columns, kib, suited, wrapped
 
 __all__ = ["memory_table"]
 
@@ -23,7 +24,7 @@ def memory_table(
     ``rewritten``; ``assumptions`` lists what the price of moving tensors depends on."""
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
-    lines += ["", *columns(_allocators(plan), left=1)]
+    lines += ["", *columns(_allocators(plan) if plan.array is None else _array(plan, plan.array), left=1)]
     lines += [
         "",
         *_verdict(plan),
@@ -38,7 +39,7 @@ def memory_table(
     lines += ["", f"lifetimes and addresses ({plan.allocator}: offsets in the arena)", ""]
     lines += columns(_residents(plan), left=2)
     lines += ["", f"wrote {', '.join(map(str, written))}"] if written else []
-    left_out = "" if plan.verdict else "kernels' scratch buffers, what an interpreter keeps for itself, "
+    left_out = "" if plan.verdict or plan.array else "kernels' scratch buffers, what an interpreter keeps for itself, "
     lines += ["", *wrapped(f"not counted: {left_out}the stack")]
     lines += ["", *_assumptions(plan, assumptions)] if plan.assumptions else []
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
@@ -49,7 +50,7 @@ def memory_table(
 def _title(plan: MemoryPlan) -> str:
     counted = plan.after.accounting
     words = ["in the order as stored" if plan.ordering is None else "in the order of least peak"]
-    words += ["in place"] * counted.in_place
+    words += [f"compiled by {plan.runtime}"] * (plan.array is not None) + ["in place"] * counted.in_place
     words += [f"weights {counted.weights}"] * (counted.weights != "flash")
     return f"{plan.graph.name}, {', '.join(words)}"
 
@@ -87,6 +88,17 @@ def _allocators(plan: MemoryPlan) -> list[list[str]]:
         mark = " *" if name == plan.allocator else ""
         rows.append([f"{name}{mark}", f"{placed.bytes:,}", f"{placed.gap:,}", *moves])
     return rows
+
+
+def _array(plan: MemoryPlan, array: StaticArray) -> list[list[str]]:
+    """What the static array of a compiled runtime has, with what operators in place save, and what is in flash."""
+    apart = plan.before.placed[plan.allocator].bytes
+    saved = f"{apart:,} B as stored, each tensor apart" if apart != array.arena else ""
+    rows = [["arena", f"{array.arena:,} B", saved]]
+    rows.append(["scratch of the kernels", f"{array.scratch:,} B", f"im2col {plan.im2col}"])
+    rows.append(["widened filters", f"{array.filters:,} B", ""])
+    rows.append(["static array", f"{array.total:,} B", kib(array.total) + " KiB"])
+    return [*rows, ["parameters, in flash", f"{array.parameters:,} B", kib(array.parameters) + " KiB"]]
 
 
 def _steps(plan: MemoryPlan) -> list[list[str]]:
@@ -127,7 +139,7 @@ def _name(name: str) -> str:
 
 def _tflm(plan: MemoryPlan) -> list[str]:
     """What TFLM makes of it, which is more where its kernels ask for scratch buffers."""
-    if plan.tflm_head is None and plan.graph.folded:
+    if plan.array is None and plan.tflm_head is None and plan.graph.folded:
         why = "it runs, where it has kernels for them, the operators that were computed when the file was read"
         return [*wrapped(f"TensorFlow Lite Micro: the head of its arena is not known: {why}"), ""]
     if plan.tflm_head is None:
@@ -143,7 +155,8 @@ def _state(plan: MemoryPlan) -> list[str]:
     if not states:
         return []
     count = f"{len(states)} variable{'s' * (len(states) > 1)}"
-    text = f"state: {sum(states):,} B besides, in {count} kept between inferences (TensorFlow Lite Micro: in the tail)"
+    tail = "" if plan.array else " (TensorFlow Lite Micro: in the tail)"
+    text = f"state: {sum(states):,} B besides, in {count} kept between inferences{tail}"
     return [*wrapped(text), ""]
 
 
@@ -169,7 +182,8 @@ def _assumptions(plan: MemoryPlan, listed: bool) -> list[str]:
 def _verdict(plan: MemoryPlan) -> list[str]:
     if plan.machine is None or plan.verdict is None:
         return []
-    lines = [f"on {plan.machine.name}, kernels {plan.kernels}, {plan.allocator} allocator"]
+    who = f"runtime {plan.runtime}" if plan.array else f"kernels {plan.kernels}, {plan.allocator} allocator"
+    lines = [f"on {plan.machine.name}, {who}"]
     return [*lines, *change_lines(plan.machine), *wrapped(str(plan.verdict)), ""]
 
 

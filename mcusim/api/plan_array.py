@@ -1,0 +1,101 @@
+"""The memory plan of a model that a compiled runtime executes: one static array, placed when the code is generated.
+
+Not modelled: what :mod:`mcusim.plan.static_array` does not model; an order of least peak is searched for without what
+operators in place save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model.graph import Graph
+from mcusim.model.reordered import reordered
+from mcusim.plan.allocators import Placed
+from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
+from mcusim.plan.liveness.accounting import Accounting
+from mcusim.plan.liveness.timeline import Resident, Timeline
+from mcusim.plan.options import IM2COL
+from mcusim.plan.ordering import optimal_order
+from mcusim.plan.pools import largest_region, sram_pool
+from mcusim.plan.static_array import ArrayBlock, StaticArray, array_blocks, first_fit, static_array
+from mcusim.plan.verdict import MemoryVerdict
+from mcusim.request.kernels import require_callable
+from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.runtime.runtime import Runtime
+
+__all__ = ["FIRST_FIT", "array_plan", "check_array_options"]
+
+FIRST_FIT = "first-fit"  # how the report calls who places the blocks of an array
+
+
+def array_plan(
+    graph: Graph,
+    runtime: Runtime,
+    board: Machine | None,
+    order: str = "default",
+    in_place: bool | None = None,
+    im2col: str | None = None,
+    align: int | None = None,
+    seconds: float = 60.0,
+) -> MemoryPlan:
+    """The plan of ``graph``, as ``runtime`` executes it, with the verdict on ``board``; before: as stored, each tensor
+    in bytes of its own. ``in_place`` and ``align`` are by default the runtime's. Raises UsageError."""
+    rules = runtime.array
+    assert rules is not None  # the caller saw to that
+    rule, over_input = IM2COL.given(im2col), in_place is not False
+    ordering = optimal_order(graph, seconds, Accounting()) if order == "optimal" else None
+    steps = tuple(range(len(graph.operators))) if ordering is None else tuple(ordering.order)
+    spaced = runtime.alignment if align is None else align
+    before = _placed(graph, tuple(range(len(graph.operators))), array_blocks(graph, None), spaced, False)
+    ordered = reordered(graph, steps)
+    after = _placed(graph, steps, array_blocks(ordered, rules.in_place if over_input else None), spaced, over_input)
+    array = static_array(ordered, rules, after.placed[FIRST_FIT].bytes, over_input, rule)
+    return MemoryPlan(
+        graph, before, after, FIRST_FIT, ordering, board, None if board is None else sram_pool(board),
+        kernels=runtime.kernels[0], verdict=None if board is None else _verdict(graph, array, board),
+        runtime=runtime.name, array=array, im2col=rule,
+    )  # fmt: skip
+
+
+def check_array_options(runtime: Runtime, allocator: str | None, weights: str, kernels: str | None) -> None:
+    """Raise UsageError for what has no effect on a static array."""
+    for option, given in (("allocator", allocator is not None), ("weights", weights != "flash")):
+        if given:
+            raise UsageError(f"--{option} has no effect with --runtime {runtime.name}, which places its data itself")
+    if kernels is not None:
+        require_callable(kernels, runtime)
+
+
+def _placed(
+    graph: Graph, steps: tuple[int, ...], blocks: Sequence[ArrayBlock], align: int, over_input: bool
+) -> Planned:
+    """``blocks`` where they are; a tensor that is computed over another is a resident of its own, at its offset."""
+    if align < 1 or align & (align - 1):
+        raise UsageError(f"an alignment of {align} B: must be a power of two")
+    began = monotonic()
+    arena = first_fit(blocks, align)
+    phases = [(phase, offset) for block, offset in zip(blocks, arena.offsets, strict=True) for phase in block.phases]
+    residents = tuple(
+        Resident(graph.tensors[one.tensor].name, "activation", one.bytes, one.first, one.last, (one.tensor,))
+        for one, _ in phases
+    )
+    places = tuple(((one.first, offset),) for one, offset in phases)
+    bound = max(live_bytes([ArenaBlock(one.bytes, one.first, one.last) for one, _ in phases]), default=0)
+    placed = Placed(FIRST_FIT, align, arena.bytes, min(bound, arena.bytes), places, (), monotonic() - began)
+    return Planned(Timeline(steps, residents), Accounting(over_input), {FIRST_FIT: placed})
+
+
+def _verdict(graph: Graph, array: StaticArray, machine: Machine) -> MemoryVerdict:
+    """Whether array and variables fit on-chip RAM, then whether the parameters fit the flash."""
+    room, flash = sram_pool(machine), largest_region(machine, "flash")
+    state = sum(tensor.bytes for tensor in graph.tensors if tensor.variable)
+    parts = {"activations": array.arena, "scratch": array.scratch, "filters": array.filters}
+    parts |= {"state": state} if state else {}
+    verdict = MemoryVerdict("the static array", room.name, sum(parts.values()), room.size, parts)
+    if verdict.fits and flash is not None and array.parameters > flash.size:
+        kept = {"parameters": array.parameters}
+        return MemoryVerdict("the block of parameters", flash.name, array.parameters, flash.size, kept)
+    return verdict
