@@ -7,28 +7,32 @@ operators in place save.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 
-from mcusim.errors import UsageError
+from mcusim.errors import ModelError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.model.reordered import reordered
+from mcusim.plan import plan_options
 from mcusim.plan.allocators import Placed
 from mcusim.plan.allocators.greedy import ArenaBlock, live_bytes
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Resident, Timeline
 from mcusim.plan.options import IM2COL
 from mcusim.plan.ordering import optimal_order
-from mcusim.plan.pools import largest_region, sram_pool
-from mcusim.plan.static_array import ArrayBlock, StaticArray, array_blocks, first_fit, static_array
-from mcusim.plan.verdict import MemoryVerdict
-from mcusim.request.kernels import require_callable
+from mcusim.plan.placement import memory_needs
+from mcusim.plan.pools import sram_pool
+from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, array_blocks, first_fit, static_array
+from mcusim.plan.verdict import ARRAY, MemoryVerdict, arena_parts
+from mcusim.request.kernels import require_callable, resolve
+from mcusim.results.flash import flash_use
 from mcusim.results.memory_plan import MemoryPlan, Planned
+from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime
 
-__all__ = ["FIRST_FIT", "array_plan", "check_array_options"]
-
-FIRST_FIT = "first-fit"  # how the report calls who places the blocks of an array
+__all__ = ["array_plan", "check_array_options"]
 
 
 def array_plan(
@@ -53,11 +57,13 @@ def array_plan(
     ordered = reordered(graph, steps)
     after = _placed(graph, steps, array_blocks(ordered, rules.in_place if over_input else None), spaced, over_input)
     array = static_array(ordered, rules, after.placed[FIRST_FIT].bytes, over_input, rule)
-    return MemoryPlan(
+    plan = MemoryPlan(
         graph, before, after, FIRST_FIT, ordering, board, None if board is None else sram_pool(board),
-        kernels=runtime.kernels[0], verdict=None if board is None else _verdict(graph, array, board),
         runtime=runtime.name, array=array, im2col=rule,
     )  # fmt: skip
+    if board is None:
+        return plan
+    return replace(plan, kernels=runtime.kernels[1], verdict=_verdict(plan, ordered, runtime, board))
 
 
 def check_array_options(runtime: Runtime, allocator: str | None, weights: str, kernels: str | None) -> None:
@@ -88,14 +94,17 @@ def _placed(
     return Planned(Timeline(steps, residents), Accounting(over_input), {FIRST_FIT: placed})
 
 
-def _verdict(graph: Graph, array: StaticArray, machine: Machine) -> MemoryVerdict:
-    """Whether array and variables fit on-chip RAM, then whether the parameters fit the flash."""
-    room, flash = sram_pool(machine), largest_region(machine, "flash")
-    state = sum(tensor.bytes for tensor in graph.tensors if tensor.variable)
-    parts = {"activations": array.arena, "scratch": array.scratch, "filters": array.filters}
-    parts |= {"state": state} if state else {}
-    verdict = MemoryVerdict("the static array", room.name, sum(parts.values()), room.size, parts)
-    if verdict.fits and flash is not None and array.parameters > flash.size:
-        kept = {"parameters": array.parameters}
-        return MemoryVerdict("the block of parameters", flash.name, array.parameters, flash.size, kept)
-    return verdict
+def _verdict(plan: MemoryPlan, graph: Graph, runtime: Runtime, machine: Machine) -> MemoryVerdict:
+    """As a run of ``graph``, in the order of ``plan``, would have it; operators without a kernel need no scratch."""
+    room, array = sram_pool(machine), plan.array
+    assert array is not None  # the caller has planned it
+    state, needed = sum(tensor.bytes for tensor in graph.tensors if tensor.variable), array.total
+    kernels = resolve(None, "plan", runtime).planned()
+    with suppress(ModelError):
+        options = plan_options(runtime=runtime.name, in_place=plan.after.accounting.in_place)
+        need = memory_needs(graph, costs_of(kernels, runtime), options)
+        state, needed = need.state, max(needed, need.together.bytes)
+    parts = arena_parts(array.arena, needed, 0, state)
+    verdict = MemoryVerdict(ARRAY, room.name, sum(parts.values()), room.size, parts)
+    over = flash_use(graph, machine, kernels, runtime=runtime).over
+    return verdict if over is None or not verdict.fits else MemoryVerdict.of(over)

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from mcusim.engine.program_checks import check_apart, check_model, check_whole
 from mcusim.errors import ProgramError
 from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.kernel_set import Kernel, KernelSet
 from mcusim.model.geometry import geometry, whole
 from mcusim.model.graph import Graph, Operator, initial_values
 from mcusim.plan.operand_roles import tensor_roles
 from mcusim.program.program import Compute, Program, Span
+from mcusim.runtime.runtime import recorded_runtime
 
 __all__ = ["GuestProgram"]
 
@@ -32,6 +34,9 @@ class GuestProgram:
         self.buffers = {buffer.name: buffer.span for buffer in program.header.buffers}
         check_model(program, graph)
         self.kernels = [kernels.kernel(op.type, P.types(graph, op)) for op in graph.operators]
+        if recorded_runtime(program.header.options).array is not None:  # straight calls
+            shapes = [geometry(graph, op) for op in graph.operators]
+            self.kernels = [kernel.called_for(g) for kernel, g in zip(self.kernels, shapes, strict=True)]
         for task in program.tasks:
             if isinstance(task, Compute):
                 self._check(task)
@@ -52,14 +57,29 @@ class GuestProgram:
     def constants(self) -> Iterator[tuple[int, bytes]]:
         """What lies in memory before the program starts: weights, multipliers and shifts, initial values of state."""
         yield from self.state()
+        rearranged = self._rearranged()
         for index, tensor in enumerate(self.graph.tensors):
             if tensor.data is not None and f"tensor{index}" in self.buffers:
-                data = tensor.data.tobytes()
+                data = rearranged.get(index) or tensor.data.tobytes()
                 yield self.home(f"tensor{index}", len(data)), data
         for op in self.graph.operators:
             arrays = P.channel_arrays(self.graph, op)
             for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
                 yield self.home(f"{name}{op.index}", len(data)), data
+
+    def _rearranged(self) -> dict[int, bytes]:
+        """By tensor, the filters whose order is the kernel's own. Raises ProgramError for one read in two orders."""
+        orders: dict[int, set[str]] = {}
+        found = {}
+        for op, kernel in zip(self.graph.operators, self.kernels, strict=True):
+            if op.traits.parametric:
+                orders.setdefault(op.inputs[1], set()).add(kernel.filter_order)
+                if kernel.filter_order:
+                    found[op.inputs[1]] = filter_bytes(self.graph, op, kernel)
+        for tensor in found:
+            if len(orders[tensor]) > 1:
+                raise ProgramError(f"filter '{self.graph.tensors[tensor].name}' is read in two orders by these kernels")
+        return found
 
     def state(self) -> Iterator[tuple[int, bytes]]:
         """The variables' initial values; one without has its zero point, as TensorFlow Lite Micro resets it."""

@@ -232,7 +232,11 @@ def _manifest(kernels: KernelSet, flags: str) -> str:
     operators: dict[str, list[str]] = {}
     for kernel in kernels.kernels.values():
         values = {"symbol": kernel.symbol, "layout": kernel.layout, "scratch": kernel.scratch}
+        values |= {"in_place": kernel.in_place} if kernel.in_place != "0" else {}
+        values |= {"filter_order": kernel.filter_order} if kernel.filter_order else {}
         row = ", ".join(f"{key} = {quoted(value)}" for key, value in values.items())
+        if kernel.direct:
+            row += f", direct = [{', '.join(listed(pair) for pair in kernel.direct)}]"
         operators.setdefault(kernel.operator, []).append(f"{kernel.types} = {{ {row} }}")
     for operator, rows in operators.items():
         lines += ["", f"[kernels.{operator}]", *rows]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -39,26 +39,48 @@ NAMES = (
 _KEYS: Mapping[str, type] = {
     "name": str, "title": str, "sources": list, "include": list, "flags": str, "kernels": dict,
 }  # fmt: skip
+_LINE = ("symbol", "layout", "scratch", "in_place", "filter_order", "direct")
+FILTER_ORDERS = ("", "chw")
 _NAMED = "int8|uint8|int16|int32|int64|float32"
 _TYPES = re.compile(rf"({_NAMED})(_to_({_NAMED}))?")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One line of a manifest: the function for an operator and its types."""
+    """One line of a manifest: the function for an operator and its types.
+
+    ``in_place``: a formula, more than 0 where the output may begin where the input does. ``filter_order``: empty as in
+    the model, ``chw`` with the channels in front. ``direct``: formulas with functions for some shapes, which compiled
+    code calls instead of ``symbol``, the first whose formula is more than 0.
+    """
 
     operator: str
     types: str
     symbol: str
     layout: str
     scratch: str = "0"
+    in_place: str = "0"
+    filter_order: str = ""
+    direct: tuple[tuple[str, str], ...] = ()
 
     def scratch_bytes(self, g: Geometry) -> int:
         """Bytes of scratch a call for ``g`` needs. Raises InputError when the formula gives no size."""
+        return self._evaluated("scratch", self.scratch, g)
+
+    def runs_in_place(self, g: Geometry) -> bool:
+        """Whether a call for ``g`` may write over its input. Raises InputError when the formula gives no number."""
+        return self._evaluated("in_place", self.in_place, g) > 0
+
+    def called_for(self, g: Geometry) -> Kernel:
+        """This kernel with the function that compiled code calls for ``g``."""
+        found = next((symbol for formula, symbol in self.direct if self._evaluated("direct", formula, g) > 0), None)
+        return self if found is None else replace(self, symbol=found)
+
+    def _evaluated(self, key: str, formula: str, g: Geometry) -> int:
         try:
-            return evaluate(self.scratch, {name: getattr(g, name) for name in NAMES})
+            return evaluate(formula, {name: getattr(g, name) for name in NAMES})
         except InputError as error:
-            raise InputError(f"scratch of {self.symbol} for {g}: {error}") from None
+            raise InputError(f"{key} of {self.symbol} for {g}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -158,13 +180,14 @@ def _require_code_only(image: Image) -> None:
 
 
 def _require(manifest: Path, kernel: Kernel, image: Image) -> None:
-    where = f"{manifest}: kernels.{kernel.operator}.{kernel.types}.symbol = {quoted(kernel.symbol)}"
-    try:
-        symbol = image.symbol(kernel.symbol)
-    except ImageError as error:
-        raise InputError(f"{where}: {error}") from None
-    if symbol.kind == "object" or not symbol.thumb:
-        raise InputError(f"{where}: in {image.path} it is not a Thumb function")
+    for key, name in (("symbol", kernel.symbol), *(("direct", symbol) for _, symbol in kernel.direct)):
+        where = f"{manifest}: kernels.{kernel.operator}.{kernel.types}.{key} = {quoted(name)}"
+        try:
+            symbol = image.symbol(name)
+        except ImageError as error:
+            raise InputError(f"{where}: {error}") from None
+        if symbol.kind == "object" or not symbol.thumb:
+            raise InputError(f"{where}: in {image.path} it is not a Thumb function")
 
 
 def set_names() -> list[str]:
@@ -246,21 +269,44 @@ def _operator(path: Path, operator: str, lines: object) -> list[Kernel]:
 
 
 def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any]) -> Kernel:
-    _keys(path, at, line, ("symbol", "layout", "scratch"), ("symbol", "layout"))
-    for key, value in line.items():
+    _keys(path, at, line, _LINE, ("symbol", "layout"))
+    direct = _direct(path, f"{at}.direct", line.get("direct", []))
+    texts = {key: value for key, value in line.items() if key != "direct"}
+    for key, value in texts.items():
         if not isinstance(value, str):
             raise _wrong(path, f"{at}.{key}", value, "must be a text")
     if line["layout"] not in LAYOUTS:
         raise _wrong(path, f"{at}.layout", line["layout"], f"layouts are {', '.join(LAYOUTS)}")
     if line["layout"] != layout_of(operator):
         raise _wrong(path, f"{at}.layout", line["layout"], f"{operator} is called with a {layout_of(operator)}")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", line["symbol"]):
-        raise _wrong(path, f"{at}.symbol", line["symbol"], "must be a C name")
+    _symbol(path, f"{at}.symbol", line["symbol"])
+    for key in ("scratch", "in_place"):
+        _formula(path, f"{at}.{key}", line.get(key, "0"))
+    if line.get("filter_order", "") not in FILTER_ORDERS:
+        raise _wrong(path, f"{at}.filter_order", line["filter_order"], 'must be "chw", or left out')
+    return Kernel(operator, types, **texts, direct=direct)
+
+
+def _direct(path: Path, at: str, value: object) -> tuple[tuple[str, str], ...]:
+    pairs: list[Any] = value if isinstance(value, list) else [value]
+    for pair in pairs:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
+            raise _wrong(path, at, value, 'must be a list of ["formula", "symbol"]')
+        _formula(path, at, pair[0])
+        _symbol(path, at, pair[1])
+    return tuple((formula, symbol) for formula, symbol in pairs)
+
+
+def _symbol(path: Path, at: str, name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", name):
+        raise _wrong(path, at, name, "must be a C name")
+
+
+def _formula(path: Path, at: str, formula: str) -> None:
     try:
-        check_formula(line.get("scratch", "0"), NAMES)
+        check_formula(formula, NAMES)
     except InputError as error:
-        raise _wrong(path, f"{at}.scratch", line["scratch"], str(error)) from None
-    return Kernel(operator, types, line["symbol"], line["layout"], line.get("scratch", "0"))
+        raise _wrong(path, at, formula, str(error)) from None
 
 
 def _keys(path: Path, at: str, table: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]) -> None:

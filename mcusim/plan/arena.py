@@ -12,6 +12,7 @@ from mcusim.plan.allocators.offline import offline_offsets
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import Lifetime
 from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PlanOptions
+from mcusim.plan.static_array import FIRST_FIT
 from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = ["ALIGN", "PLACING", "allocator_of", "arena_head", "arena_of", "in_order", "scratch_blocks", "stored_offsets"]
@@ -27,13 +28,20 @@ def in_order(graph: Graph, options: PlanOptions) -> Graph:
     from mcusim.model.reordered import reordered
     from mcusim.plan.ordering import optimal_order
 
-    return reordered(graph, optimal_order(graph, options.seconds, Accounting(options[IN_PLACE])).order)
+    in_place = bool(options[IN_PLACE]) and options.runtime.array is None  # compiled code has other operators in place
+    return reordered(graph, optimal_order(graph, options.seconds, Accounting(in_place)).order)
 
 
 def allocator_of(graph: Graph, options: PlanOptions) -> str:
     """The allocator that ``options`` means for ``graph``, whose operators are in order already. Raises UsageError."""
     stored = graph.offline_plan is not None
     allocator = options[ALLOCATOR]
+    if options.runtime.array is not None:
+        if allocator is not None:
+            raise UsageError(
+                f"--allocator has no effect with --runtime {options.runtime.name}, which places its data itself"
+            )
+        return FIRST_FIT
     if allocator is None:
         return "offline" if stored and not options[IN_PLACE] else "greedy"
     if allocator == "offline" and not stored:

@@ -35,7 +35,8 @@ T = TypeVar("T")
 class Option(Generic[T]):
     """An option: ``name`` as a keyword, ``default``, ``help`` with ``metavar`` for the command line.
 
-    ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number.
+    ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number;
+    ``is_flag``: it is yes or no, without a value on the command line.
 
     ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
     ``cell`` writes a value for tables and JSON, ``text`` for a command line.
@@ -49,16 +50,12 @@ class Option(Generic[T]):
     cell: Callable[[T], Cell]
     text: Callable[[T], str]
     number: bool = False
+    is_flag: bool = False
 
     @property
     def flag(self) -> str:
         """As the command line has it, without dashes: ``sram-budget``."""
         return self.name.replace("_", "-")
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it is yes or no, without a value on the command line."""
-        return isinstance(self.default, bool)
 
     def given(self, value: object) -> T:
         """The value of what a user gave; None is the default."""
@@ -122,15 +119,15 @@ def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
     return Option(name, None, metavar, help, parse, lambda value: value, lambda value: f"{value} B")
 
 
-def flag(name: str, *, help: str) -> Option[bool]:
-    """Yes or no, by default no."""
+def flag(name: str, *, help: str) -> Option[bool | None]:
+    """Yes or no; by default None, what it is then depends on something else."""
 
     def parse(given: object) -> bool:
         if not isinstance(given, bool):
             raise UsageError(f"{name} = {repr(given)[:80]}: must be true or false, not {type(given).__name__}")
         return given
 
-    return Option(name, False, "", help, parse, bool, lambda value: "")
+    return Option(name, None, "", help, parse, lambda value: value, lambda value: "", is_flag=True)
 
 
 def region(name: str, *, metavar: str = "REGION", help: str) -> Option[str | None]:
@@ -204,7 +201,11 @@ IM2COL = choice(
     help="Columns of inputs that compiled convolutions have at once: two, or adaptive: as many as fit where the largest"
     " has one.",
 )  # fmt: skip
-IN_PLACE = flag("in_place", help="ADD and the like write over an input that dies; RESHAPE is a view.")
+IN_PLACE = flag(
+    "in_place",
+    help="ADD and the like write over an input that dies; RESHAPE is a view. Compiled code: depthwise convolutions, by"
+    " default.",
+)
 _RUNTIMES = "; ".join(f"{name} ({find_runtime(name).description})" for name in runtime_names())
 RUNTIME: Option[str] = Option(
     "runtime", DEFAULT, "NAME", f"What executes the model: {_RUNTIMES}. Default: {DEFAULT}.", _runtime, str, str

@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 from mcusim.machine.description import Machine
 from mcusim.model import geometry
 from mcusim.model.geometry import Geometry
-from mcusim.model.graph import Graph
+from mcusim.model.graph import Graph, Operator
 from mcusim.plan.allocators.greedy import Arena, align_up
 from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.options import IN_PLACE, PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
-from mcusim.plan.verdict import ARENA, arena_parts
+from mcusim.plan.static_array import FIRST_FIT, array_blocks, first_fit, static_array
+from mcusim.plan.verdict import ARENA, ARRAY, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 from mcusim.runtime.planning_costs import Costs
+
+WORD = 4  # bytes: what scratch of 16-bit data and words begins at
+PER_CHANNEL = 8  # bytes of a multiplier and a shift
 
 __all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos", "place"]
 
@@ -25,7 +29,8 @@ __all__ = ["ALIGN", "MemoryNeeds", "Placement", "memory_needs", "operator_infos"
 class MemoryNeeds:
     """Bytes a graph needs under one kernel set, before anything has an address.
 
-    ``channels``, by operator: how many multipliers and shifts it has; ``nodes``: what else an interpreter keeps for it.
+    ``channels``, by operator: how many multipliers and shifts it has; ``nodes``: its call structures, and what else an
+    interpreter keeps for it. ``in_flash``: these lie with the weights, as compiled code has them.
     """
 
     geometries: tuple[Geometry, ...]
@@ -39,6 +44,7 @@ class MemoryNeeds:
     weights: int
     allocator: str = "greedy"
     state: int = 0  # variables, each aligned
+    in_flash: bool = False
 
     def memory(self, overlay: int = 0) -> MemoryParts:
         """The parts of peak memory; ``arena`` counts the scratch of whole operators, as an interpreter would."""
@@ -64,7 +70,9 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
     geometries = tuple(geometry(graph, op) for op in graph.operators)
     scratch = tuple(kernels.scratch(graph, op, g) for op, g in zip(graph.operators, geometries, strict=True))
     chosen = options or PlanOptions()
-    allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=chosen[IN_PLACE])
+    if chosen.runtime.array is not None:
+        return _array_needs(graph, kernels, chosen, geometries, scratch)
+    allocator, lives = allocator_of(graph, chosen), lifetimes(graph, in_place=bool(chosen[IN_PLACE]))
     if allocator != "offline":
         last = len(graph.operators) - 1
         lives = tuple(replace(life, last=min(life.last + longer, last)) for life in lives)
@@ -84,6 +92,41 @@ def memory_needs(graph: Graph, kernels: Costs, options: PlanOptions | None = Non
         sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _constants(graph)),
         allocator,
         sum(align_up(graph.tensors[t].bytes, ALIGN) for t in _variables(graph)),
+    )
+
+
+def _array_needs(
+    graph: Graph, kernels: Costs, options: PlanOptions, geometries: tuple[Geometry, ...], scratch: tuple[int, ...]
+) -> MemoryNeeds:
+    """What compiled code needs: one array, with one scratch buffer for all operators behind the activations."""
+    rules, over_input = options.runtime.array, options[IN_PLACE] is not False
+    assert rules is not None  # the caller saw to that
+
+    def in_place(graph: Graph, op: Operator) -> bool:
+        return rules.in_place(graph, op) and (op.traits.casts or kernels.in_place(graph, op, geometries[op.index]))
+
+    blocks = array_blocks(graph, in_place if over_input else None)
+    lives = tuple(
+        Lifetime(one.tensors[0], one.bytes, one.phases[0].first, one.phases[-1].last, one.tensors[1:]) for one in blocks
+    )
+    alone = first_fit(blocks)
+    array = static_array(graph, rules, alone.bytes, over_input, rules.im2col[0])
+    shared = align_up(alone.bytes, WORD)
+    end = max(array.total, shared + max(scratch, default=0))
+    tensors = {t.index: align_up(t.bytes, ALIGN) for t in graph.tensors}
+    return MemoryNeeds(
+        geometries,
+        scratch,
+        lives,
+        alone,
+        Arena((*alone.offsets, *(shared for size in scratch if size)), align_up(end, WORD)),
+        tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries),
+        tuple(kernels.node_bytes(graph, op) for op in graph.operators),
+        0,
+        sum(tensors[t] for t in _constants(graph)),
+        FIRST_FIT,
+        sum(tensors[t] for t in _variables(graph)),
+        in_flash=True,
     )
 
 
@@ -109,11 +152,15 @@ def place(
     """
     plan = need.together if scratch else need.activations
     parts = arena_parts(need.activations.bytes, plan.bytes, need.runtime, need.state)
-    base = layout.allocate(arena, sum(parts.values()), ALIGN, ARENA, parts)
+    base = layout.allocate(arena, sum(parts.values()), ALIGN, ARRAY if need.in_flash else ARENA, parts)
     placed = Placement(layout.machine, {}, {}, {}, {}, [])
     _place_arena(graph, need, plan, base, placed)
     _place_state(graph, base + plan.bytes, placed)
-    _place_runtime(graph, need, base + plan.bytes + need.state, placed)
+    tables = base + plan.bytes + need.state
+    if need.in_flash:
+        size = PER_CHANNEL * sum(need.channels) + sum(need.nodes)
+        tables = layout.allocate(weights, size, ALIGN, "the kernels' parameters", {"parameters": size})
+    _place_runtime(graph, need, tables, placed)
     _place_weights(graph, layout, weights, placed)
     return placed
 
@@ -126,8 +173,8 @@ def operator_infos(graph: Graph, geometries: Sequence[Geometry]) -> tuple[Operat
 def _place_arena(graph: Graph, need: MemoryNeeds, plan: Arena, base: int, placed: Placement) -> None:
     alone = {life.tensor: (life.first, life.last) for life in lifetimes(graph)}
     for life, offset in zip(need.lives, plan.offsets, strict=False):
-        span = span_at(placed.machine, base + offset, life.bytes)
         for tensor in (life.tensor, *life.shared):
+            span = span_at(placed.machine, base + offset, graph.tensors[tensor].bytes)
             placed.tensors[tensor] = span
             first, last = alone[tensor] if life.shared else (life.first, life.last)
             placed.buffers.append(Buffer(f"tensor{tensor}", "activation", span, first, last))

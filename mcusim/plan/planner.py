@@ -55,7 +55,8 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
     """What a header says of the order and of who placed the tensors; nothing of what is the default."""
     allocator = allocator_of(ordered, asked)
     found: dict[str, object] = {} if allocator == "greedy" else {"allocator": allocator}
-    if asked[IN_PLACE]:
+    in_place = asked.runtime.array is not None if asked[IN_PLACE] is None else asked[IN_PLACE]
+    if in_place:
         found["in_place"] = True
     if asked[RUNTIME] != RUNTIME.default:
         found["runtime"] = asked[RUNTIME]

@@ -10,10 +10,11 @@ from mcusim.errors import DoesNotFit
 from mcusim.machine.description import Machine
 from mcusim.plan.pools import Pool, region_pool, sram_pool
 from mcusim.program.program import Header
+from mcusim.runtime.runtime import recorded_runtime
 
-__all__ = ["ARENA", "MemoryVerdict", "arena_parts", "program_verdict"]
+__all__ = ["ARENA", "ARRAY", "MemoryVerdict", "arena_parts", "program_verdict"]
 
-ARENA = "the tensor arena"
+ARENA, ARRAY = "the tensor arena", "the static array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,12 @@ def program_verdict(header: Header, machine: Machine) -> MemoryVerdict | None:
         pool = region_pool(machine, arena.region)
     planned = memory.arena - memory.runtime - memory.state
     parts = arena_parts(memory.activations, planned, memory.runtime, memory.state)
-    return MemoryVerdict(ARENA, pool.name, sum(parts.values()), pool.size, parts)
+    return MemoryVerdict(arena_name(header.options), pool.name, sum(parts.values()), pool.size, parts)
+
+
+def arena_name(options: Mapping[str, object]) -> str:
+    """What data in RAM are called under the runtime of a header's ``options``."""
+    return ARENA if recorded_runtime(options).array is None else ARRAY
 
 
 def _on_chip(machine: Machine, budget: int | None) -> Pool:

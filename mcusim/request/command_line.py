@@ -50,4 +50,5 @@ def settings_options(
 def _words(chosen: OptionValues, declared: Iterable[Option[Any]]) -> dict[str, str | bool]:
     """Flags and texts of the values that are not the default."""
     values = {option: chosen[option] for option in declared if chosen[option] != option.default}
-    return {option.flag: value if option.is_flag else option.text(value) for option, value in values.items()}
+    flags = {option.flag if value else f"no-{option.flag}": True for option, value in values.items() if option.is_flag}
+    return flags | {option.flag: option.text(value) for option, value in values.items() if not option.is_flag}

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcusim.errors import ProgramError, UsageError
 from mcusim.kernels import Profile, load_profile, profile_names
 from mcusim.kernels.kernel_set import KernelSet, load_set, set_names
-from mcusim.runtime.runtime import Runtime, find_runtime, runtime_names
+from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = [
     "DEFAULT_KERNELS",
@@ -83,7 +83,7 @@ class Kernels:
 def default_kernels(fidelity: str, runtime: Runtime | None = None) -> str:
     """The default of ``--kernels`` with ``runtime``, itself by default the default one."""
     profile, compiled = (runtime or find_runtime()).kernels
-    return profile if fidelity in ("replay", "plan") else compiled
+    return profile if fidelity in ("replay", "plan") and profile in profile_names() else compiled
 
 
 def require_callable(name: str, runtime: Runtime) -> None:
@@ -109,23 +109,12 @@ def resolve(name: str | None, fidelity: str, runtime: Runtime | None = None) -> 
     elif name in set_names():
         found = Kernels(name, load_set(name), _fitted_to(name) if fidelity in ("replay", "both") else None)
     else:
-        _require_built(name)
         found = _by_path(name, fidelity)
     if fidelity in ("replay", "both"):
         found.cost_profile()
     if fidelity in ("emulate", "both"):
         found.compiled()
     return found
-
-
-def _require_built(name: str) -> None:
-    """Raise UsageError for the own kernels of a runtime that are not shipped yet."""
-    owner = next((one for one in map(find_runtime, runtime_names()) if one.own_kernels and name in one.kernels), None)
-    if owner is not None:
-        raise UsageError(
-            f"runtime {owner.name} calls kernels {name}, which mcusim does not have yet: `mcusim memory --runtime"
-            f" {owner.name}` plans its memory"
-        )
 
 
 def shipped_names() -> list[str]:

@@ -2,7 +2,7 @@
 
 Not modelled: the firmware around the network (C library, drivers, the application), the interpreter's preparation of
 each operator (TensorFlow Lite Micro's ``Prepare`` and option parsing), padding between the parts, a loader that copies
-weights to a RAM, and runtimes that need no model file.
+weights to a RAM.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from mcusim.kernels import Profile
 from mcusim.kernels.calls.call_bytes import types
 from mcusim.kernels.kernel_set import KernelSet, load_set
 from mcusim.machine.description import Machine, Region
+from mcusim.model import geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.model.operators import OPERATORS
 from mcusim.plan.pools import largest_region
+from mcusim.runtime.planning_costs import costs_of
 from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = ["FlashPart", "FlashUse", "flash_use"]
 
+_PER_CHANNEL = 8  # bytes of a multiplier and a shift
 _LEFT = "reference"  # the set that has what another lacks, as TensorFlow Lite Micro falls back to its reference kernels
 
 
@@ -110,19 +113,29 @@ def flash_use(
     keeps = _kept_in(machine, code) or next((r for r in machine.memory.values() if r.kind == "flash"), None)
     region = None if keeps is None else keeps.name
     caller = runtime or find_runtime()
+    graph = caller.executed(graph)
     core = FlashPart("runtime", caller.code_bytes, region, "assumed", caller.code_source)
-    function, uncounted = _code(graph, kernels, machine.core.isa, region)
-    stored, more = _stored(graph), function.bytes + core.bytes
-    rest = max(0, graph.file_bytes - stored)
-    home = _keeper(machine, weights, stored + rest, {region: more})
+    function, uncounted = _code(graph, kernels, machine.core.isa, region, caller.array is not None)
+    stored, more = _stored(graph, unread=caller.keeps_file), function.bytes + core.bytes
+    other = _tables(graph, kernels, caller) if caller.array is not None else max(0, graph.file_bytes - stored)
+    home = _keeper(machine, weights, stored + other, {region: more})
+    tables = FlashPart("tables", other, home, "counted", "multipliers, shifts and call structures of the kernels")
+    file = FlashPart("model file", other, home, "stored", _file_source(graph))
     parts = (
         FlashPart("weights", stored, home, "stored", "constants of the model, each buffer once"),
-        FlashPart("model file", rest, home, "stored", _file_source(graph)),
+        file if caller.keeps_file else tables,
         function,
         core,
     )
     sizes = {name: machine.memory[name].size for name in (home, region) if name is not None}
     return FlashUse(parts, sizes, uncounted)
+
+
+def _tables(graph: Graph, kernels: Profile | KernelSet, runtime: Runtime) -> int:
+    """Bytes of what compiled code has for its kernels besides weights."""
+    costs = costs_of(kernels, runtime)
+    channels = sum(graph.tensors[op.outputs[0]].shape[-1] for op in graph.operators if op.type in costs.arrays)
+    return _PER_CHANNEL * channels + sum(costs.node_bytes(graph, op) for op in graph.operators)
 
 
 def _kept_in(machine: Machine, name: str | None) -> Region | None:
@@ -151,22 +164,22 @@ def _file_source(graph: Graph) -> str:
     return f"the rest of the .tflite, {graph.file_bytes:,} B{estimated}"
 
 
-def _stored(graph: Graph) -> int:
-    """Bytes of the constants; tensors that share a buffer of the file count once."""
-    found = {}
+def _stored(graph: Graph, unread: bool) -> int:
+    """Bytes of the constants, with those that no operator reads or without; tensors that share a buffer count once."""
+    found, read = {}, {t for op in graph.operators for t in op.inputs}
     for tensor in graph.tensors:
-        if tensor.data is not None:
+        if tensor.data is not None and (unread or tensor.index in read):
             found[tensor.data.__array_interface__["data"][0], tensor.bytes] = tensor.bytes
     return sum(found.values())
 
 
 def _code(
-    graph: Graph, kernels: Profile | KernelSet, isa: str, region: str | None
+    graph: Graph, kernels: Profile | KernelSet, isa: str, region: str | None, direct: bool
 ) -> tuple[FlashPart, tuple[str, ...]]:
-    """The functions that ``graph`` needs, and whose code is not known."""
+    """The functions that ``graph`` needs, and whose code is not known; ``direct``: those for its shapes alone."""
     compiled = kernels if isinstance(kernels, KernelSet) else kernels.compiled
     chosen = compiled or _shipped(kernels.technique)  # type: ignore[union-attr]
-    size, missing = _trimmed(graph.operators, graph, chosen, isa)
+    size, missing = _trimmed(graph.operators, graph, chosen, isa, direct)
     source = f"kernel set {chosen.name}, what the model needs of it"
     if missing and chosen.name != _LEFT:
         more, missing = _trimmed(missing, graph, _shipped(_LEFT), isa)
@@ -179,19 +192,22 @@ def _code(
     return part, tuple(f"code of {kind}: no kernel set has it" for kind in kinds)
 
 
-def _trimmed(operators: Iterable[Operator], graph: Graph, chosen: KernelSet, isa: str) -> tuple[int, list[Operator]]:
+def _trimmed(
+    operators: Iterable[Operator], graph: Graph, chosen: KernelSet, isa: str, direct: bool = False
+) -> tuple[int, list[Operator]]:
     """Bytes of the functions for ``operators``, and the operators that the set has none for."""
-    found = [(op, _symbol(graph, op, chosen)) for op in operators]
+    found = [(op, _symbol(graph, op, chosen, direct)) for op in operators]
     symbols = {symbol for _, symbol in found if symbol is not None}
     size = chosen.loaded_bytes(isa, symbols) if symbols else 0
     return size, [op for op, symbol in found if symbol is None]
 
 
-def _symbol(graph: Graph, op: Operator, chosen: KernelSet) -> str | None:
+def _symbol(graph: Graph, op: Operator, chosen: KernelSet, direct: bool) -> str | None:
     if op.type not in OPERATORS or not op.inputs or not op.outputs:
         return None
     try:
-        return chosen.kernel(op.type, types(graph, op)).symbol
+        kernel = chosen.kernel(op.type, types(graph, op))
+        return (kernel.called_for(geometry(graph, op)) if direct else kernel).symbol
     except UnsupportedError:
         return None
 

@@ -30,7 +30,7 @@ _ALIGN = 8
 class Costs:
     """``arrays`` are the operator types with a multiplier and a shift for each output channel.
 
-    ``uint8``: uint8 operators have kernels of their own.
+    ``uint8``: uint8 operators have kernels of their own. ``in_place``: whether a kernel may write over its input.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Costs:
     uint8: bool
     scratch: Callable[[Graph, Operator, Geometry], int] = field(repr=False)
     node_bytes: Callable[[Graph, Operator], int] = field(repr=False)
+    in_place: Callable[[Graph, Operator, Geometry], bool] = field(repr=False, default=lambda graph, op, g: False)
 
 
 def costs_of(kernels: Profile | KernelSet, runtime: Runtime | None = None) -> Costs:
@@ -75,8 +76,12 @@ def _of_set(kernels: KernelSet, name: str, runtime: Runtime) -> Costs:
         need = -(-call_size(graph, op, layout) // _ALIGN) * _ALIGN * calls(op)
         return max(runtime.node_bytes, need)
 
+    def in_place(graph: Graph, op: Operator, g: Geometry) -> bool:
+        return op.type in OPERATORS and kernels.kernel(op.type, types(graph, op)).runs_in_place(g)
+
     parametric = tuple(kind for kind, spec in OPERATORS.items() if spec.traits.parametric)
-    return Costs(name, parametric, runtime.per_channel_bytes, runtime.node_bytes, True, scratch, node_bytes)
+    kept = runtime.per_channel_bytes, runtime.node_bytes
+    return Costs(name, parametric, *kept, True, scratch, node_bytes, in_place)
 
 
 def operator_cycles(isa: str, given: int | None = None, runtime: Runtime | None = None) -> int:

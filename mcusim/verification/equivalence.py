@@ -125,8 +125,10 @@ def litert_outputs(graph: Graph, inputs: Sequence[Array]) -> Outputs:
     """
     interpreter = import_module("ai_edge_litert.interpreter")
     from mcusim.model.tflite.writer import write_tflite
+    from mcusim.model.tflite.written_pads import with_written_pads
 
-    data = write_tflite(replace(graph, tensors=tuple(map(_along_its_axis, graph.tensors))))
+    written = with_written_pads(graph)
+    data = write_tflite(replace(written, tensors=tuple(map(_along_its_axis, written.tensors))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # keeping tensors warns of memory
         runtime: Any = interpreter.Interpreter(

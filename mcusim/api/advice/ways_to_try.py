@@ -113,6 +113,8 @@ class Ways:
         if self.base.policy in takers("overlay"):  # its on-chip RAM is not an arena
             return
         asked = self.base.options
+        if asked.runtime.array is not None:  # which places its data itself
+            return
         single: list[tuple[str, Options]] = []
         if not asked[IN_PLACE] and asked[ALLOCATOR] != "offline":
             single.append(("results in place", {"in-place": True}))
@@ -136,13 +138,13 @@ class Ways:
         if asked[ORDER] == "optimal":
             from mcusim.model.reordered import reordered
 
-            found = optimal_order(graph, SEARCH, Accounting(asked[IN_PLACE]))
+            found = optimal_order(graph, SEARCH, Accounting(bool(asked[IN_PLACE])))
             if not found.optimal:
                 return False
             graph = reordered(graph, found.order)
         if asked[ALLOCATOR] != "optimal":
             return True
-        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=asked[IN_PLACE])]
+        lives = [ArenaBlock(one.bytes, one.first, one.last) for one in lifetimes(graph, in_place=bool(asked[IN_PLACE]))]
         costs = costs_of(self.base.kernels.cost_profile())
         needs = [costs.scratch(graph, op, geometry(graph, op)) for op in graph.operators]
         scratch = [ArenaBlock(bytes, step, step) for step, bytes in enumerate(needs) if bytes]

@@ -126,7 +126,8 @@ def _made(options: tuple[tuple[Any, str], ...]) -> tuple[Any, ...]:
     for one, takers in options:
         text = one.help.replace("{takers}", takers)
         kind, metavar = (bool, None) if one.is_flag else (str, one.metavar)
-        kinds[one.name] = Annotated[kind | None, Option(f"--{one.flag}", metavar=metavar, help=text)]
+        names = f"--{one.flag}/--no-{one.flag}" if one.is_flag else f"--{one.flag}"
+        kinds[one.name] = Annotated[kind | None, Option(names, metavar=metavar, help=text)]
     taken = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
     command.__annotations__ = kinds

@@ -70,6 +70,10 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     DMA, or the program would have too many tasks. Not modelled: the software queues of the firmware, which lose a
     request when they are full.
     """
+    if options.runtime.array is not None:
+        raise UsageError(
+            f"policy tinyops copies tiles, which --runtime {options.runtime.name} has none of: use internal or external"
+        )
     if options[VARIANT] == "2023" and options[BUFFERING] == "single":
         raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
     need, layout = memory_needs(graph, kernels, options, longer=int(options[VARIANT] == "2023")), Layout(machine)

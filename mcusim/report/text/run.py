@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.plan.verdict import ARRAY
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
 from mcusim.report.period import period_notes, period_rows
@@ -145,7 +146,8 @@ def _memory(result: Result, run: Run) -> list[str]:
 
 def _arena(result: Result, planned: int) -> list[str]:
     if result.measured is None or "arena_bytes" not in result.measured.figures:
-        return [f"  TFLM-style arena {size(planned)}"]
+        compiled = result.verdict is not None and result.verdict.what == ARRAY
+        return [] if compiled else [f"  TFLM-style arena {size(planned)}"]
     exported, measured = (result.value("arena_bytes") or 0) / 1000, result.measured.figures["arena_bytes"] / 1000
     error = percent(result.error_percent("arena_bytes"))
     if planned == result.arena(exported=True):  # the PADs are in the network

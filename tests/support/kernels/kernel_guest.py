@@ -11,6 +11,7 @@ import pytest
 from mcusim.cpu.image.image import Image, load_image
 from mcusim.cpu.unicorn_core import UcError, UnicornCore
 from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine import load_machine
 from mcusim.model import Graph, Operator, Tile, geometry
@@ -90,7 +91,7 @@ class Guest:
         more = {}
         arrays = P.channel_arrays(graph, op)
         if arrays is not None:
-            more["filter"] = self.put(graph.tensors[op.inputs[1]].data.tobytes())
+            more["filter"] = self.put(filter_bytes(graph, op, kernel))
             more["multiplier"], more["shift"] = (self.put(part) for part in arrays)
             bias = op.inputs[op.traits.bias_input :]
             if bias and bias[0] >= 0:

@@ -1,0 +1,38 @@
+"""Networks on kernels that are called straight, in one static array: outputs, time and memory of whole runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcusim import simulate, verify
+from mcusim.errors import UsageError
+
+F746 = "stm32f746g-disco"
+
+
+def test_vww1_is_as_fast_and_as_small_as_the_facts_ask() -> None:
+    """The public firmware executes 33.5 million instructions; it was measured at 128 ms."""
+    result = simulate("mcunet-vww1", F746, runtime="tinyengine", fidelity="emulate")
+    assert result.run is not None and result.flash is not None
+    assert result.run.counters["instructions"] <= 33_500_000
+    assert result.value("latency_ms") <= 141
+    assert result.verdict is not None and (result.verdict.what, result.verdict.needed) == ("the static array", 93_992)
+    assert 505_000 < result.flash.total < 537_000  # 521 kB published
+
+
+@pytest.mark.parametrize("policy", ["internal", "external"])
+@pytest.mark.parametrize("in_place", [None, False])
+def test_programs_are_right_and_their_bytes_those_of_litert(policy: str, in_place: bool | None) -> None:
+    found = verify("mnasnet-w0.10-r032-pad", machine=F746, policy=policy, runtime="tinyengine", in_place=in_place)
+    assert not found.wrong, str(found)
+    assert found.litert is not None and not found.litert.note
+    assert found.untiled is not None and not found.untiled.note
+
+
+def test_what_it_does_not_do_is_refused() -> None:
+    with pytest.raises(UsageError, match="policy tinyops copies tiles, which --runtime tinyengine has none of"):
+        simulate("ds-cnn", F746, policy="tinyops", runtime="tinyengine", fidelity="emulate")
+    with pytest.raises(UsageError, match="--allocator has no effect with --runtime tinyengine"):
+        simulate("ds-cnn", F746, runtime="tinyengine", allocator="greedy", fidelity="emulate")
+    with pytest.raises(UsageError, match="has kernels of its own"):
+        simulate("ds-cnn", F746, runtime="tinyengine", kernels="cmsis", fidelity="emulate")
