@@ -16,15 +16,19 @@ from mcusim.errors import InputError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
+from mcusim.plan.options import RUNTIME
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.run_options import ExecutionKeywords
-from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list
+from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
+from mcusim.runtime.runtime import find_runtime
 
-__all__ = ["BOARDS", "Case", "Comparison", "compare_cases", "compare_programs", "product_cases"]
+__all__ = [
+    "BOARDS", "Case", "Comparison", "compare_cases", "compare_programs", "product_cases", "runtime_bases",
+]  # fmt: skip
 
 BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
@@ -80,16 +84,35 @@ def product_cases(
     models: str | Path | Graph | Iterable[str | Path | Graph],
     machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
     policies: str | Iterable[str] | None,
-    base: Settings,
+    bases: Sequence[Settings],
 ) -> list[Case]:
-    """Every model on every machine (default: the two Discovery boards) under every policy (default: all there are).
+    """Every model on every machine (default: the two Discovery boards) under every policy (default: all there are) with
+    each of ``bases``, the settings of a runtime.
 
     One model, machine or policy need not be in a list. Raises UsageError for an argument of another type.
     """
     networks = as_list("models", models, ModelArg)
     targets = as_list("machines", machines if machines is not None else BOARDS, MachineArg)
     names = as_list("policies", policies if policies is not None else policy_names(), NameArg)
-    return [Case(m, t, replace(base, policy=p)) for m in networks for t in targets for p in names]
+    return [Case(m, t, replace(b, policy=p)) for m in networks for t in targets for p in names for b in bases]
+
+
+def runtime_bases(
+    kernels: str | None, plan: Mapping[str, object], run: Mapping[str, object], **others: Any
+) -> list[Settings]:
+    """:func:`~mcusim.request.settings.base_settings` for each runtime in ``plan``: a name, a text with commas, a list.
+
+    Of several, ``kernels`` are for those that do not have kernels of their own. Raises what that raises.
+    """
+    given = plan.get(RUNTIME.name)
+    texts = given.split(",") if isinstance(given, str) else given
+    several = [texts] if not isinstance(texts, Iterable) else [t.strip() if isinstance(t, str) else t for t in texts]
+    found = []
+    for name in dict.fromkeys(several):
+        own = len(several) > 1 and find_runtime(RUNTIME.given(name)).own_kernels
+        options = {**plan, RUNTIME.name: name}
+        found.append(base_settings(None if own else kernels, options, run, **others))
+    return found
 
 
 def compare_cases(

@@ -15,7 +15,7 @@ from typing import ParamSpec, Unpack
 
 from mcusim import api
 from mcusim.api.both import Both
-from mcusim.api.compare import Comparison, compare_cases, product_cases
+from mcusim.api.compare import Comparison, compare_cases, product_cases, runtime_bases
 from mcusim.api.diff import diff as api_diff
 from mcusim.evidence.interval.intervals import interval, ratios
 from mcusim.evidence.interval.situation import situation
@@ -27,7 +27,7 @@ from mcusim.model.graph import Graph
 from mcusim.plan import require_effect
 from mcusim.report.compare_pairs import paired
 from mcusim.request.run_options import RUN, RunKeywords, documented
-from mcusim.request.settings import RunRequest, base_settings, require_overrides, split
+from mcusim.request.settings import RunRequest, require_overrides, split
 from mcusim.results import Result
 from mcusim.results.energy import Energy
 from mcusim.results.measurement.interval import Interval, Ratios
@@ -144,18 +144,18 @@ def compare(
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
 
-    Options are those of :func:`~mcusim.api.simulate.simulate`; machines default to the paper's, policies to all, and
-    one of them need not be in a list. A row that does not fit, or that a policy cannot plan on a machine, is a row with
-    its reason. Raises :class:`~mcusim.errors.InputError` for a model, machine, key or option that cannot be used, or an
-    option that none of the policies takes.
+    Options are those of :func:`~mcusim.api.simulate.simulate`, ``runtime`` also several (``"tflm,tinyengine"``);
+    machines default to the paper's, policies to all, and one of them need not be in a list. A row that does not fit, or
+    that a policy cannot plan on a machine, is a row with its reason. Raises :class:`~mcusim.errors.InputError` for a
+    model, machine, key or option that cannot be used, or an option that none of the policies takes.
 
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
-    base = base_settings(kernels, *split(options), fidelity=fidelity, costs=costs)
+    bases = runtime_bases(kernels, *split(options), fidelity=fidelity, costs=costs)
     if models is None:
-        cases = tinyops_cases(3, machines, policies, base)
+        cases = [case for base in bases for case in tinyops_cases(3, machines, policies, base)]
     else:
-        cases = product_cases(models, machines, policies, base)
+        cases = product_cases(models, machines, policies, bases)
     require_effect([case.settings.policy for case in cases], options)
     return annotate_rows(compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown))

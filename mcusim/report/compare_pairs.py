@@ -12,6 +12,7 @@ from mcusim.report.text.interval import ratio_text
 from mcusim.report.text.verdict import negative_text, timed
 from mcusim.results.difference import Difference, energy_sentence, explain, sentence
 from mcusim.results.result import Result
+from mcusim.runtime.runtime import DEFAULT, find_runtime
 from mcusim.text import hanging, quantity, size
 
 __all__ = ["Pair", "by_model", "differences_json", "differences_lines", "labels", "paired", "pairs", "verdict_lines"]
@@ -64,9 +65,9 @@ def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:
 def labels(results: Sequence[Result]) -> list[str]:
     """A name for each result: its policy, and what of machine, kernels, fidelity, budget and changes is not alike."""
     aspects = [
-        [result.planner for result in results],
+        [result.label for result in results],
         [result.machine.name for result in results],
-        [result.kernels for result in results],
+        ["" if _is_its_kernels(result) else result.kernels for result in results],
         [result.fidelity for result in results],
         ["" if result.sram_budget is None else f"SRAM budget {size(result.sram_budget)}" for result in results],
         [_changes(result) for result in results],
@@ -74,6 +75,11 @@ def labels(results: Sequence[Result]) -> list[str]:
     named = [aspects[0], *(aspect for aspect in aspects[1:] if len(set(aspect)) > 1)]
     found = [", ".join(shortened(text, 80) for text in texts if text) for texts in zip(*named, strict=True)]
     return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
+
+
+def _is_its_kernels(result: Result) -> bool:
+    """Whether the runtime, which the label has, says what the kernels are."""
+    return find_runtime(str(result.planning["runtime"] or DEFAULT)).own_kernels
 
 
 def pairs(results: Sequence[Result]) -> list[Pair]:

@@ -64,7 +64,7 @@ def period_sentences(duty: Duty) -> list[str]:
 
 def period_lines(results: Sequence[Result]) -> list[str]:
     """A block of lines for rows that were asked for with a period: nothing without one."""
-    found = [(result.planner, duty) for result in results if (duty := result.duty) is not None]
+    found = [(result.label, duty) for result in results if (duty := result.duty) is not None]
     if not found:
         return []
     life = next((duty.battery for _, duty in found if duty.battery is not None), None)

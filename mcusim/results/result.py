@@ -161,6 +161,12 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
         return self.policy if self.variant in (None, "2022") else f"{self.policy} {self.variant}"
 
     @property
+    def label(self) -> str:
+        """The policy, and the runtime where that is not the default."""
+        runtime = str(self.planning[RUNTIME.name] or RUNTIME.default)
+        return self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
+
+    @property
     def fits(self) -> bool:
         """Whether the model ran."""
         return self.run is not None

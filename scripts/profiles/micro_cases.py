@@ -359,7 +359,52 @@ def softmax_16(m: Maker) -> Graph:
 STATE: tuple[Case, ...] = (("SVDF", svdf, 30, 0), ("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm, 30, 0))
 
 
-OF_SET = {"reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}
+DEPTHS = (8, 16, 24, 48)
+
+
+def of_a_depth(m: Maker) -> Graph:
+    depth, out = m.pick(*DEPTHS), m.pick(*WIDTHS)
+    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+
+
+def of_any_depth(m: Maker) -> Graph:
+    depth, out = m.pick(*[w for w in (*WIDTHS, 320) if w not in DEPTHS]), m.pick(*WIDTHS)
+    return unclamped(convolution(m, (1, 1), (*_sides(m, depth * out), depth), out))
+
+
+def of_an_image(m: Maker) -> Graph:
+    out, stride = m.pick(8, 16, 24, 32, 40), m.pick(1, 2, 2)
+    height, width = _sides(m, 27 * out // stride**2)
+    return unclamped(convolution(m, (3, 3), (height + 2, width + 2, 3), out, stride, padding=m.pick("SAME", "VALID")))
+
+
+def unclamped(graph: Graph) -> Graph:
+    """A range of outputs smaller than a byte's takes another pass, which costs leave out."""
+    op = graph.operators[0]
+    return replace(graph, operators=(replace(op, options={**op.options, "activation": "NONE"}),))
+
+
+def unclamped_of(shapes: Callable[[Maker], Graph]) -> Callable[[Maker], Graph]:
+    return lambda m: unclamped(shapes(m))
+
+
+def square(m: Maker) -> Graph:
+    size = m.pick(3, 5, 7)
+    return unclamped(_depthwise(m, (size, size)))
+
+
+OF_TINYENGINE: tuple[Case, ...] = (
+    ("CONV_2D", of_a_depth, 120, 4 * MOST),
+    ("CONV_2D", of_any_depth, 60, 4 * MOST),
+    ("CONV_2D", of_an_image, 40, 4 * MOST),
+    ("CONV_2D", unclamped_of(columns), 90, 4 * MOST),
+    ("CONV_2D", unclamped_of(dilated), 24, MOST),
+    ("DEPTHWISE_CONV_2D", square, 240, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", unclamped_of(depthwise_columns), 60, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", unclamped_of(depthwise_plain), 30, MOST),
+    *OWN[6:],
+)
+OF_SET = {"tinyengine": OF_TINYENGINE, "reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}
 
 
 def cases(name: str) -> Iterator[Graph]:

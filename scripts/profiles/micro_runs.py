@@ -13,6 +13,7 @@ from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
 from mcusim.cpu.pipeline import branch_predictor as branch
 from mcusim.kernels.calls import call_bytes as P
+from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.cost.fitted import kinds as fitted
 from mcusim.kernels.cost.fitted import nest as nests
 from mcusim.kernels.kernel_set import load_set
@@ -111,7 +112,7 @@ class Bench:
 
     def kind(self, graph: Graph, op: Operator) -> tuple[str, dict[str, int]]:
         """The kind of its call, whose function is put into the flash, and bytes by role."""
-        symbol = self.kernels.kernel(op.type, P.types(graph, op)).symbol
+        symbol = self.kernels.kernel(op.type, P.types(graph, op)).called_for(geometry(graph, op)).symbol
         self.entry(symbol)
         sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(_read(op))}
         sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
@@ -120,8 +121,8 @@ class Bench:
     def run(self, graph: Graph, op: Operator, seed: int = 0) -> Measured:
         self.at = {}
         rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
-        kernel = self.kernels.kernel(op.type, P.types(graph, op))
         g = geometry(graph, op)
+        kernel = self.kernels.kernel(op.type, P.types(graph, op)).called_for(g)
         inputs = []
         for n, i in enumerate(_read(op)):
             data = tensors[i].data
@@ -130,7 +131,7 @@ class Bench:
         more: dict[str, int] = {}
         arrays = P.channel_arrays(graph, op)
         if arrays is not None:
-            more["filter"] = self.put("filter", tensors[op.inputs[1]].data.tobytes())
+            more["filter"] = self.put("filter", filter_bytes(graph, op, kernel))
             bias = op.inputs[op.traits.bias_input :]
             if bias and bias[0] >= 0:
                 more["bias"] = self.put("bias", tensors[bias[0]].data.tobytes())

@@ -37,7 +37,7 @@ def test_a_result_put_together_by_hand_stays_as_it_is() -> None:
 
 
 def test_rows_of_a_comparison() -> None:
-    plain = compare_cases(product_cases(MODEL, F469, "internal", Settings()))
+    plain = compare_cases(product_cases(MODEL, F469, "internal", [Settings()]))
     assert [row.measured for row in plain.rows] == [None]
     (row,) = annotate_rows(plain).rows
     (public,) = mcusim.compare(MODEL, F469, "internal").rows

@@ -88,7 +88,7 @@ def test_the_verdict_names_what_did_not_run() -> None:
 
 def test_progress_gets_each_row_when_it_is_done() -> None:
     seen: list[Result] = []
-    cases = product_cases("figure-1", F746, ["internal", "external"], base_settings())
+    cases = product_cases("figure-1", F746, ["internal", "external"], [base_settings()])
     assert seen == [] and compare_cases(cases, progress=seen.append).rows == tuple(seen) and len(seen) == 2
 
 

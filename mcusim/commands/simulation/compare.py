@@ -65,6 +65,7 @@ def compare(
     Examples:
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --explain
+      mcusim compare mcunet-in1 --runtime tflm,tinyengine
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
@@ -76,7 +77,7 @@ def compare(
             refused = "--policy, --table, --kernels, --fidelity, --period, --battery"
             raise UsageError(f"a program is replayed as it is: {refused} are for models")
         return _finish(_programs(models, machine, planning, how), html, explain, output, written)
-    cases = _cases(models, machine, policy, table, _base(planning, {**how, **repeated}, kernels, fidelity))
+    cases = _cases(models, machine, policy, table, _bases(planning, {**how, **repeated}, kernels, fidelity))
     _require_effect(cases, planning)
     comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
     return _finish(comparison, html, explain, output, written)
@@ -109,11 +110,11 @@ def _simulated(cases: Sequence[Case], overrides: Mapping[str, str], allow_unknow
     return annotate_rows(found)
 
 
-def _base(planning: Planning, run: Mapping[str, object], kernels: str | None, fidelity: str) -> Settings:
-    """What all rows share; each policy may take other options."""
-    from mcusim.request.settings import base_settings
+def _bases(planning: Planning, run: Mapping[str, object], kernels: str | None, fidelity: str) -> list[Settings]:
+    """What the rows of each runtime share; each policy may take other options."""
+    from mcusim.api.compare import runtime_bases
 
-    return base_settings(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
+    return runtime_bases(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
@@ -131,7 +132,7 @@ def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
 
 
 def _cases(
-    models: list[str] | None, machine: str | None, policy: str | None, table: int | None, base: Settings
+    models: list[str] | None, machine: str | None, policy: str | None, table: int | None, bases: Sequence[Settings]
 ) -> list[Case]:
     from mcusim.api.compare import product_cases
     from mcusim.evidence.published.table_cases import tinyops_cases
@@ -141,10 +142,11 @@ def _cases(
         None if policy == "all" else options.comma_list(policy, "--policy"),
     )
     if not models:
-        return tinyops_cases(3 if table is None else table, machines, policies, base)
+        number = 3 if table is None else table
+        return [case for base in bases for case in tinyops_cases(number, machines, policies, base)]
     if table is not None:
         raise UsageError("--table names its own models; leave out MODEL or --table")
-    return product_cases(models, machines, policies, base)
+    return product_cases(models, machines, policies, bases)
 
 
 def _status(rows: Sequence[Result]) -> int:

@@ -169,7 +169,7 @@ def _believed(results: Sequence[Result]) -> list[str]:
     for result in results:
         text = rests_on(result) if result.run is not None else ""
         if text:
-            name = f"{result.planner} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
+            name = f"{result.label} on {result.machine.name}, kernels {result.kernels}, fidelity {result.fidelity}"
             found.setdefault(text, name)
     return [
         f"<details><summary>How far off {plain(name)} may be</summary>{text}</details>" for text, name in found.items()

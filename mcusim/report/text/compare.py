@@ -43,7 +43,7 @@ def compare_table(results: Sequence[Result], explain: bool = False) -> str:
         table += ["", _title(members[0]), *([] if alike else change_lines(members[0].machine, ""))]
         table += [_line(result, next(body)) for result in members]
         table += _ratio_line(members) + _planned_line(members)
-        table += interval_summary((result.planner, result.interval) for result in members)
+        table += interval_summary((result.label, result.interval) for result in members)
         table += period_lines(members)
     if explain and (why := differences_lines(results)):
         table += ["", *why]
@@ -56,7 +56,7 @@ def compare_table(results: Sequence[Result], explain: bool = False) -> str:
 
 def ratio(results: Sequence[Result]) -> Ratio | None:
     """Latency of ``external`` over that of ``tinyops`` in one group: simulated and, where both were, measured."""
-    by_policy = {result.policy: result for result in results}
+    by_policy = {result.policy: result for result in results if result.label == result.planner}
     pair = [by_policy.get(policy) for policy in ("external", "tinyops")]
     if any(result is None or result.energy is None for result in pair):
         return None
@@ -117,7 +117,7 @@ def _cells(result: Result, exported: bool, units: _Units) -> list[str]:
     measured = result.measured.figures if result.measured else {}
     arena, published_arena = result.arena(exported), measured.get("arena_bytes")
     return [
-        result.planner,
+        result.label,
         units.latency.shown(result.value("latency_ms")),
         units.latency.shown(measured.get("latency_ms")),
         percent(result.error_percent("latency_ms"), short=True),

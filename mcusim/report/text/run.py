@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcusim.plan.options import RUNTIME
 from mcusim.plan.verdict import ARRAY
 from mcusim.program.opaque import left_out_text
 from mcusim.program.order import stored_index
@@ -32,7 +33,9 @@ def run_table(result: Result, slowest: int = 10, assumptions: bool = False) -> s
 
     ``slowest`` is the number of operators listed; ``assumptions`` lists them all instead of counting them.
     """
-    settings = f"policy {result.planner}, kernels {result.kernels}, fidelity {result.fidelity}"
+    runtime = result.planning["runtime"]
+    executed = "" if runtime in (None, RUNTIME.default) else f", runtime {runtime}"
+    settings = f"policy {result.planner}{executed}, kernels {result.kernels}, fidelity {result.fidelity}"
     if result.run is not None and "buffering" in result.run.header.options:
         settings += f", {result.run.header.options['buffering']} buffering"
     settings += _planning(result)

@@ -114,7 +114,7 @@ def _kind(call: Call, sizes: Mapping[str, int], profile: Profile) -> str:
     g = call.geometry
     assert profile.compiled is not None
     kernel = profile.compiled.kernels.get((g.type, g.types))
-    return kind_of(kernel.symbol, g, sizes) if kernel else _LIKE.get(g.traits.costed_as, "reference_move")
+    return kind_of(kernel.called_for(g).symbol, g, sizes) if kernel else _LIKE.get(g.traits.costed_as, "reference_move")
 
 
 def _parameters(call: Call, profile: Profile) -> tuple[str, Any]:

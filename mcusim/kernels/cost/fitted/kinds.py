@@ -31,6 +31,10 @@ def _loops(*names: str) -> str:
     return " ".join(f"{name}_{end}" for name in names for end in ("entered", "again", "once"))
 
 
+_TWO_COLUMNS = (
+    f"widened widened_rest {_loops('widened')} output quad rest odd odd_quad {_loops('quads')}"  # from the fourth on
+)
+_PLANE = "call cleared channel row four one"
 _NESTS: Mapping[str, str] = {
     "pointwise": "call pair sum output quad rest odd odd_quad odd_rest last last_pixel last_mac "
     + _loops("blocks", "rests")
@@ -73,6 +77,15 @@ _NESTS: Mapping[str, str] = {
     "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",
+    "pairs_of_pixels": f"call checked pair {_TWO_COLUMNS}",
+    **dict.fromkeys(
+        ("window_patches", "byte_patches", "tap_patches"),
+        f"call checked pixel {_TWO_COLUMNS} patch_row outside edge word byte twin",
+    ),
+    "channel_by_channel": f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')}",
+    "plane_by_taps": f"{_PLANE} line output filter_row tap {_loops('fours', 'ones', 'taps', 'rows')}",
+    "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
+    "pool_by_fours": f"call pixel four row tap one one_row one_tap {_loops('taps')}",
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
     " output",
     "lstm": f"call step gate row mac {_loops('macs')} curve cell hidden copy",
@@ -106,6 +119,19 @@ _CASES = {
     "cmsis_mul-broadcast": "binary",
     "cmsis_average_pool": "average_by_sums",
     "cmsis_max_pool": "maxima",
+    **{f"tinyengine_conv_1x1{depth}": "pairs_of_pixels" for depth in ("", "_8", "_16", "_24", "_48")},
+    "tinyengine_conv_3x3_3": "byte_patches",
+    "tinyengine_conv_window": "window_patches",
+    "tinyengine_conv_taps": "tap_patches",
+    **{f"tinyengine_depthwise_{k}x{k}_{stride}": "channel_by_channel" for k in (3, 5, 7) for stride in (1, 2)},
+    "tinyengine_depthwise_plane": "plane_by_taps",
+    "tinyengine_depthwise_plain": "depthwise",
+    "tinyengine_fully_connected": "vector_by_pairs",
+    "tinyengine_add-same": "binary_by_four",
+    "tinyengine_add-broadcast": "binary",
+    "tinyengine_mul-same": "binary",
+    "tinyengine_mul-broadcast": "binary",
+    **dict.fromkeys(("tinyengine_average_pool", "tinyengine_max_pool"), "pool_by_fours"),
     "reference_join": "join",
     "reference_move": "move",
     "reference_pad": "pad",
@@ -211,13 +237,16 @@ _CHOICE: Mapping[str, Callable[[Geometry], str]] = {
 }
 
 
+_ELEMENTS = ("cmsis_add", "cmsis_mul", "tinyengine_add", "tinyengine_mul")  # two cases, by what the inputs have
+
+
 def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     """The kind of a call of function ``symbol``; ``sizes``: bytes by role."""
     if symbol in _CHOICE:
         return f"{symbol}-{_CHOICE[symbol](g)}"
     if g.traits.rows:
         return f"{symbol}-rows"
-    if symbol in ("cmsis_add", "cmsis_mul"):
+    if symbol in _ELEMENTS:
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
         return f"{symbol}-{'same' if same else 'broadcast'}"
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
@@ -258,8 +287,9 @@ def nest(kind: str) -> Any:
         nests_plain,
         nests_selecting,
         nests_state,
+        nests_tinyengine,
     )
 
-    modules = (nests_2020, nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting)
+    modules = (nests_2020, nests_cmsis, nests_plain, nests_other, nests_state, nests_selecting, nests_tinyengine)
     name = KINDS[kind].nest
     return next(getattr(m, name) for m in modules if hasattr(m, name))

@@ -84,6 +84,19 @@ def test_nests_of_2020_play_the_loads_and_stores(core: str) -> None:
 
 
 @only_with_all_cases
+def test_nests_of_tinyengine_play_the_loads_and_stores(core: str) -> None:
+    bench, kinds = Bench(core, "tinyengine", apart=True), set()
+    for kind, shapes, _, _ in M.OF_TINYENGINE:
+        for seed in range(NEW, NEW + 12):
+            one = measured(bench, (kind, shapes, "int8"), seed)
+            kinds.add(one.kind)
+            for area in ("input0", "filter", "bias", "output", "scratch"):
+                if not one.kind.endswith("-broadcast"):
+                    assert one.played[area] == one.accesses[area], (one.kind, area, seed)
+    assert len(kinds) >= 20
+
+
+@only_with_all_cases
 def test_costs_hold_for_shapes_that_they_were_not_fitted_to(core: str) -> None:
     """Cycles in memory that never waits, and the wait for code on the Cortex-M4's flash: of loops of a few instructions
     that depends on where a linker puts them. No level has what a Cortex-M7 mispredicts in the short loops of a small
@@ -165,7 +178,8 @@ def test_every_function_of_a_set_has_costs() -> None:
 
     for name in FITTED:
         profile = load_profile(name)
-        symbols = {kernel.symbol for kernel in load_set(str(profile.set)).kernels.values()}
+        kernels = load_set(str(profile.set)).kernels.values()
+        symbols = {name for one in kernels for name in ([name for _, name in one.direct] or [one.symbol])}
         for core in CORES:
             have = {kind.split("-")[0] for kind in profile.core(core).fitted}
             assert symbols <= have, symbols - have
