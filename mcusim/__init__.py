@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcusim.api.firmware.emulate import emulate
     from mcusim.api.firmware.verify import verify_firmware
     from mcusim.api.functions import inspect, plan_memory, plan_program
+    from mcusim.api.generate import generate
     from mcusim.api.reorder import reorder
     from mcusim.api.verify import verify
     from mcusim.evidence.annotate import compare, diff, replay, simulate
@@ -40,6 +41,7 @@ __all__ = [
     "diff",
     "emulate",
     "figure",
+    "generate",
     "inspect",
     "load_machine",
     "load_model",
@@ -62,6 +64,7 @@ _HOME = {
     "diff": "mcusim.evidence.annotate",
     "emulate": "mcusim.api",
     "figure": "mcusim.presentation",
+    "generate": "mcusim.api.generate",
     "inspect": "mcusim.api.functions",
     "load_machine": "mcusim.machine",
     "load_model": "mcusim.model",

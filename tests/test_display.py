@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -46,7 +47,10 @@ def objects(result: Result) -> dict[str, Any]:
     assert result.run is not None and result.request is not None and result.request.graph is not None
     plan, difference = mcusim.plan_memory("figure-1", machine=F746), mcusim.diff(result, result)
     graph = result.request.graph
+    with TemporaryDirectory() as folder:
+        generated = mcusim.generate("figure-1", folder)
     return {
+        "generate": generated,
         "simulate": result,
         "compare": mcusim.compare(["ds-cnn", "figure-1"], [F746]),
         "replay": mcusim.replay(mcusim.plan_program("ds-cnn")),

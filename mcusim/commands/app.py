@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from mcusim.commands.firmware import emulate, kernels
-from mcusim.commands.models import export, inspect, memory, reorder
+from mcusim.commands.models import export, generate, inspect, memory, reorder
 from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
 from mcusim.commands.shared.policy_help import PolicyHelp
@@ -101,6 +101,7 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("machines", inspect.machines, "The boards, every figure with its basis and source."),
     ],
     "Compiled code": [
+        ("generate", generate.generate, "Write a model as C for a board."),
         ("emulate", emulate.emulate, "Run firmware and see where its cycles go."),
         ("kernels", kernels.kernels, "The sets of compiled kernels."),
         ("kernels build", kernels.build, "Build kernel sets from their C sources."),

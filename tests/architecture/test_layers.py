@@ -13,7 +13,7 @@ from tests.support.other_processes import LONGEST_WAIT
 
 ORDER = """
     errors units text files display processes _version | native | machine | model | memory | cpu | kernels | runtime
-    | program | plan | engine | request | results | report | verification | api | evidence | sweeps | labs
+    | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps | labs
     | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}

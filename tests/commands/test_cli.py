@@ -335,7 +335,7 @@ def test_notebook_names() -> None:
     import mcusim
 
     names = (
-        "__version__ calibrate compare diff emulate figure inspect load_machine load_model plan_memory"
+        "__version__ calibrate compare diff emulate figure generate inspect load_machine load_model plan_memory"
         " plan_program reorder replay simulate sweep table validate verify verify_firmware ways_out"
     )
     assert sorted(mcusim.__all__) == names.split()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import few, only_with_all_cases
+from tests.support.cases import only_with_all_cases
 from tests.support.paths import REPOSITORY
 
 SETS = REPOSITORY / "mcusim" / "kernels" / "sets"
@@ -60,7 +60,7 @@ def test_many_random_calls_are_those_of_the_reference(tmp_path: Path) -> None:
     assert run.returncode == 0, (run.stdout + run.stderr)[:2000]
 
 
-@few(1)
+@only_with_all_cases
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_fault_is_noticed(tmp_path: Path, fault: str) -> None:
     name, right, wrong = WRONG[fault]

@@ -21,7 +21,7 @@ def test_vww1_is_as_fast_and_as_small_as_the_facts_ask() -> None:
     assert 505_000 < result.flash.total < 537_000  # 521 kB published
 
 
-@few(2)
+@few(1)
 @pytest.mark.parametrize("policy", ["internal", "external"])
 @pytest.mark.parametrize("board", [F746, "stm32f469i-disco", "nucleo-h743zi"])
 @pytest.mark.parametrize("model", ["mcunet-vww1", "mcunet-in1", "ds-cnn"])
@@ -37,6 +37,7 @@ def test_a_replay_is_within_5_percent_of_its_emulation(model: str, board: str, p
     assert replayed.header.peak_bytes == emulated.header.peak_bytes
 
 
+@few(2)
 @pytest.mark.parametrize("policy", ["internal", "external"])
 @pytest.mark.parametrize("in_place", [None, False])
 def test_programs_are_right_and_their_bytes_those_of_litert(policy: str, in_place: bool | None) -> None:

@@ -1,0 +1,58 @@
+"""Write a model as C: what `mcusim generate` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcusim.api.simulate import changed
+from mcusim.errors import UsageError
+from mcusim.machine.description import Machine
+from mcusim.model import load_model
+from mcusim.model.graph import Graph
+from mcusim.request.kernels import resolve
+from mcusim.request.settings import MachineArg, ModelArg, require_type
+from mcusim.request.tensors import random_inputs
+from mcusim.runtime.runtime import find_runtime, runtime_names
+
+if TYPE_CHECKING:
+    from mcusim.codegen.generated import Generated
+
+__all__ = ["generate"]
+
+
+def generate(
+    model: str | Path | Graph,
+    folder: str | Path,
+    machine: str | Path | Machine = "stm32f746g-disco",
+    *,
+    runtime: str | None = None,
+    in_place: bool | None = None,
+    force: bool = False,
+) -> Generated:
+    """Write ``model`` (a path, a name of `mcusim models`, or a graph) as C for ``runtime`` into ``folder``.
+
+    ``runtime``: one that compiles, by default the first that does; the sources of its kernels are copied as far as they
+    are needed. ``machine`` says where the linker script puts code and data, ``in_place`` False keeps depthwise
+    convolutions from writing over their inputs. The result has the files and their sizes. Raises UsageError for a
+    runtime that interprets and for a folder that contains files unless ``force``;
+    :class:`~mcusim.errors.UnsupportedError` naming operator and shapes for what cannot be generated. Nothing is written
+    then. Not modelled: start-up code.
+    """
+    require_type("model", model, ModelArg)
+    require_type("machine", machine, MachineArg)
+    able = [name for name in runtime_names() if find_runtime(name).array is not None]
+    executes = find_runtime(able[0] if runtime is None else runtime)
+    if executes.array is None:
+        raise UsageError(
+            f"--runtime {executes.name} interprets the model: no code is generated; {', '.join(able)} compiles it"
+        )
+    from mcusim.codegen.folder import check_folder, write_folder
+    from mcusim.codegen.generated import generated
+
+    check_folder(Path(folder), force)
+    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    kernels = resolve(None, "emulate", executes).compiled()
+    found = generated(executes.executed(graph), executes, kernels, changed(machine, None), random_inputs, in_place)
+    write_folder(Path(folder), found.files, force)
+    return found

@@ -1,0 +1,54 @@
+"""``mcusim generate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcusim.commands.shared import options
+from mcusim.commands.shared.grouped import grouped
+from mcusim.commands.shared.groups import Written
+from mcusim.commands.shared.progress import spinner
+
+Out = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder that the C files go into.")]
+Runtime = Annotated[
+    str | None, typer.Option("--runtime", metavar="NAME", help="What the code is for. Default: tinyengine.")
+]
+InPlace = Annotated[
+    bool | None, typer.Option("--in-place/--no-in-place", help="Depthwise convolutions write over their inputs.")
+]
+Machine = Annotated[str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="Whose core and memory map.")]
+
+
+@grouped
+def generate(
+    model: options.Model,
+    out: Out,
+    *,
+    runtime: Runtime = None,
+    machine: Machine = "stm32f746g-disco",
+    in_place: InPlace = None,
+    written: Written,
+) -> int:
+    """Write a model as C that a compiler makes a library or a program of.
+
+    One static array, constants in the order in which the kernels read them, straight calls; three functions to use it:
+    mcusim_input, mcusim_invoke, mcusim_output. The kernels' sources that it needs are copied. A Makefile builds it for
+    Cortex-M, for an emulator and for the computer at hand.
+
+    \b
+    Examples:
+      mcusim generate ds-cnn --runtime tinyengine -o ds-cnn-c
+      mcusim generate model.tflite -m nucleo-l4r5zi -o out --json -
+    """
+    output = written.to(model)
+    with spinner(f"generating {model}"):
+        from mcusim.api.generate import generate as write
+
+        found = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force)
+    from mcusim.report.generated_code import generate_json, generate_table
+
+    output.emit(lambda: generate_table(found, str(out)), lambda: generate_json(found, str(out)))
+    return 0
