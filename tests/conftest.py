@@ -14,6 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.changed import tests_of_changes
+from tests.support.pages.browser import browser
+
+__all__ = ["browser"]
 
 # tests start some hundred interpreters: each would compile the package anew
 sys.dont_write_bytecode = False

@@ -75,7 +75,7 @@ def memory(
     if im2col is not None:
         raise UsageError(f"--im2col has no effect with --runtime {executes.name}: its kernels have their own columns")
     counted = Accounting(bool(in_place), weights)
-    plan = _arena_plan(graph, order, counted, allocator, align or executes.alignment, seconds)
+    plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
     plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))

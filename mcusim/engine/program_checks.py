@@ -5,26 +5,34 @@ A replay does not ask: it computes nothing. Not modelled: races between lanes.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from mcusim.errors import ProgramError
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
 from mcusim.program.program import Compute, Program
+from mcusim.runtime.runtime import recorded_runtime
 
 __all__ = ["check_apart", "check_model", "check_whole"]
 
 
 def check_model(program: Program, graph: Graph) -> None:
-    """Raise ProgramError unless the program was written for that model."""
+    """Raise ProgramError unless the program was written for that model, as its runtime executes it."""
     header = program.header
-    types = [(info.index, info.type) for info in header.operators]
-    if header.model_sha256 != graph.sha256 or types != [(op.index, op.type) for op in graph.operators]:
+    if header.model_sha256 != graph.sha256:
         ours, its = graph.sha256[:8] or "-", header.model_sha256[:8] or "-"
         raise ProgramError(
             f"the program was written for another model ({header.model[:80]}, sha256 {its}...) than {graph.name}"
             f" (sha256 {ours}...)"
         )
+    for have, need in zip_longest(header.operators, graph.operators):
+        if have is None or need is None or (have.index, have.type) != (need.index, need.type):
+            its, ours = (one.type[:80] if one else "none" for one in (have, need))
+            index, runtime = (need or have).index, recorded_runtime(header.options).name
+            raise ProgramError(
+                f"the program was not written for {graph.name} as runtime {runtime} executes it: operator {index} is"
+                f' {its} in its header, {ours} there; "runtime" among the header\'s options names another one'
+            )
 
 
 def check_whole(program: Program, graph: Graph) -> None:

@@ -1,10 +1,10 @@
 """The one static array of a compiled runtime: where activations, scratch of the kernels and widened filters lie.
 
 Activations go largest first, ties as the network makes them, each to the lowest address that is free all the while it
-is alive. An operator that its runtime computes in place writes over an input that dies there: both are one block, whose
-bytes shrink with what is in it. After a window of stride 2 the public planner of TinyEngine counts a quarter; where
-sizes are odd and the output is larger than that, it is the output here. There buffers of exactly equal life count as
-apart, which they are not.
+is alive, and a multiple of its element's bytes. An operator that its runtime computes in place writes over an input
+that dies there: both are one block, whose bytes shrink with what is in it. After a window of stride 2 the public
+planner of TinyEngine counts a quarter; where sizes are odd and the output is larger than that, it is the output here.
+There buffers of exactly equal life count as apart, which they are not.
 
 Not modelled: the stack, a caller's own buffers, tensors that move, kernels that need other scratch than the rules have.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mcusim.model import geometry
-from mcusim.model.graph import Graph, Operator
+from mcusim.model.graph import ITEM_BYTES, Graph, Operator
 from mcusim.plan.allocators.greedy import Arena, align_up
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.runtime.runtime import ArrayRules
@@ -38,9 +38,13 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class ArrayBlock:
-    """What lies at one offset: tensors that are computed one over the other, in the order in which they are made."""
+    """What lies at one offset: tensors that are computed one over the other, in the order in which they are made.
+
+    ``align``: bytes of the widest element of any of them, which its offset is a multiple of.
+    """
 
     phases: tuple[Phase, ...]
+    align: int = 1
 
     @property
     def tensors(self) -> tuple[int, ...]:
@@ -85,11 +89,11 @@ def static_array(graph: Graph, rules: ArrayRules, arena: int, over_input: bool, 
 
 
 def first_fit(blocks: Sequence[ArrayBlock], align: int = 1) -> Arena:
-    """Offsets of ``blocks``, multiples of ``align``."""
+    """Offsets of ``blocks``, multiples of ``align`` and of what each asks for."""
     offsets = [0] * len(blocks)
     placed: list[int] = []
     for i in sorted(range(len(blocks)), key=lambda i: -blocks[i].bytes):
-        offsets[i] = _lowest(blocks, offsets, placed, i, align)
+        offsets[i] = _lowest(blocks, offsets, placed, i, max(align, blocks[i].align))
         placed.append(i)
     return Arena(tuple(offsets), max((offsets[i] + block.bytes for i, block in enumerate(blocks)), default=0))
 
@@ -156,4 +160,4 @@ def _block(graph: Graph, first: int, follows: Mapping[int, int], lives: Mapping[
             needed = max(life.bytes, -(-needed // 4))
         since = life.first + 1  # the step that writes over it counts as the one before
         phases.append(Phase(tensor, since, max(life.last, since), max(needed, life.bytes)))
-    return ArrayBlock(tuple(phases))
+    return ArrayBlock(tuple(phases), max(ITEM_BYTES[graph.tensors[phase.tensor].dtype] for phase in phases))

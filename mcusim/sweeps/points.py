@@ -8,6 +8,7 @@ from math import prod
 from random import Random
 
 from mcusim.errors import StudyError, UsageError
+from mcusim.plan.options import RUNTIME
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.study import Sampling, Study
 
@@ -21,7 +22,7 @@ Point = tuple[Value, ...]
 
 def total(study: Study) -> int:
     """How many points there are before the filters."""
-    crossed = (study.models, study.machines, study.policies, study.kernels, study.fidelities)
+    crossed = (study.models, study.machines, study.policies, study.kernels or (None,), study.fidelities)
     return prod(len(names) for names in crossed) * _count(study)
 
 
@@ -48,10 +49,17 @@ def points(study: Study) -> list[Point]:
 
 
 def _drawn(study: Study) -> Iterator[Point]:
+    """Points; a runtime with kernels of its own has the same ones whichever are named, and is there once."""
     sampled = list(_sampled(study))
-    for base in product(study.models, study.machines, study.policies, study.kernels, study.fidelities):
+    runtime = next((i for i, axis in enumerate(study.axes) if axis.key == RUNTIME.name), None)
+    named = study.kernels or (None,)
+    crossed = product(study.models, study.machines, study.policies, range(len(named)), study.fidelities)
+    for model, machine, policy, number, fidelity in crossed:
         for values in sampled:
-            yield (*base, *values)
+            under = None if runtime is None else values[runtime]
+            *before, kernels = (study.kernels_of(name, under) for name in named[: number + 1])
+            if kernels not in before:
+                yield (model, machine, policy, kernels, fidelity, *values)
 
 
 def _sampled(study: Study) -> Iterator[Point]:

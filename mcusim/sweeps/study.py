@@ -9,7 +9,10 @@ from pathlib import Path
 from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
+from mcusim.plan.options import RUNTIME
 from mcusim.program.opaque import Costs
+from mcusim.request.kernels import default_kernels
+from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.expressions import Expression, Value
 
 __all__ = [
@@ -70,7 +73,8 @@ class Sampling:
 class Study:
     """``models``, ``machines``, ``policies``, ``kernels`` and ``fidelities`` are crossed with the sampled ``axes``.
 
-    Models and machines are as the file names them; ``folder`` is what their paths are relative to. ``where`` keeps the
+    Models and machines are as the file names them; ``folder`` is what their paths are relative to. Without ``kernels``
+    each runtime has its default ones; a runtime with kernels of its own has those. ``where`` keeps the
     points for which all hold; ``derived`` are columns, each over inputs, outputs and the derived ones before it.
     ``allow_unknown`` and ``costs`` are those of ``mcusim run``.
     """
@@ -95,6 +99,19 @@ class Study:
     def inputs(self) -> tuple[str, ...]:
         """The columns of inputs, in order."""
         return (*BASE, *(axis.key for axis in self.axes))
+
+    @property
+    def all_kernels(self) -> tuple[str, ...]:
+        """Those that its points have, each once."""
+        runtimes = next((axis.values for axis in self.axes if axis.key == RUNTIME.name), (None,))
+        return tuple(dict.fromkeys(self.kernels_of(name, one) for one in runtimes for name in self.kernels or (None,)))
+
+    def kernels_of(self, named: str | None, runtime: Value) -> str:
+        """The kernels of a point whose study has them as ``named``, None for none, and whose runtime is that."""
+        executes = find_runtime(RUNTIME.given(runtime))
+        if named is None or (executes.own_kernels and named not in executes.kernels):
+            return default_kernels("both" if len(self.fidelities) > 1 else self.fidelities[0], executes)
+        return named
 
     def model_path(self, name: str) -> str:
         """A model as it is opened: a file in the study's folder goes before a network of the zoo."""

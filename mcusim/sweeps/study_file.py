@@ -49,7 +49,7 @@ from mcusim.machine.loader import has_key, require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
 from mcusim.program.opaque import Costs, parse_costs
-from mcusim.request.kernels import FIDELITIES, default_kernels, resolve
+from mcusim.request.kernels import FIDELITIES, resolve
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, PERIOD, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
@@ -116,7 +116,7 @@ class _StudyReader:
             models=self._names("models"),
             machines=self._names("machines"),
             policies=self._names("policies", policy_names()),
-            kernels=self._names("kernels", None, [default_kernels("both" if len(fidelities) > 1 else fidelities[0])]),
+            kernels=self._names("kernels") if "kernels" in self.raw else (),
             fidelities=fidelities,
             title=self._plain("title"),
             question=self._plain("question"),
@@ -126,9 +126,9 @@ class _StudyReader:
         )
         self._models(study)
         machines = self._machines(study)
-        self._kernels(study)
         axes = tuple(self._axis(key, value, study, machines) for key, value in self._flat(self._table("axes")).items())
         study = replace(study, axes=axes, sampling=self._sampling(axes))
+        self._kernels(study)
         study = replace(study, where=self._where(study))
         return replace(study, derived=self._derived(study, machines))
 
@@ -197,10 +197,13 @@ class _StudyReader:
         return [self._try("machines", named, load_machine, study.machine_path(name)) for name in named]
 
     def _kernels(self, study: Study) -> None:
-        named = list(study.kernels)
         for fidelity in study.fidelities:
-            for name in named:
-                self._try("kernels", named, resolve, study.kernels_path(name), fidelity)
+            for name in dict.fromkeys((*study.kernels, *study.all_kernels)):
+                self._try("kernels", list(study.kernels) or None, resolve, study.kernels_path(name), fidelity)
+        unused = [name for name in study.kernels if name not in study.all_kernels]
+        if unused:
+            rule = "no runtime of the study takes them: its runtimes have kernels of their own, {}"
+            raise self.problem("kernels", rule.format(", ".join(study.all_kernels)), unused)
 
     def _try(self, key: str, value: object, function: Callable[..., Any], *arguments: Any) -> Any:
         try:

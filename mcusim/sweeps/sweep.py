@@ -152,7 +152,7 @@ def prepared(study: Study) -> SharedWork:
     models = {name: (study.model_path(name), graph.sha256) for name, graph in graphs.items()}
     require_known(opaque_types(op.type for graph in graphs.values() for op in graph.operators), study.costs)
     machines = contents(study.machines, study.machine_path, machine_sha256)
-    kernels = contents(study.kernels, study.kernels_path, kernels_sha256)
+    kernels = contents(study.all_kernels, study.kernels_path, kernels_sha256)
     return SharedWork(study.inputs, models, machines, kernels, mcusim_sha256(), study.allow_unknown, study.costs)
 
 

@@ -34,6 +34,7 @@ def cycles(board: str, code: str, kernels: str, fidelity: str) -> int:
     return run.cycles
 
 
+@few(2)
 @pytest.mark.parametrize(("board", "code"), [(F469, "qspi"), (F469, "sram3"), (F746, "qspi")])
 def test_a_replay_is_as_slow_as_the_memory_of_its_code(board: str, code: str) -> None:
     emulated = cycles(board, code, "cmsis", "emulate")

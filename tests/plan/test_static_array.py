@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mcusim.plan.allocators.greedy import Arena
 from mcusim.plan.static_array import ArrayBlock, Phase, first_fit
 from mcusim.report.json.memory import memory_json
 from mcusim.results.memory_plan import MemoryPlan
+from tests.support.kernels.random_networks import random_network, with_floats
 from tests.support.paths import shared_model
 
 # arena, scratch, filters, total, parameters and the arena without in-place convolutions, as TinyEngine's scheduler has
@@ -96,6 +98,8 @@ def test_what_has_no_effect_is_refused() -> None:
         ({"im2col": "three"}, 'unknown im2col "three"; there are two, adaptive'),
         ({"runtime": "tflm", "im2col": "two"}, "--im2col has no effect with --runtime tflm"),
         ({"align": 12}, "an alignment of 12 B"),
+        ({"align": 0}, "an alignment of 0 B"),
+        ({"runtime": "tflm", "align": 0}, "an alignment of 0 B"),
     ):
         with pytest.raises(UsageError, match=says):
             plan_memory("ds-cnn", **{"runtime": "tinyengine", **options})  # type: ignore[arg-type]
@@ -110,7 +114,7 @@ def _blocks(draw: st.DrawFn) -> list[ArrayBlock]:
             last = first + draw(st.integers(0, 3))
             phases.append(Phase(tensor, first, last, size))
             first, size = last + 1, max(1, size // draw(st.sampled_from((1, 4))))
-        found.append(ArrayBlock(tuple(phases)))
+        found.append(ArrayBlock(tuple(phases), draw(st.sampled_from((1, 1, 2, 4)))))
     return found
 
 
@@ -124,11 +128,22 @@ def test_blocks_rest_on_something_and_never_overlap_in_time_and_place(blocks: li
         for step in range(phase.first, phase.last + 1)
     ]
     for step, start, end, i in spans:
-        assert end <= arena.bytes and start % align == 0
+        assert end <= arena.bytes and start % max(align, blocks[i].align) == 0
         for other_step, other_start, other_end, j in spans:
             assert i == j or step != other_step or end <= other_start or other_end <= start
-    ends = {-(-end // align) * align for _, _, end, _ in spans}
-    assert all(offset == 0 or offset in ends for offset in arena.offsets)
+    for block, offset in zip(blocks, arena.offsets, strict=True):
+        step = max(align, block.align)
+        assert offset == 0 or offset in {-(-end // step) * step for _, _, end, _ in spans}
+
+
+def test_words_lie_where_the_core_can_load_them() -> None:
+    """A network with numbers of four bytes between odd int8 tensors; int8 tensors lie anywhere."""
+    graph = with_floats(random_network(3), random.Random(0))
+    plan = plan_memory(graph, runtime="tinyengine")
+    wide = [graph.tensors[one.tensors[0]].dtype == "float32" for one in plan.after.timeline.residents]
+    offsets = plan.addresses.offsets
+    assert any(wide) and not any(offset % 4 for offset, words in zip(offsets, wide, strict=True) if words)
+    assert any(offset % 4 for offset, words in zip(offsets, wide, strict=True) if not words)
 
 
 def test_equal_lives_are_not_apart() -> None:

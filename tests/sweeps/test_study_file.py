@@ -27,10 +27,24 @@ def test_what_a_study_says(tmp_path: Path) -> None:
 
 
 def test_defaults_are_those_of_run(tmp_path: Path) -> None:
-    assert read_study(write(tmp_path, HEAD)).kernels == ("cmsis-2021-gcc9",)
-    assert read_study(write(tmp_path, HEAD + 'fidelity = "emulate"')).kernels == ("cmsis",)
+    assert read_study(write(tmp_path, HEAD)).all_kernels == ("cmsis-2021-gcc9",)
+    assert read_study(write(tmp_path, HEAD + 'fidelity = "emulate"')).all_kernels == ("cmsis",)
     both = read_study(write(tmp_path, HEAD + 'fidelity = ["replay", "emulate"]'))
-    assert (both.kernels, both.fidelities) == (("cmsis",), ("replay", "emulate"))
+    assert (both.all_kernels, both.fidelities) == (("cmsis",), ("replay", "emulate"))
+
+
+def test_each_runtime_has_its_own_kernels_once(tmp_path: Path) -> None:
+    axis = '[axes]\nruntime = ["tflm", "tinyengine"]'
+    own = read_study(write(tmp_path, HEAD + axis))
+    assert {(point[3], point[-1]) for point in points(own)} == {
+        ("cmsis-2021-gcc9", "tflm"),
+        ("tinyengine-gcc12", "tinyengine"),
+    }
+    named = points(read_study(write(tmp_path, HEAD + 'kernels = ["cmsis-gcc12", "reference-gcc12"]\n' + axis)))
+    assert len(named) == len(set(named)) == 2 * 3  # on two boards
+    assert {point[3] for point in named if point[-1] == "tinyengine"} == {"tinyengine-gcc12"}
+    with pytest.raises(StudyError, match="no runtime of the study takes them"):
+        read_study(write(tmp_path, HEAD + 'kernels = "cmsis-gcc12"\n[axes]\nruntime = ["tinyengine"]'))
 
 
 def test_keys_of_axes_quoted_or_not(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ STUDIES: dict[str, dict[str, Any]] = {
             "memory.qspi.dummy": [10, 4],
         },
     },
+    "runtimes": {"policies": ["internal"], "axes": {"runtime": ["tflm", "tinyengine"], "in_place": [True, False]}},
     "flash and caches": {
         "policies": ["external", "internal"],
         "axes": {

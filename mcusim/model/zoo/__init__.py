@@ -8,7 +8,7 @@ from functools import lru_cache
 from mcusim.model.graph import Graph
 from mcusim.model.zoo.names import ZooName, parse_name, zoo_names
 
-__all__ = ["ZooName", "build", "parse_name", "zoo_names"]
+__all__ = ["ZooName", "build", "outline", "parse_name", "zoo_names"]
 
 
 @lru_cache(maxsize=8)
@@ -21,11 +21,22 @@ def build(name: ZooName) -> Graph:
     from mcusim.model.zoo.builder import build_layers, estimate_file_bytes
     from mcusim.model.zoo.quantization import ZooQuantizer
 
-    graph = ZooQuantizer(build_layers(replace(name, pads=False))).run()
+    graph = _with_pads(ZooQuantizer(build_layers(replace(name, pads=False))).run(), name)
+    return replace(graph, file_bytes=estimate_file_bytes(graph))
+
+
+def outline(name: ZooName) -> Graph:
+    """The operators and shapes of the network's graph, without the scales, which take a run of it."""
+    from mcusim.model.zoo.builder import build_layers
+
+    return _with_pads(build_layers(replace(name, pads=False)), name)
+
+
+def _with_pads(graph: Graph, name: ZooName) -> Graph:
     if name.pads or name.architecture.exported:
         from mcusim.model.zoo.builder import definition_sha256
         from mcusim.model.zoo.explicit_pads import with_pads
 
         graph = with_pads(graph, everywhere=name.architecture.exported)
         graph = replace(graph, name=str(name), sha256=definition_sha256(name, name.architecture))
-    return replace(graph, file_bytes=estimate_file_bytes(graph))
+    return graph

@@ -211,12 +211,16 @@ def zoo_json() -> dict[str, Any]:
 
     A pattern's ``w*`` is the width multiplier, ``r*`` the input resolution. Not modelled: what ``inspect`` shows.
     """
-    from mcusim.model import inspect, load_model, zoo_names
+    from mcusim.model import graph_macs, zoo_names
+    from mcusim.model.zoo import outline, parse_name
 
     rows = []
     for pattern, example in zoo_names().items():
-        data = inspect(load_model(example))
-        counts = {"operators": len(data["operators"]), "macs": data["macs"], "weight_bytes": data["weight_bytes"]}
+        name = parse_name(example)
+        assert name is not None  # examples are names
+        graph = outline(name)
+        weights = sum(tensor.bytes for tensor in graph.tensors if tensor.constant)
+        counts = {"operators": len(graph.operators), "macs": graph_macs(graph), "weight_bytes": weights}
         rows.append({"name": pattern, "example": example, **counts})
     return {"models": rows}
 

@@ -18,9 +18,8 @@ from mcusim.evidence.validate.page_memory import MEMORY
 from mcusim.evidence.validate.page_runs import runs_section
 from mcusim.evidence.validate.validate import stored_validation
 from tests.support.cases import only_with_all_cases, sampled
-from tests.support.pages.browser import Opened, browser, opened
+from tests.support.pages.browser import Opened, opened
 
-__all__ = ["browser"]
 HALF = 0.15  # of the simulated figure, to either side: where the tests below expect a measurement
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from dataclasses import replace
@@ -16,7 +15,8 @@ from mcusim.evidence.published.validation_result import Validation, ValidationRo
 from mcusim.evidence.validate.page import validation_html
 from mcusim.evidence.validate.validate import stored_validation
 from tests.support.cases import only_with_all_cases, sampled
-from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
+from tests.support.pages.browser import seen
+from tests.support.pages.pages import Page, asks_for_nothing
 
 PLOTS = (("latency",), ("energy",), ("supply_current",), ("arena", "peak_activations"))
 
@@ -142,9 +142,9 @@ setTimeout(() => { document.title = JSON.stringify([counts(), plots[0].querySele
 """
 
 
-def test_a_browser_draws_it(tmp_path: Path) -> None:
+def test_a_browser_draws_it(browser: Any, tmp_path: Path) -> None:
     found = stored_validation()
-    counts, hover, ticks, fits = json.loads(html.unescape(seen_by_browser(validation_html(found), tmp_path, DRAWN)))
+    counts, hover, ticks, fits = json.loads(seen(browser, validation_html(found), tmp_path, DRAWN))
     expected = [sum(r.quantity in q and r.simulated is not None for r in found.rows) for q in PLOTS]
     assert counts == expected and fits and ticks == ["10", "100", "1,000", "10,000"]
     assert "proxyless-w0.40-r080" in hover and "measured 628 ms" in hover

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from mcusim.errors import ModelError
-from mcusim.model import activation_inputs, geometry, graph_macs, load_model, zoo_names
+from mcusim.model import activation_inputs, geometry, graph_macs, inspect, load_model, zoo_names
 from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import check_shapes
 from mcusim.model.zoo import build
 from mcusim.model.zoo.names import parse_name
+from mcusim.report.text.inspect import zoo_json
 from tests.support.cases import few
 from tests.support.graphs import int8_reference
 
@@ -78,6 +79,7 @@ def test_figure_1_has_the_published_tensors_and_edges() -> None:
     assert [op.type for op in graph.operators] == ["CONV_2D"] * 6 + ["CONCATENATION"]
 
 
+@few(8)
 @pytest.mark.parametrize("name", EVERY_FAMILY)
 def test_graphs_keep_the_rules_of_the_reader(name: str) -> None:
     graph = load_model(name)
@@ -139,9 +141,14 @@ def test_a_file_goes_before_the_zoo_and_a_folder_does_not(tmp_path: Path, monkey
 
 
 def test_every_pattern_has_an_example_that_loads() -> None:
+    """And what ``mcusim models`` says of it without its scales is what it has."""
+    listed = {row["name"]: row for row in zoo_json()["models"]}
     for pattern, example in zoo_names().items():
         assert example.startswith(pattern.split("-w*")[0])
-        assert load_model(example).operators
+        data = inspect(load_model(example))
+        assert {"name": pattern, "example": example} | {
+            "operators": len(data["operators"]), "macs": data["macs"], "weight_bytes": data["weight_bytes"],
+        } == listed[pattern]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SMALL)

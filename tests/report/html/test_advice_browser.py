@@ -12,11 +12,9 @@ from mcusim import simulate, ways_out
 from mcusim.report.html.run_page import run_page
 from mcusim.results import Result
 from tests.support.cases import few
-from tests.support.pages.browser import browser, opened
+from tests.support.pages.browser import opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
-
-__all__ = ["browser"]
 
 CELLS = "[...document.querySelectorAll('code')].map(e => e.textContent)"
 

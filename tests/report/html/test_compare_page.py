@@ -15,11 +15,10 @@ from mcusim.report.compare_pairs import labels
 from mcusim.report.html.compare_page import compare_page
 from mcusim.results import Result
 from tests.support.cases import few, only_with_all_cases
-from tests.support.pages.browser import browser, opened
+from tests.support.pages.browser import opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
 
-__all__ = ["browser"]
 F746, F469 = "stm32f746g-disco", "stm32f469i-disco"
 
 

@@ -13,11 +13,10 @@ from mcusim.api.diff import diff
 from mcusim.report.html.diff_page import diff_page
 from mcusim.results.saved.run_difference import RunDifference
 from tests.support.cases import only_with_all_cases, sampled
-from tests.support.pages.browser import browser, opened
+from tests.support.pages.browser import opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
 
-__all__ = ["browser"]
 F746 = "stm32f746g-disco"
 
 

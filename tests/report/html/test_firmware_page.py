@@ -13,11 +13,9 @@ from mcusim.kernels.test_programs import FIRMWARE, program_path
 from mcusim.report.html.firmware_page import firmware_page
 from mcusim.results.emulation import EmulationResult
 from tests.support.cases import sampled
-from tests.support.pages.browser import browser, opened
+from tests.support.pages.browser import opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.pages import Page, asks_for_nothing
-
-__all__ = ["browser"]
 
 
 @pytest.fixture(scope="module")

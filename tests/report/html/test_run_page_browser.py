@@ -19,12 +19,11 @@ from mcusim.report.html.run_page import run_page
 from mcusim.report.html.style import CAUSE_COLOURS
 from mcusim.results import Result
 from tests.support.cases import few, only_with_all_cases, sample_size
-from tests.support.pages.browser import browser, opened
+from tests.support.pages.browser import opened
 from tests.support.pages.hostile_names import HOSTILE
 from tests.support.pages.made_results import make_result
 from tests.support.pages.pages import Page, asks_for_nothing
 
-__all__ = ["browser"]
 F746 = "stm32f746g-disco"
 
 

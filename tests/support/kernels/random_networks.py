@@ -18,7 +18,7 @@ from mcusim.model.zoo.explicit_pads import with_pads
 from mcusim.model.zoo.names import ZooName
 from mcusim.model.zoo.quantization import ZooQuantizer
 
-__all__ = ["PADS", "random_network"]
+__all__ = ["PADS", "random_network", "with_floats"]
 
 Layers = list[tuple[Any, ...]]
 PADS = ("none", "strided", "all", "exact")  # which windows have a PAD of their own before them
@@ -41,7 +41,8 @@ def random_network(seed: int) -> Graph:
     """One of at most 4 M multiply-accumulates: inverted blocks, any windows one after the other, or SmallCifar's form.
 
     Channels may be odd, filters of a convolution 1x1 to 7x7; PADs as exporters write them or none, zero points of
-    activations anywhere near those of the zoo, a MEAN for the global pool in every other network.
+    activations anywhere near those of the zoo, a MEAN for the global pool in every other network, and in every third
+    some activations as float32 on their way.
     """
     for attempt in range(99):
         draw = random.Random(f"{seed}/{attempt}")
@@ -52,7 +53,8 @@ def random_network(seed: int) -> Graph:
         if graph_macs(bare) <= MOST_MACS:
             graph = _shifted(ZooQuantizer(bare).run(), draw)
             graph = _with_means(graph) if draw.random() < 0.5 else graph
-            return _padded(graph, draw.choice(PADS))
+            graph = _padded(graph, draw.choice(PADS))
+            return with_floats(graph, draw) if seed % 3 == 1 else graph
     raise AssertionError(f"no small network of seed {seed}")
 
 
@@ -191,6 +193,36 @@ def _with_exact_pads(graph: Graph) -> Graph:
             options["padding"] = "VALID"
         operators.append(replace(op, index=len(operators), inputs=(source, *op.inputs[1:]), options=options))
     return _changed(graph, tensors, operators, "with exact pads")
+
+
+def with_floats(graph: Graph, draw: random.Random) -> Graph:
+    """``graph`` with two of its activations dequantised, and quantised again as they were, while an input with an odd
+    number of bytes, more than theirs, waits for the last operator."""
+    tensors, operators = list(graph.tensors), list[Operator]()
+    inner = [op.index for op in graph.operators[:-1] if tensors[op.outputs[0]].dtype == "int8"]
+    chosen = draw.sample(inner, min(2, len(inner)))
+    for op in graph.operators:
+        if op.index not in chosen:
+            operators.append(replace(op, index=len(operators)))
+            continue
+        made = tensors[op.outputs[0]]
+        same = _appended(tensors, replace(made, name=f"{made.name[:40]}_before"))
+        words = _appended(tensors, replace(made, name=f"{made.name[:40]}_words", dtype="float32", quantization=None))
+        ends = (op.inputs, (same,)), ((same,), (words,)), ((words,), (made.index,))
+        for name, (sources, targets) in zip((op.type, "DEQUANTIZE", "QUANTIZE"), ends, strict=True):
+            options = op.options if name == op.type else {}
+            operators.append(Operator(len(operators), name, sources, targets, options))
+    longest = max(tensors[graph.operators[index].outputs[0]].elements for index in chosen)
+    waits = replace(tensors[graph.inputs[0]], name="waits", shape=(1, 1, 1, 4 * longest + 2 * draw.randint(1, 9) + 1))
+    ends = _appended(tensors, waits), _appended(tensors, replace(waits, name="waited"))
+    operators.append(Operator(len(operators), "RELU", ends[:1], ends[1:], {}))
+    both = replace(graph, inputs=(*graph.inputs, ends[0]), outputs=(*graph.outputs, ends[1]))
+    return _changed(both, tensors, operators, f"with floats after {sorted(chosen)}")
+
+
+def _appended(tensors: list[Tensor], tensor: Tensor) -> int:
+    tensors.append(replace(tensor, index=len(tensors)))
+    return len(tensors) - 1
 
 
 def _constant(tensors: list[Tensor], values: Any) -> int:

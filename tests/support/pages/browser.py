@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ class Opened:
         return self.page.evaluate(f"document.querySelectorAll('.plot')[{plot}].layout.{name}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium without a window; the test is skipped without it."""
     playwright = pytest.importorskip("playwright.sync_api")
@@ -68,9 +69,28 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+def seen(browser: Any, html: str, folder: Path, script: str, width: int = 1280) -> str:
+    """The page's title, which ``script`` sets to a list; nothing may have been printed."""
+    with _page(browser, html.replace("</body>", f"<script>{script}</script></body>"), folder, width) as found:
+        last = monotonic() + LONGEST_WAIT
+        while not found.page.title().startswith("[") and monotonic() < last:  # the page allows no eval to wait with
+            found.page.wait_for_timeout(50)
+        assert not found.printed
+        return str(found.page.title())
+
+
 @contextmanager
 def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str = "light") -> Iterator[Opened]:
     """The page drawn by the browser: all plots are there."""
+    with _page(browser, html, folder, width, scheme) as found:
+        plots = found.page.locator(".plot")
+        for i in range(plots.count()):
+            plots.nth(i).locator(".bars path, .scatterlayer path").first.wait_for(state="attached")
+        yield found
+
+
+@contextmanager
+def _page(browser: Any, html: str, folder: Path, width: int, scheme: str = "light") -> Iterator[Opened]:
     file = folder / "page.html"
     file.write_text(html, encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 1400}, color_scheme=scheme)
@@ -80,8 +100,5 @@ def opened(browser: Any, html: str, folder: Path, width: int = 1280, scheme: str
     found.page.on("pageerror", lambda error: found.printed.append(str(error)))
     found.page.on("request", lambda request: found.asked.append(request.url))
     found.page.goto(file.as_uri())
-    plots = found.page.locator(".plot")
-    for i in range(plots.count()):
-        plots.nth(i).locator(".bars path, .scatterlayer path").first.wait_for(state="attached")
     yield found
     context.close()

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
-import pytest
 from plotly.offline import get_plotlyjs
-
-from tests.support.other_processes import LONGEST_WAIT
 
 LOADS = re.compile(
     r"https?://|//\w+\.|\burl\(|@import|\bfetch\(|XMLHttpRequest|\bimport\(|\bopen\(|sendBeacon|WebSocket"
@@ -56,22 +50,3 @@ def asks_for_nothing(page: Page) -> bool:
     attributes = {name for _, found in page.tags for name in found}
     handlers = [name for name in attributes if name.startswith("on")]
     return not handlers and not attributes & {"src", "href", "srcset", "action"} and not LOADS.search(page.own)
-
-
-def seen_by_browser(html: str, tmp_path: Path, script: str, width: int = 1280) -> str:
-    """The page's title, which ``script`` sets; the test is skipped without a Chromium and fails with its errors."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next((found for name in names if (found := shutil.which(name))), None)
-    if chromium is None:
-        pytest.skip(f"no browser: none of {', '.join(names)}")
-    file = tmp_path / "page.html"
-    file.write_text(html.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
-    command += [f"--window-size={width},1200", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
-    command += ["--virtual-time-budget=9000"]
-    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
-    message = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    assert done.returncode == 0 and not message, message or done.stderr[-2000:]
-    found = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
-    assert found, done.stdout[:500]
-    return found[1]

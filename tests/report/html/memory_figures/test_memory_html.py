@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections import defaultdict
@@ -28,8 +27,9 @@ from mcusim.results.memory_plan import MemoryPlan, Planned
 from tests.support.cases import few, sampled
 from tests.support.graphs.random_dags import Sketch, cell_network, random_dag
 from tests.support.graphs.small_graphs import activation, convolution, one_operator
+from tests.support.pages.browser import seen
 from tests.support.pages.hostile_names import HOSTILE
-from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
+from tests.support.pages.pages import Page, asks_for_nothing
 
 FIGURE_1 = (4704, 4704, 5216, 4160, 1280, 1024, 1024), (4704, 3648, 3904, 4960, 2336, 1024, 1024)  # Appendix A
 
@@ -275,11 +275,11 @@ Plotly.relayout(plots[0], {"xaxis.range": [0.5, 2.5], "yaxis.range": [0, 7]}).th
 
 
 @pytest.mark.parametrize("hostile", sampled([True, False], 1))
-def test_a_browser_draws_it(tmp_path: Path, hostile: bool) -> None:
+def test_a_browser_draws_it(browser: Any, tmp_path: Path, hostile: bool) -> None:
     graph = hostile_graph() if hostile else load_model("figure-1")
     plan = plan_of(graph, allocator="dynamic", counted=Accounting(weights="resident"))
-    found = seen_by_browser(memory_html(plan).encode().decode(), tmp_path, DRAWN)
-    counts, hover, ticks, ranges, fits, buttons = json.loads(html.unescape(found))
+    found = seen(browser, memory_html(plan).encode().decode(), tmp_path, DRAWN)
+    counts, hover, ticks, ranges, fits, buttons = json.loads(found)
     assert all(paths == sum(points) > 0 for paths, points in counts)
     assert ranges == [[0, 7]] * len(counts) and fits and buttons == 6 * len(counts)
     if hostile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -19,7 +18,8 @@ from mcusim.report.html.sweep_figures.pareto import front
 from mcusim.report.html.sweep_figures.table import Sweep
 from mcusim.report.html.sweep_page import sweep_page
 from tests.support.cases import only_with_all_cases, sampled
-from tests.support.pages.pages import Page, asks_for_nothing, seen_by_browser
+from tests.support.pages.browser import seen
+from tests.support.pages.pages import Page, asks_for_nothing
 
 HOSTILE = "</script><b onmouseover=alert(1)>%{x}<extra>\u202e" + "n" * 200
 
@@ -187,7 +187,7 @@ def test_equal_tables_give_equal_pages_that_load_nothing() -> None:
 
 
 @only_with_all_cases
-def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
+def test_hovering_and_hiding_in_a_browser(browser: Any, tmp_path: Path) -> None:
     """A point tells all of itself, a cell too; an entry of the legend hides its points; a zoom shows fewer."""
     script = """addEventListener("load", () => setTimeout(() => {
       const plots = [...document.querySelectorAll(".plot")], seen = [];
@@ -206,8 +206,8 @@ def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
         document.title = JSON.stringify(seen);
       });
     }, 800));"""
-    title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script)
-    point, bar, cell, line, hidden, zoomed = json.loads(html.unescape(title))
+    title = seen(browser, sweep_page(table(("m", "n")), Study()), tmp_path, script)
+    point, bar, cell, line, hidden, zoomed = json.loads(title)
     for text in (point, cell, line):
         assert text.startswith("m") and "machine: x" in text and "latency, ms: 10" in text and "a: 1 KiB" in text
     assert bar == "machinex: -29%y: +41%"
@@ -216,7 +216,7 @@ def test_hovering_and_hiding_in_a_browser(tmp_path: Path) -> None:
 
 @only_with_all_cases
 @pytest.mark.parametrize("width", sampled([390, 1280], 1))
-def test_a_browser_draws_it(tmp_path: Path, width: int) -> None:
+def test_a_browser_draws_it(browser: Any, tmp_path: Path, width: int) -> None:
     script = """addEventListener("load", () => setTimeout(() => {
       const drawn = [...document.querySelectorAll(".plot")].map((d) => [
         d.querySelectorAll(".point, .hm image, .lines path").length > 0,
@@ -224,7 +224,7 @@ def test_a_browser_draws_it(tmp_path: Path, width: int) -> None:
       document.title = JSON.stringify([drawn.length, drawn.every((d) => d[0] && d[1]),
         document.documentElement.scrollWidth <= innerWidth]);
     }, 800));"""
-    title = seen_by_browser(sweep_page(table(("m", "n")), Study()), tmp_path, script, width)
+    title = seen(browser, sweep_page(table(("m", "n")), Study()), tmp_path, script, width)
     assert json.loads(title) == [2 + 2 + 4 + 1, True, True]
 
 
