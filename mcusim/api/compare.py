@@ -12,22 +12,24 @@ from typing import Any, Unpack
 from mcusim.api.play import result_of
 from mcusim.api.simulate import changed, replay, simulate_row
 from mcusim.display import Displayed, SavedAsJson, SavedAsPage
-from mcusim.errors import InputError
+from mcusim.errors import InputError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
-from mcusim.plan.options import RUNTIME
+from mcusim.plan.options import IN_PLACE, RUNTIME, WITHOUT
 from mcusim.program.opaque import opaque_types, require_known
+from mcusim.report.ablation import ablation_json, ablation_table
 from mcusim.report.compare_pairs import differences_json
 from mcusim.report.text.compare import compare_table, ratio
 from mcusim.request.run_options import ExecutionKeywords
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
-from mcusim.runtime.runtime import find_runtime
+from mcusim.runtime.runtime import find_runtime, runtime_names
 
 __all__ = [
-    "BOARDS", "Case", "Comparison", "compare_cases", "compare_programs", "product_cases", "runtime_bases",
+    "BOARDS", "Case", "Comparison", "ablation_cases", "compare_cases", "compare_programs", "product_cases",
+    "runtime_bases",
 ]  # fmt: skip
 
 BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
@@ -35,24 +37,27 @@ BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 @dataclass(frozen=True)
 class Comparison(Displayed, SavedAsJson, SavedAsPage):
-    """Results in the order asked for; ``str()`` is the table."""
+    """Results in the order asked for; ``str()`` is the table. ``steps``: those of an ablation, one for each row."""
 
     rows: tuple[Result, ...]
+    steps: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return compare_table(self.rows)
+        return ablation_table(self.rows, self.steps) if self.steps else compare_table(self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """``rows`` as :func:`~mcusim.results.to_json` gives them, ``external_over_tinyops`` by model and machine, and
-        ``differences``: why rows of a model differ in latency (:func:`mcusim.report.compare_pairs.differences_json`).
+        ``differences``: why rows of a model differ in latency (:func:`mcusim.report.compare_pairs.differences_json`);
+        of an ablation ``ablation`` too (:func:`mcusim.report.ablation.ablation_json`).
         """
         groups = groupby(self.rows, key=lambda row: (row.model, row.machine.name, row.machine.changes))
         ratios = [_ratio(model, machine, list(rows)) for (model, machine, _), rows in groups]
-        return {
+        found = {
             "rows": [to_json(row) for row in self.rows],
             "external_over_tinyops": [r for r in ratios if r],
             "differences": differences_json(self.rows),
         }
+        return found | ({"ablation": ablation_json(self.rows, self.steps)} if self.steps else {})
 
     def _line(self) -> str:
         models = len({row.model for row in self.rows})
@@ -78,6 +83,7 @@ class Case:
     model: str | Path | Graph
     machine: str | Path | Machine
     settings: Settings
+    step: str = ""  # of an ablation
 
 
 def product_cases(
@@ -115,6 +121,36 @@ def runtime_bases(
     return found
 
 
+def ablation_cases(
+    models: str | Path | Graph | Iterable[str | Path | Graph],
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
+    policies: str | Iterable[str] | None,
+    kernels: str | None,
+    plan: Mapping[str, object],
+    run: Mapping[str, object],
+    **others: Any,
+) -> list[Case]:
+    """The cases of :func:`product_cases`, each at every step to the runtime in ``plan``, by default under ``internal``.
+
+    ``kernels`` are an interpreter's. Raises UsageError for a runtime without steps and for what the steps choose.
+    """
+    runtime = find_runtime(RUNTIME.given(plan.get(RUNTIME.name)))
+    able = [name for name in runtime_names() if find_runtime(name).ladder]
+    if not runtime.ladder:
+        raise UsageError(f"--ablation takes apart a compiled runtime: name {' or '.join(able)} with --runtime")
+    for option in (WITHOUT, IN_PLACE):
+        if plan.get(option.name) is not None:
+            raise UsageError(f"--{option.flag} has no effect with --ablation, whose steps are with and without it")
+    bases = []
+    for step in runtime.ladder:
+        chosen = {**plan, RUNTIME.name: step.runtime, WITHOUT.name: sorted(step.without) or None}
+        chosen[IN_PLACE.name] = step.in_place if step.runtime == runtime.name else None
+        own = find_runtime(step.runtime).without(step.without).own_kernels
+        bases.append((step.name, base_settings(None if own else kernels, chosen, run, **others)))
+    found = product_cases(models, machines, policies or "internal", [base for _, base in bases])
+    return [replace(case, step=bases[i % len(bases)][0]) for i, case in enumerate(found)]
+
+
 def compare_cases(
     cases: Sequence[Case],
     *,
@@ -148,7 +184,7 @@ def compare_cases(
         rows.append(_row(case, model, target))
         if progress is not None:
             progress(rows[-1])
-    return Comparison(tuple(rows))
+    return Comparison(tuple(rows), tuple(case.step for case in cases if case.step))
 
 
 def compare_programs(

@@ -13,7 +13,7 @@ from mcusim.machine import load_machine, machine_names
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
-from mcusim.plan.options import RUNTIME
+from mcusim.plan.options import runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program
 from mcusim.program.opaque import opaque_types, require_known
@@ -23,7 +23,6 @@ from mcusim.request.settings import MachineArg, ModelArg, require_overrides, req
 from mcusim.results.flash import flash_use
 from mcusim.results.inspection import ModelInspection
 from mcusim.results.memory_plan import MemoryPlan
-from mcusim.runtime.runtime import find_runtime
 
 __all__ = ["inspect", "plan_memory", "plan_program"]
 
@@ -92,8 +91,7 @@ def plan_program(
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
     require_overrides(overrides)
-    runtime = find_runtime(RUNTIME.given(options.get("runtime")))
-    chosen = settings(policy, resolve(kernels, "plan", runtime), options, costs=costs)
+    chosen = settings(policy, resolve(kernels, "plan", runtime_of(options)), options, costs=costs)
     graph = _graph(model, allow_unknown)
     require_known(opaque_types(op.type for op in graph.operators), chosen.options.costs)
     return planned_program(graph, changed(machine, overrides), chosen, overrides)

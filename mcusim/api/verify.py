@@ -14,7 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
-from mcusim.plan.options import RUNTIME
+from mcusim.plan.options import runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.opaque import opaque_types, refuse_recorded, require_known
@@ -22,7 +22,6 @@ from mcusim.request.kernels import DEFAULT_SET, resolve, shipped_kernels, shippe
 from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, require_overrides, require_type, settings
 from mcusim.request.tensors import Input, model_inputs
-from mcusim.runtime.runtime import find_runtime
 from mcusim.verification.emulation import Emulation
 from mcusim.verification.model_lookup import model_of
 from mcusim.verification.sanitizer.monitor import MODES
@@ -202,7 +201,7 @@ def _with_code(program: Program, model: str | Path | Graph | None) -> str:
 def _planned(asked: VerifyRequest) -> VerifyCase:
     """A model's program, planned for the kernels that run, or where none do for any, as ``mcusim plan`` does."""
     # before the plan: a cost profile without code is planned for, and not run
-    default = find_runtime(RUNTIME.given(asked.options.get("runtime"))).kernels[1]
+    default = runtime_of(asked.options).kernels[1]
     kernels = resolve(default if asked.kernels is None else asked.kernels, "plan" if asked.static else "emulate")
     chosen = settings(asked.policy or _POLICY, kernels, asked.options, fidelity="emulate", costs=asked.costs)
     target = changed(asked.machine or _MACHINE, asked.overrides)

@@ -76,9 +76,9 @@ class ReplayCore:
         runtime: Runtime | None = None,
     ) -> None:
         self.memory = MemorySystem(machine)
-        self.profile, self.isa, self.code = profile, machine.core.isa, code
-        self.costs = profile.core(self.isa)
         self.runtime = runtime or find_runtime()
+        self.profile, self.isa, self.code = profile.without(self.runtime.left_out), machine.core.isa, code
+        self.costs = profile.core(self.isa)
         # a profile was made with the default runtime: its figure of an operator is that one's
         made = self.costs.operator if self.runtime.name == DEFAULT else operator_cycles(self.isa, None, self.runtime)
         self.overhead = made if overhead is None else overhead

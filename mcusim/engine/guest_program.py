@@ -34,9 +34,11 @@ class GuestProgram:
         self.buffers = {buffer.name: buffer.span for buffer in program.header.buffers}
         check_model(program, graph)
         self.kernels = [kernels.kernel(op.type, P.types(graph, op)) for op in graph.operators]
-        if recorded_runtime(program.header.options).array is not None:  # straight calls
+        runtime = recorded_runtime(program.header.options)
+        if runtime.array is not None:  # straight calls
             shapes = [geometry(graph, op) for op in graph.operators]
-            self.kernels = [kernel.called_for(g) for kernel, g in zip(self.kernels, shapes, strict=True)]
+            able = [kernel.without(runtime.left_out) for kernel in self.kernels]
+            self.kernels = [kernel.called_for(g) for kernel, g in zip(able, shapes, strict=True)]
         for task in program.tasks:
             if isinstance(task, Compute):
                 self._check(task)

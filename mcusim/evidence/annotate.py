@@ -15,8 +15,9 @@ from typing import ParamSpec, Unpack
 
 from mcusim import api
 from mcusim.api.both import Both
-from mcusim.api.compare import Comparison, compare_cases, product_cases, runtime_bases
+from mcusim.api.compare import Comparison, ablation_cases, compare_cases, product_cases, runtime_bases
 from mcusim.api.diff import diff as api_diff
+from mcusim.errors import UsageError
 from mcusim.evidence.interval.intervals import interval, ratios
 from mcusim.evidence.interval.situation import situation
 from mcusim.evidence.published.deviation import differs_from_published
@@ -140,6 +141,7 @@ def compare(
     allow_unknown: bool = False,
     costs: Mapping[str, str] | None = None,
     fidelity: str = "replay",
+    ablation: bool = False,
     **options: Unpack[RunKeywords],
 ) -> Comparison:
     """Every model on every machine under every policy; without models, the TinyOps paper's Table 3.
@@ -148,10 +150,19 @@ def compare(
     machines default to the paper's, policies to all, and one of them need not be in a list. A row that does not fit, or
     that a policy cannot plan on a machine, is a row with its reason. Raises :class:`~mcusim.errors.InputError` for a
     model, machine, key or option that cannot be used, or an option that none of the policies takes.
+    ``ablation``: a row for each technique of ``runtime``, added one after the other to an interpreter; policy
+    ``internal`` where none is named.
 
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
+    if ablation:
+        if models is None:
+            raise UsageError("ablation takes a model")
+        plan, run = split(options)
+        steps = ablation_cases(models, machines, policies, kernels, plan, run, fidelity=fidelity, costs=costs)
+        require_effect([case.settings.policy for case in steps], options)
+        return annotate_rows(compare_cases(steps, overrides=overrides, allow_unknown=allow_unknown))
     bases = runtime_bases(kernels, *split(options), fidelity=fidelity, costs=costs)
     if models is None:
         cases = [case for base in bases for case in tinyops_cases(3, machines, policies, base)]

@@ -51,7 +51,8 @@ class Kernel:
 
     ``in_place``: a formula, more than 0 where the output may begin where the input does. ``filter_order``: empty as in
     the model, ``chw`` with the channels in front. ``direct``: formulas with functions for some shapes, which compiled
-    code calls instead of ``symbol``, the first whose formula is more than 0.
+    code calls instead of ``symbol``, the first whose formula is more than 0; a third text has the techniques that the
+    function rests on, with blanks between them.
     """
 
     operator: str
@@ -61,7 +62,7 @@ class Kernel:
     scratch: str = "0"
     in_place: str = "0"
     filter_order: str = ""
-    direct: tuple[tuple[str, str], ...] = ()
+    direct: tuple[tuple[str, ...], ...] = ()
 
     def scratch_bytes(self, g: Geometry) -> int:
         """Bytes of scratch a call for ``g`` needs. Raises InputError when the formula gives no size."""
@@ -73,8 +74,13 @@ class Kernel:
 
     def called_for(self, g: Geometry) -> Kernel:
         """This kernel with the function that compiled code calls for ``g``."""
-        found = next((symbol for formula, symbol in self.direct if self._evaluated("direct", formula, g) > 0), None)
+        found = next((line[1] for line in self.direct if self._evaluated("direct", line[0], g) > 0), None)
         return self if found is None else replace(self, symbol=found)
+
+    def without(self, techniques: Collection[str]) -> Kernel:
+        """This kernel without the functions that rest on any of ``techniques``."""
+        kept = tuple(line for line in self.direct if not set(techniques) & set("".join(line[2:]).split()))
+        return replace(self, direct=kept)
 
     def _evaluated(self, key: str, formula: str, g: Geometry) -> int:
         try:
@@ -102,6 +108,11 @@ class KernelSet:
             have = ", ".join(t for o, t in self.kernels if o == operator) or "nothing"
             raise UnsupportedError(f"kernel set {self.name!r} has no {operator} for {types}; it has {have}")
         return found
+
+    def without(self, techniques: Collection[str]) -> KernelSet:
+        """This set without the functions that rest on any of ``techniques``; itself where there are none."""
+        kernels = {key: kernel.without(techniques) for key, kernel in self.kernels.items()}
+        return self if kernels == self.kernels else replace(self, kernels=kernels)
 
     def elf(self, isa: str) -> Path:
         """The set's program for a core. Raises UsageError for an unknown core, InputError when it is not built."""
@@ -180,7 +191,7 @@ def _require_code_only(image: Image) -> None:
 
 
 def _require(manifest: Path, kernel: Kernel, image: Image) -> None:
-    for key, name in (("symbol", kernel.symbol), *(("direct", symbol) for _, symbol in kernel.direct)):
+    for key, name in (("symbol", kernel.symbol), *(("direct", line[1]) for line in kernel.direct)):
         where = f"{manifest}: kernels.{kernel.operator}.{kernel.types}.{key} = {quoted(name)}"
         try:
             symbol = image.symbol(name)
@@ -287,14 +298,15 @@ def _line(path: Path, at: str, operator: str, types: str, line: Mapping[str, Any
     return Kernel(operator, types, **texts, direct=direct)
 
 
-def _direct(path: Path, at: str, value: object) -> tuple[tuple[str, str], ...]:
-    pairs: list[Any] = value if isinstance(value, list) else [value]
-    for pair in pairs:
-        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
-            raise _wrong(path, at, value, 'must be a list of ["formula", "symbol"]')
-        _formula(path, at, pair[0])
-        _symbol(path, at, pair[1])
-    return tuple((formula, symbol) for formula, symbol in pairs)
+def _direct(path: Path, at: str, value: object) -> tuple[tuple[str, ...], ...]:
+    lines: list[Any] = value if isinstance(value, list) else [value]
+    for line in lines:
+        if not (isinstance(line, list) and len(line) in (2, 3) and all(isinstance(part, str) for part in line)):
+            rule = 'must be a list of ["formula", "symbol"] or ["formula", "symbol", "techniques"]'
+            raise _wrong(path, at, value, rule)
+        _formula(path, at, line[0])
+        _symbol(path, at, line[1])
+    return tuple(tuple(line) for line in lines)
 
 
 def _symbol(path: Path, at: str, name: str) -> None:

@@ -14,13 +14,13 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from mcusim.errors import UsageError
 from mcusim.program.opaque import Costs
-from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names
+from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
 
 __all__ = [
     "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET",
-    "WEIGHTS", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names", "region",
-    "size", "whole",
+    "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names",
+    "region", "runtime_of", "size", "whole",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -76,7 +76,9 @@ def choice(name: str, choices: Collection[str], default: str, *, metavar: str = 
     return Option(name, default, metavar, help, parse, str, str)
 
 
-def names(name: str, known: Collection[str], *, metavar: str = "LIST", help: str) -> Option[frozenset[str]]:
+def names(
+    name: str, known: Collection[str], *, default: Collection[str] | None = None, metavar: str = "LIST", help: str
+) -> Option[frozenset[str]]:
     """Some of ``known`` names, by default all: a list, or a text with commas; ``none`` for none of them."""
 
     def parse(given: object) -> frozenset[str]:
@@ -99,7 +101,7 @@ def names(name: str, known: Collection[str], *, metavar: str = "LIST", help: str
     def text(value: frozenset[str]) -> str:
         return ",".join(one for one in known if one in value) or NONE
 
-    return Option(name, frozenset(known), metavar, help, parse, text, text)
+    return Option(name, frozenset(known if default is None else default), metavar, help, parse, text, text)
 
 
 def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
@@ -210,20 +212,30 @@ _RUNTIMES = "; ".join(f"{name} ({find_runtime(name).description})" for name in r
 RUNTIME: Option[str] = Option(
     "runtime", DEFAULT, "NAME", f"What executes the model: {_RUNTIMES}. Default: {DEFAULT}.", _runtime, str, str
 )
-EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE)
+WITHOUT: Option[frozenset[str]] = names(
+    "without", tuple(techniques()), default=(),
+    help=f"What compiled code leaves out, to see what it is worth: {', '.join(techniques())}.",
+)  # fmt: skip
+EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT)
 """What every policy takes."""
+
+
+def runtime_of(given: Mapping[str, object]) -> Runtime:
+    """The runtime that plan options, as a user gives them, ask for, without what they leave out. Raises UsageError."""
+    return find_runtime(RUNTIME.given(given.get(RUNTIME.name))).without(WITHOUT.given(given.get(WITHOUT.name)))
 
 
 class PlanKeywords(TypedDict, total=False):
     """``runtime``: what executes the model. ``weights``: the region they are read from. ``order``: of :data:`ORDERS`.
     ``allocator``: of :data:`ALLOCATORS`.
-    ``in_place``: results lie in the bytes of inputs that die."""
+    ``in_place``: results lie in the bytes of inputs that die. ``without``: techniques that compiled code leaves out."""
 
     runtime: str | None
     weights: str | None
     order: str | None
     allocator: str | None
     in_place: bool | None
+    without: str | Collection[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,5 +283,6 @@ class PlanOptions(OptionValues):
 
     @property
     def runtime(self) -> Runtime:
-        """What executes the model."""
-        return find_runtime(self[RUNTIME])
+        """What executes the model. Raises UsageError where it cannot leave out what it is to be without."""
+        left_out = self[WITHOUT]
+        return find_runtime(self[RUNTIME]).without(left_out)

@@ -14,7 +14,7 @@ from mcusim.plan.arena import ALIGN, allocator_of, arena_of
 from mcusim.plan.liveness.lifetimes import Lifetime, lifetimes
 from mcusim.plan.options import IN_PLACE, PlanOptions
 from mcusim.plan.pools import Layout, Pool, span_at
-from mcusim.plan.static_array import FIRST_FIT, array_blocks, first_fit, static_array
+from mcusim.plan.static_array import FIRST_FIT, ArrayBlock, Phase, array_blocks, first_fit, static_array
 from mcusim.plan.verdict import ARENA, ARRAY, arena_parts
 from mcusim.program.program import Buffer, MemoryParts, OperatorInfo, Span
 from mcusim.runtime.planning_costs import Costs
@@ -110,24 +110,37 @@ def _array_needs(
         Lifetime(one.tensors[0], one.bytes, one.phases[0].first, one.phases[-1].last, one.tensors[1:]) for one in blocks
     )
     alone = first_fit(blocks)
-    array = static_array(graph, rules, alone.bytes, over_input, rules.im2col[0])
-    shared = align_up(alone.bytes, WORD)
-    end = max(array.total, shared + max(scratch, default=0))
+    if rules.own_kernels:
+        total = static_array(graph, rules, alone.bytes, over_input, rules.im2col[0]).total
+        together = _with_one_scratch(alone, scratch, total)
+    else:
+        buffers = [ArrayBlock((Phase(-1, step, step, size),), ALIGN) for step, size in enumerate(scratch) if size]
+        together = first_fit((*blocks, *buffers))
+        together = Arena(together.offsets, align_up(together.bytes, ALIGN))
     tensors = {t.index: align_up(t.bytes, ALIGN) for t in graph.tensors}
+    channels = tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries)
+    nodes = tuple(kernels.node_bytes(graph, op) for op in graph.operators)
     return MemoryNeeds(
         geometries,
         scratch,
         lives,
         alone,
-        Arena((*alone.offsets, *(shared for size in scratch if size)), align_up(end, WORD)),
-        tuple(g.out_c if g.type in kernels.arrays else 0 for g in geometries),
-        tuple(kernels.node_bytes(graph, op) for op in graph.operators),
-        0,
+        together,
+        channels,
+        nodes,
+        0 if rules.own_kernels else sum(channels) * PER_CHANNEL + sum(nodes),
         sum(tensors[t] for t in _constants(graph)),
         FIRST_FIT,
         sum(tensors[t] for t in _variables(graph)),
-        in_flash=True,
+        in_flash=rules.own_kernels,
     )
+
+
+def _with_one_scratch(alone: Arena, scratch: Sequence[int], total: int) -> Arena:
+    """Behind the activations one buffer for all operators; ``total`` bytes at least."""
+    shared = align_up(alone.bytes, WORD)
+    end = max(total, shared + max(scratch, default=0))
+    return Arena((*alone.offsets, *(shared for size in scratch if size)), align_up(end, WORD))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
-from mcusim.plan.options import IN_PLACE, ORDER, RUNTIME, PlanOptions
+from mcusim.plan.options import IN_PLACE, ORDER, RUNTIME, WITHOUT, PlanOptions
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -60,6 +60,8 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
         found["in_place"] = True
     if asked[RUNTIME] != RUNTIME.default:
         found["runtime"] = asked[RUNTIME]
+    if asked[WITHOUT]:
+        found["without"] = WITHOUT.cell(asked[WITHOUT])
     if asked[ORDER] != "default":
         found["order"] = asked[ORDER]
         found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)

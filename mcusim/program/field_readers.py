@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcusim.program.program import Span
-from mcusim.runtime.runtime import runtime_names
+from mcusim.runtime.runtime import runtime_names, techniques
 
 __all__ = [
     "ADDRESSES",
@@ -159,6 +159,9 @@ def options(value: object) -> Mapping[str, Any]:
         whole(found["sram_budget"], "option 'sram_budget'", ADDRESSES + 1, 1)
     if "runtime" in found:
         choice(found["runtime"], "option 'runtime'", runtime_names())
+    if "without" in found:
+        for name in text(found["without"], "option 'without'").split(","):
+            choice(name, "a name of option 'without'", tuple(techniques()))
     return found
 
 

@@ -113,7 +113,7 @@ def flash_use(
     keeps = _kept_in(machine, code) or next((r for r in machine.memory.values() if r.kind == "flash"), None)
     region = None if keeps is None else keeps.name
     caller = runtime or find_runtime()
-    graph = caller.executed(graph)
+    graph, kernels = caller.executed(graph), kernels.without(caller.left_out)
     core = FlashPart("runtime", caller.code_bytes, region, "assumed", caller.code_source)
     function, uncounted = _code(graph, kernels, machine.core.isa, region, caller.array is not None)
     stored, more = _stored(graph, unread=caller.keeps_file), function.bytes + core.bytes

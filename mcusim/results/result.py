@@ -11,7 +11,7 @@ from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
 from mcusim.plan import policy_options, takers
-from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, RUNTIME, Option
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, RUNTIME, WITHOUT, Option
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
@@ -132,8 +132,8 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def planning(self) -> dict[str, Any]:
-        """``runtime``, ``order``, ``allocator`` and ``in_place`` as they were asked for or, of a program, as it records
-        them."""
+        """``runtime``, ``order``, ``allocator``, ``in_place`` and ``without`` as they were asked for or, of a program,
+        as it records them."""
         if self.run is not None:
             recorded = self.run.header.options
             return {
@@ -141,10 +141,13 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
                 "order": recorded.get("order", "default"),
                 "allocator": recorded.get("allocator", "greedy"),
                 "in_place": recorded.get("in_place", False),
+                "without": recorded.get(WITHOUT.name),
             }
         asked = None if self.request is None else self.request.settings.options
         wanted: tuple[Option[Any], ...] = (RUNTIME, ORDER, ALLOCATOR, IN_PLACE)
-        return {one.name: None if asked is None else asked[one] for one in wanted}
+        found = {one.name: None if asked is None else asked[one] for one in wanted}
+        left_out = asked is not None and asked[WITHOUT]
+        return {**found, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None}
 
     @property
     def variant(self) -> str | None:
@@ -162,9 +165,11 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def label(self) -> str:
-        """The policy, and the runtime where that is not the default."""
-        runtime = str(self.planning[RUNTIME.name] or RUNTIME.default)
-        return self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
+        """The policy, the runtime where that is not the default, and what it leaves out."""
+        planning = self.planning
+        runtime, without = str(planning[RUNTIME.name] or RUNTIME.default), planning[WITHOUT.name]
+        found = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
+        return f"{found} without {without}" if without else found
 
     @property
     def fits(self) -> bool:

@@ -5,8 +5,8 @@ Not modelled: a runtime that chooses between several ways of executing an operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -18,7 +18,10 @@ from mcusim.errors import UsageError
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 
-__all__ = ["DEFAULT", "ArrayRules", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names"]
+__all__ = [
+    "DEFAULT", "AblationStep", "ArrayRules", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names",
+    "techniques",
+]  # fmt: skip
 
 DEFAULT = "tflm"
 
@@ -43,7 +46,8 @@ class ArrayRules:
     ``in_place``: may an operator write over its first input where that dies. Of the operators' geometries: ``columns``
     of inputs that each has in scratch, by the name of a rule of ``im2col`` (the first is the default); ``scratch``, the
     one buffer of all kernels, with or without operators in place, by that rule; ``filters``, those widened in RAM.
-    ``parameters`` of a graph are in flash.
+    ``parameters`` of a graph are in flash; so are multipliers, shifts and call structures of ``own_kernels``. Others
+    have these, and scratch, where an interpreter has them: among the activations and behind them.
     """
 
     im2col: tuple[str, ...]
@@ -52,6 +56,18 @@ class ArrayRules:
     scratch: Callable[[Sequence[Geometry], bool, str], int]
     filters: Callable[[Sequence[Geometry]], int]
     parameters: Callable[[Graph], int]
+    own_kernels: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AblationStep:
+    """One more technique than the step before: what is added, by ``name``; who executes the model then, what it still
+    leaves out, and whether operators are in place."""
+
+    name: str
+    runtime: str
+    without: frozenset[str] = frozenset()
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +83,9 @@ class Runtime:
     ``code_source``, and ``keeps_file``, whether the model's file is there too. Time: ``cycles`` around each kernel call
     on a core, ``cycles_of`` what they are, with their basis. ``array``: the rules of compiled code that places all data
     in one static array; None for an interpreter, which plans its arena of ``requests`` when it starts.
+
+    ``techniques`` that it can leave out, by name what they are; ``lesser`` is the runtime without some of them, which
+    are ``left_out`` there. ``ladder``: the steps that lead from an interpreter to it.
     """
 
     name: str
@@ -84,6 +103,18 @@ class Runtime:
     cycles_of: tuple[str, str]
     own_kernels: bool = False
     array: ArrayRules | None = None
+    techniques: Mapping[str, str] = field(default_factory=dict, hash=False)
+    lesser: Callable[[frozenset[str]], Runtime] | None = None
+    left_out: frozenset[str] = frozenset()
+    ladder: tuple[AblationStep, ...] = ()
+
+    def without(self, names: Collection[str]) -> Runtime:
+        """This runtime without the techniques of these names. Raises UsageError for one that it has not."""
+        unknown = [name for name in names if name not in self.techniques]
+        if unknown:
+            others = f"it can leave out {', '.join(self.techniques)}" if self.techniques else "it can leave out nothing"
+            raise UsageError(f"--without {unknown[0][:80]} has no effect with --runtime {self.name}: {others}")
+        return self.lesser(frozenset(names)) if names and self.lesser else self
 
 
 @cache
@@ -109,5 +140,12 @@ def find_runtime(name: str = DEFAULT) -> Runtime:
 
 
 def recorded_runtime(options: Mapping[str, object]) -> Runtime:
-    """The runtime that a program's header names among its options, else the default one. Raises UsageError."""
-    return find_runtime(str(options.get("runtime", DEFAULT)))
+    """The runtime that a program's header names among its options, else the default one, without the techniques that
+    it names. Raises UsageError."""
+    left_out = [name for name in str(options.get("without", "")).split(",") if name]
+    return find_runtime(str(options.get("runtime", DEFAULT))).without(left_out)
+
+
+def techniques() -> dict[str, str]:
+    """What some runtime can leave out, by name."""
+    return {name: what for runtime in _runtimes().values() for name, what in runtime.techniques.items()}

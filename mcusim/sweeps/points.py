@@ -8,7 +8,6 @@ from math import prod
 from random import Random
 
 from mcusim.errors import StudyError, UsageError
-from mcusim.plan.options import RUNTIME
 from mcusim.sweeps.expressions import Value
 from mcusim.sweeps.study import Sampling, Study
 
@@ -51,12 +50,11 @@ def points(study: Study) -> list[Point]:
 def _drawn(study: Study) -> Iterator[Point]:
     """Points; a runtime with kernels of its own has the same ones whichever are named, and is there once."""
     sampled = list(_sampled(study))
-    runtime = next((i for i, axis in enumerate(study.axes) if axis.key == RUNTIME.name), None)
-    named = study.kernels or (None,)
+    keys, named = [axis.key for axis in study.axes], study.kernels or (None,)
     crossed = product(study.models, study.machines, study.policies, range(len(named)), study.fidelities)
     for model, machine, policy, number, fidelity in crossed:
         for values in sampled:
-            under = None if runtime is None else values[runtime]
+            under = dict(zip(keys, values, strict=True))
             *before, kernels = (study.kernels_of(name, under) for name in named[: number + 1])
             if kernels not in before:
                 yield (model, machine, policy, kernels, fidelity, *values)

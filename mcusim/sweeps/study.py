@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
+from mcusim.errors import UsageError
 from mcusim.kernels import profile_names
 from mcusim.kernels.kernel_set import set_names
 from mcusim.machine import machine_names
-from mcusim.plan.options import RUNTIME
+from mcusim.plan.options import RUNTIME, WITHOUT, runtime_of
 from mcusim.program.opaque import Costs
 from mcusim.request.kernels import default_kernels
 from mcusim.runtime.runtime import find_runtime
@@ -103,12 +105,17 @@ class Study:
     @property
     def all_kernels(self) -> tuple[str, ...]:
         """Those that its points have, each once."""
-        runtimes = next((axis.values for axis in self.axes if axis.key == RUNTIME.name), (None,))
-        return tuple(dict.fromkeys(self.kernels_of(name, one) for one in runtimes for name in self.kernels or (None,)))
+        axes = [axis for axis in self.axes if axis.key in (RUNTIME.name, WITHOUT.name)]
+        points = [dict(zip((a.key for a in axes), one, strict=True)) for one in product(*(a.values for a in axes))]
+        return tuple(dict.fromkeys(self.kernels_of(name, one) for name in self.kernels or (None,) for one in points))
 
-    def kernels_of(self, named: str | None, runtime: Value) -> str:
-        """The kernels of a point whose study has them as ``named``, None for none, and whose runtime is that."""
-        executes = find_runtime(RUNTIME.given(runtime))
+    def kernels_of(self, named: str | None, values: Mapping[str, Value]) -> str:
+        """The kernels of a point whose study has them as ``named``, None for none, and whose axes have these values;
+        those named, where its runtime can leave out nothing of what it is to be without."""
+        try:
+            executes = runtime_of(values)
+        except UsageError:  # the point's row has it
+            executes = find_runtime(RUNTIME.given(values.get(RUNTIME.name)))
         if named is None or (executes.own_kernels and named not in executes.kernels):
             return default_kernels("both" if len(self.fidelities) > 1 else self.fidelities[0], executes)
         return named

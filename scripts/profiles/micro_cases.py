@@ -14,6 +14,7 @@ from mcusim.model.operators import OPERATORS
 from mcusim.model.shapes import RULES
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 18, 20, 24, 30, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 144, 160, 192, 240)
+WITHOUT = " without "  # in the name of a graph: then come the techniques that its call leaves out
 MOST = 200_000  # multiplications of a plain kernel; the others four times as many
 
 
@@ -393,6 +394,11 @@ def square(m: Maker) -> Graph:
     return unclamped(_depthwise(m, (size, size)))
 
 
+def left_out(shapes: Callable[[Maker], Graph], *techniques: str) -> Callable[[Maker], Graph]:
+    """Calls of the functions that do without ``techniques``."""
+    return lambda m: replace(shapes(m), name=f"micro{WITHOUT}{' '.join(techniques)}")
+
+
 OF_TINYENGINE: tuple[Case, ...] = (
     ("CONV_2D", of_a_depth, 120, 4 * MOST),
     ("CONV_2D", of_any_depth, 60, 4 * MOST),
@@ -402,6 +408,10 @@ OF_TINYENGINE: tuple[Case, ...] = (
     ("DEPTHWISE_CONV_2D", square, 240, 2 * MOST),
     ("DEPTHWISE_CONV_2D", unclamped_of(depthwise_columns), 60, 2 * MOST),
     ("DEPTHWISE_CONV_2D", unclamped_of(depthwise_plain), 30, MOST),
+    ("DEPTHWISE_CONV_2D", left_out(square, "tiling"), 120, 2 * MOST),
+    ("DEPTHWISE_CONV_2D", left_out(square, "unrolling", "tiling"), 40, 2 * MOST),
+    ("CONV_2D", left_out(of_a_depth, "unrolling"), 40, 4 * MOST),
+    ("CONV_2D", left_out(of_an_image, "unrolling"), 20, 4 * MOST),
     *OWN[6:],
 )
 OF_SET = {"tinyengine": OF_TINYENGINE, "reference": PLAIN, "cmsis-2020": OF_2020, "cmsis-2020-os": OF_2020}

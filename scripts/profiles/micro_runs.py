@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from call_words import CallWords, Words
+from micro_cases import WITHOUT
 
 from mcusim.cpu import state_layout as C
 from mcusim.cpu.emulator import Emulator
@@ -16,7 +17,7 @@ from mcusim.kernels.calls import call_bytes as P
 from mcusim.kernels.calls.filter_bytes import filter_bytes
 from mcusim.kernels.cost.fitted import kinds as fitted
 from mcusim.kernels.cost.fitted import nest as nests
-from mcusim.kernels.kernel_set import load_set
+from mcusim.kernels.kernel_set import Kernel, load_set
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
 from mcusim.memory.address_ranges import machine_ranges
@@ -110,9 +111,14 @@ class Bench:
             self._entries[symbol] = image.symbol(symbol).address & ~1
         return self._entries[symbol]
 
+    def kernel(self, graph: Graph, op: Operator) -> Kernel:
+        """What compiled code calls; the name of ``graph`` ends in the techniques that it leaves out."""
+        able = self.kernels.kernel(op.type, P.types(graph, op)).without(graph.name.partition(WITHOUT)[2].split())
+        return able.called_for(geometry(graph, op))
+
     def kind(self, graph: Graph, op: Operator) -> tuple[str, dict[str, int]]:
         """The kind of its call, whose function is put into the flash, and bytes by role."""
-        symbol = self.kernels.kernel(op.type, P.types(graph, op)).called_for(geometry(graph, op)).symbol
+        symbol = self.kernel(graph, op).symbol
         self.entry(symbol)
         sizes = {f"input{n}": graph.tensors[i].bytes for n, i in enumerate(_read(op))}
         sizes |= {"output": graph.tensors[op.outputs[0]].bytes}
@@ -122,7 +128,7 @@ class Bench:
         self.at = {}
         rng, tensors = np.random.default_rng([seed, op.index]), graph.tensors
         g = geometry(graph, op)
-        kernel = self.kernels.kernel(op.type, P.types(graph, op)).called_for(g)
+        kernel = self.kernel(graph, op)
         inputs = []
         for n, i in enumerate(_read(op)):
             data = tensors[i].data

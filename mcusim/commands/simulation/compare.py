@@ -19,7 +19,6 @@ from mcusim.text import quantity
 
 if TYPE_CHECKING:
     from mcusim.api.compare import Case, Comparison
-    from mcusim.request.settings import Settings
     from mcusim.results import Result
 
 
@@ -38,6 +37,12 @@ Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Plots: runs on one time scale, and what makes them differ."),
 ]
+Ablation = Annotated[
+    bool,
+    typer.Option(
+        "--ablation", help="What each technique of a compiled --runtime is worth, from an interpreter on (internal)."
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Say below the table why runs of a model differ in time.")]
 
 
@@ -53,6 +58,7 @@ def compare(
     fidelity: options.Fidelity = "replay",
     how: GivenExecution,
     repeated: GivenPeriod,
+    ablation: Ablation = False,
     explain: Explain = False,
     html: Html = None,
     written: Written,
@@ -66,21 +72,27 @@ def compare(
       mcusim compare my.tflite --machine stm32f469i-disco,stm32f746g-disco
       mcusim compare ds-cnn --policy internal,tinyops --explain
       mcusim compare mcunet-in1 --runtime tflm,tinyengine
+      mcusim compare mcunet-vww1 --runtime tinyengine --ablation
       mcusim compare ds-cnn --policy internal,tinyops --html compare.html
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
     output = written.to(*(models or ()))
     inputs = [*(models or ()), *(machine or "").split(",")]
     check_outputs([html] if html else [], written.json, inputs, written.force)
+    run = {**how, **repeated}
     if models and all(one.endswith(".jsonl") for one in models):
-        if policy or table is not None or kernels or fidelity != "replay" or repeated:
-            refused = "--policy, --table, --kernels, --fidelity, --period, --battery"
-            raise UsageError(f"a program is replayed as it is: {refused} are for models")
+        _only_replayed(policy or kernels or repeated or ablation or table is not None or fidelity != "replay")
         return _finish(_programs(models, machine, planning, how), html, explain, output, written)
-    cases = _cases(models, machine, policy, table, _bases(planning, {**how, **repeated}, kernels, fidelity))
+    make = _steps if ablation else _cases
+    cases = make(models, machine, policy, table, planning, run, kernels, fidelity)
     _require_effect(cases, planning)
-    comparison = _simulated(cases, planning.overrides, planning.allow_unknown)
-    return _finish(comparison, html, explain, output, written)
+    return _finish(_simulated(cases, planning), html, explain, output, written)
+
+
+def _only_replayed(given: object) -> None:
+    if given:
+        refused = "--policy, --table, --kernels, --fidelity, --period, --battery, --ablation"
+        raise UsageError(f"a program is replayed as it is: {refused} are for models")
 
 
 def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Output, written: Written) -> int:
@@ -88,7 +100,8 @@ def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Ou
     from mcusim.report.text.compare import compare_table
 
     _write(html, comparison.rows, written.force)
-    output.emit(lambda: compare_table(comparison.rows, explain), comparison.to_json)
+    ladder = bool(comparison.steps) and not explain
+    output.emit(lambda: str(comparison) if ladder else compare_table(comparison.rows, explain), comparison.to_json)
     return _status(comparison.rows)
 
 
@@ -101,20 +114,33 @@ def _programs(models: list[str], machine: str | None, planning: Planning, how: G
     return annotate_rows(compare_programs(models, machines, planning.overrides, **how))
 
 
-def _simulated(cases: Sequence[Case], overrides: Mapping[str, str], allow_unknown: bool) -> Comparison:
+def _simulated(cases: Sequence[Case], planning: Planning) -> Comparison:
     from mcusim.api.compare import compare_cases
     from mcusim.evidence.annotate import annotate_rows
 
     with bar("simulating", len(cases)) as step:
-        found = compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown, progress=step)
+        found = compare_cases(cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step)
     return annotate_rows(found)
 
 
-def _bases(planning: Planning, run: Mapping[str, object], kernels: str | None, fidelity: str) -> list[Settings]:
-    """What the rows of each runtime share; each policy may take other options."""
-    from mcusim.api.compare import runtime_bases
+def _steps(
+    models: list[str] | None,
+    machine: str | None,
+    policy: str | None,
+    table: int | None,
+    planning: Planning,
+    run: Mapping[str, object],
+    kernels: str | None,
+    fidelity: str,
+) -> list[Case]:
+    from mcusim.api.compare import ablation_cases
 
-    return runtime_bases(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
+    if not models or table is not None:
+        raise UsageError("--ablation takes a MODEL, and no --table")
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    return ablation_cases(
+        models, machines, policies, kernels, planning.given, run, fidelity=fidelity, costs=planning.costs
+    )
 
 
 def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
@@ -132,11 +158,19 @@ def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
 
 
 def _cases(
-    models: list[str] | None, machine: str | None, policy: str | None, table: int | None, bases: Sequence[Settings]
+    models: list[str] | None,
+    machine: str | None,
+    policy: str | None,
+    table: int | None,
+    planning: Planning,
+    run: Mapping[str, object],
+    kernels: str | None,
+    fidelity: str,
 ) -> list[Case]:
-    from mcusim.api.compare import product_cases
+    from mcusim.api.compare import product_cases, runtime_bases
     from mcusim.evidence.published.table_cases import tinyops_cases
 
+    bases = runtime_bases(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
     machines, policies = (
         options.comma_list(machine, "--machine"),
         None if policy == "all" else options.comma_list(policy, "--policy"),

@@ -63,12 +63,11 @@ class PlannedModel:
 
     def settings(self, fidelity: str, run: Mapping[str, object], values: Values, step: Step) -> Settings:
         """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
-        from mcusim.plan.options import RUNTIME
+        from mcusim.plan.options import runtime_of
         from mcusim.request.kernels import resolve
-        from mcusim.runtime.runtime import find_runtime
 
         named = "emulate" if fidelity == "both" else fidelity
-        runtime = find_runtime(RUNTIME.given(self.planning.given.get("runtime")))
+        runtime = runtime_of(self.planning.given)
         kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity, runtime)
         return self.planning.settings(
             self.policy, kernels, run, fidelity=named, inputs=values.inputs,

@@ -8,8 +8,8 @@ memory (no wait states); what loads and stores cost is decided by the machine. N
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -107,11 +107,16 @@ class Profile:
     technique: str = "cmsis"
     rest: str | None = None
     uncounted: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
 
     @cached_property
     def compiled(self) -> KernelSet | None:
-        """The kernel set named ``set``, read once. Raises InputError when it cannot be."""
-        return None if self.set is None else load_set(self.set)
+        """The set named ``set``, read once, without what is ``left_out``. Raises InputError when it cannot be."""
+        return None if self.set is None else load_set(self.set).without(self.left_out)
+
+    def without(self, techniques: Collection[str]) -> Profile:
+        """This profile, of functions that rest on none of ``techniques``."""
+        return replace(self, left_out=frozenset(techniques)) if techniques else self
 
     def of_call(self, g: Geometry) -> Profile:
         """The profile that has the cost of an operator: this one, or ``rest`` for what it was not counted for."""

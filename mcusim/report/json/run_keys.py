@@ -110,6 +110,7 @@ _HEAD = {
     "order": ("text?", "`default` or `optimal`; null for a row that was not planned"),
     "allocator": ("text?", "who places tensors; null for a row that was not planned, or that did not name one"),
     "in_place": ("bool?", "whether results lie in the bytes of inputs that die"),
+    "without": ("text?", "techniques that compiled code leaves out, with commas; null for none"),
     "verdict": ("object?", "what was counted; null when it could not be planned, or a kernel faulted"),
     "verdict.fits": ("bool", "whether `needed` is at most `available`"),
     "verdict.what": ("text", "what was counted"),

@@ -82,6 +82,7 @@ def _planning(result: Result) -> str:
         words += ", offsets of the file's memory plan"
     elif asked["allocator"] not in (None, "greedy"):
         words += f", {asked['allocator']} allocator"
+    words += f", without {asked['without']}" if asked["without"] else ""
     return words + ", in place" * bool(asked["in_place"])
 
 

@@ -6,11 +6,64 @@ What vanishes is :mod:`~mcusim.runtime.tinyengine.executed`'s, what the array ha
 
 from __future__ import annotations
 
-from mcusim.runtime.runtime import ArrayRules, Runtime
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from mcusim.model.geometry import Geometry
+from mcusim.model.graph import Graph, Operator
+from mcusim.runtime import tflm
+from mcusim.runtime.runtime import AblationStep, ArrayRules, Runtime
 from mcusim.runtime.tinyengine import array_rules
 from mcusim.runtime.tinyengine.executed import executed
 
 __all__ = ["RUNTIME"]
+
+TECHNIQUES = {
+    "kernels": "kernels of its own, with their columns of inputs and planes of channels; without: an interpreter's",
+    "fusion": "PADs are part of the next convolution",
+    "unrolling": "loops over a depth of 8 to 48 and over 3x3 to 7x7 windows are written out",
+    "tiling": "outputs of a depthwise row share the words that they read",
+}
+_REST = ("unrolling", "tiling")  # of kernels of its own
+
+
+def _lesser(names: frozenset[str]) -> Runtime:
+    """Compiled code without the techniques of these names, and without those that rest on them."""
+    assert RUNTIME.array is not None
+    left_out = names | set(_REST if "kernels" in names else _REST[1:] if "unrolling" in names else ())
+    found = replace(RUNTIME, left_out=left_out)
+    if "fusion" in left_out:
+        found = replace(found, executed=partial(executed, absorbing=False))
+    if "kernels" not in left_out:
+        return found
+    rules = replace(
+        RUNTIME.array, in_place=_casts, columns=_no_columns, scratch=_none, filters=_none, own_kernels=False
+    )
+    return replace(found, kernels=tflm.RUNTIME.kernels, own_kernels=False, array=rules)
+
+
+def _casts(graph: Graph, op: Operator) -> bool:
+    return op.traits.casts and array_rules.in_place(graph, op)
+
+
+def _no_columns(shapes: Sequence[Geometry], im2col: str = "") -> tuple[int, ...]:
+    return (0,) * len(shapes)
+
+
+def _none(*rules: object) -> int:
+    return 0
+
+
+def _ladder() -> tuple[AblationStep, ...]:
+    """From an interpreter to all of it: a technique more at each step."""
+    missing, found = list(TECHNIQUES), [AblationStep("interpreter", tflm.RUNTIME.name)]
+    found.append(AblationStep("code generation", "tinyengine", frozenset(missing)))
+    while missing:
+        name = missing.pop(0)
+        found.append(AblationStep(name, "tinyengine", frozenset(missing)))
+    return (*found, AblationStep("in place", "tinyengine", in_place=True))
+
 
 RUNTIME = Runtime(
     name="tinyengine",
@@ -35,4 +88,7 @@ RUNTIME = Runtime(
         filters=array_rules.filter_bytes,
         parameters=array_rules.parameter_bytes,
     ),
+    techniques=TECHNIQUES,
+    lesser=_lesser,
+    ladder=_ladder(),
 )

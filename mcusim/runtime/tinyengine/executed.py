@@ -17,14 +17,15 @@ from mcusim.model.graph import Graph, Operator, Tensor
 __all__ = ["executed"]
 
 
-def executed(graph: Graph) -> Graph:
-    """``graph`` as compiled code executes it, its operators renumbered; itself where nothing vanishes.
+def executed(graph: Graph, absorbing: bool = True) -> Graph:
+    """``graph`` as compiled code executes it, its operators renumbered; itself where nothing vanishes. ``absorbing``:
+    windows absorb the PADs before them.
 
     Tensors keep their numbers. An output that was a view's becomes the tensor it is a view of, of another shape; float
     inputs and outputs become those that they are converted to and from.
     """
     inner = _without_floats(graph)
-    operators = _absorbed(inner)
+    operators = _absorbed(inner) if absorbing else list(inner.operators)
     replaced: dict[int, int] = {}
     kept: list[Operator] = []
     for one in operators:

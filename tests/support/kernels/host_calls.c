@@ -7,7 +7,11 @@
 #include <string.h>
 
 typedef int32_t function(const struct conv_call *);
-function tinyengine_conv, tinyengine_depthwise, tinyengine_fully_connected;
+function tinyengine_conv, tinyengine_depthwise, tinyengine_fully_connected, tinyengine_depthwise_plane;
+function tinyengine_depthwise_3x3_1_alone, tinyengine_depthwise_3x3_2_alone, tinyengine_depthwise_5x5_1_alone;
+function tinyengine_depthwise_5x5_2_alone, tinyengine_depthwise_7x7_1_alone, tinyengine_depthwise_7x7_2_alone;
+typedef int32_t moving(const struct move_call *);
+moving tinyengine_pad, reference_pad;
 function reference_conv, reference_depthwise, reference_fully_connected;
 typedef int32_t element(const struct binary_call *);
 element tinyengine_add, reference_add, tinyengine_mul, reference_mul;
@@ -111,7 +115,35 @@ static int depthwise(void) {
     const int32_t planes = c.depth_multiplier == 1 && c.batch == 1 && c.dilation_h == 1 && c.dilation_w == 1;
     c.scratch = planes ? block((size_t)(2 * height * width), 0) : 0;
     scales(&c);
-    return same("depthwise", c, tinyengine_depthwise, reference_depthwise, turned);
+    static function *const alone[] = {
+        tinyengine_depthwise_3x3_1_alone, tinyengine_depthwise_3x3_2_alone, tinyengine_depthwise_5x5_1_alone,
+        tinyengine_depthwise_5x5_2_alone, tinyengine_depthwise_7x7_1_alone, tinyengine_depthwise_7x7_2_alone,
+    };
+    const int32_t square = c.filter_h == c.filter_w && c.filter_h > 1 && c.filter_h % 2 && c.stride_h == c.stride_w;
+    const int32_t one = planes && square && c.stride_h < 3;
+    return same("depthwise", c, tinyengine_depthwise, reference_depthwise, turned)
+           && (!planes || same("plane", c, tinyengine_depthwise_plane, reference_depthwise, turned))
+           && (!one || same("alone", c, alone[c.filter_h - 3 + c.stride_h - 1], reference_depthwise, turned));
+}
+
+static int pad(void) {
+    struct move_call c = {.shape = {1, 1, 1, 1, 1}, .item = one_in(6) ? 2 : 1, .value = between(-128, 127)};
+    size_t size = 1, inner = 1;
+    for (int i = 1; i < 5; i++) {
+        const int32_t padded = i == 2 || i == 3 || one_in(12);
+        c.inside[i] = between(1, 6), c.before[i] = padded ? between(0, 3) : 0;
+        c.shape[i] = c.before[i] + c.inside[i] + (padded ? between(0, 3) : 0);
+        size *= (size_t)c.shape[i], inner *= (size_t)c.inside[i];
+    }
+    c.inside[0] = 1;
+    c.input = bytes(inner * (size_t)c.item);
+    size *= (size_t)c.item;
+    int8_t *wanted = block(size, 0), *found = block(size, between(0, 3));
+    c.output = wanted, reference_pad(&c);
+    c.output = found, tinyengine_pad(&c);
+    if (!memcmp(wanted, found, size)) return 1;
+    printf("pad: %dx%dx%dx%d\n", c.shape[1], c.shape[2], c.shape[3], c.shape[4]);
+    return 0;
 }
 
 static int fully_connected(void) {
@@ -172,12 +204,12 @@ static int average(void) { return pool("average_pool", tinyengine_average_pool, 
 static int most(void) { return pool("max_pool", tinyengine_max_pool, reference_max_pool); }
 
 int main(int count, char **arguments) {
-    int (*const kinds[])(void) = {convolution, convolution, depthwise, fully_connected, add, mul, average, most};
+    int (*const kinds[])(void) = {convolution, convolution, depthwise, fully_connected, add, mul, average, most, pad};
     int wrong = 0;
     for (long seed = atol(arguments[count > 2 ? 1 : 0]); seed < atol(arguments[count > 2 ? 2 : 0]); seed++) {
         state = (uint64_t)seed * 0x9E3779B97F4A7C15u + 1;
         next();
-        if (!kinds[seed % 8]()) wrong = 1, printf("  seed %ld\n", seed);
+        if (!kinds[seed % 9]()) wrong = 1, printf("  seed %ld\n", seed);
         done();
     }
     return wrong;

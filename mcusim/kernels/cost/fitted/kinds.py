@@ -77,13 +77,17 @@ _NESTS: Mapping[str, str] = {
     "join": f"call piece {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_nearest": f"call row {' '.join(_COPY)} " + _loops(*_COPIES),
     "resize_bilinear": "call row pixel element",
-    "pairs_of_pixels": f"call checked pair {_TWO_COLUMNS}",
+    **dict.fromkeys(("pairs_of_pixels", "pairs_of_a_depth"), f"call checked pair {_TWO_COLUMNS}"),
     **dict.fromkeys(
         ("window_patches", "byte_patches", "tap_patches"),
         f"call checked pixel {_TWO_COLUMNS} patch_row outside edge word byte twin",
     ),
-    "channel_by_channel": f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')}",
-    "plane_by_taps": f"{_PLANE} line output filter_row tap {_loops('fours', 'ones', 'taps', 'rows')}",
+    **dict.fromkeys(
+        ("channel_by_channel", "channel_alone"),
+        f"{_PLANE} taps line together single {_loops('fours', 'ones', 'groups', 'singles', 'lines')}",
+    ),
+    "pad_by_words": "call row filled filled_byte copied copied_byte",
+    "plane_by_pairs": f"{_PLANE} line output filter_row pair {_loops('fours', 'ones', 'pairs', 'rows')} filter_tap odd",
     "vector_by_pairs": "call vector output quad element odd odd_quad odd_element " + _loops("quads", "elements"),
     "pool_by_fours": f"call pixel four row tap one one_row one_tap {_loops('taps')}",
     "svdf": f"call shift filter mac {_loops('macs')} sum product {_loops('products')} wide {_loops('wides')} unit part"
@@ -119,12 +123,15 @@ _CASES = {
     "cmsis_mul-broadcast": "binary",
     "cmsis_average_pool": "average_by_sums",
     "cmsis_max_pool": "maxima",
-    **{f"tinyengine_conv_1x1{depth}": "pairs_of_pixels" for depth in ("", "_8", "_16", "_24", "_48")},
+    "tinyengine_conv_1x1": "pairs_of_pixels",
+    **{f"tinyengine_conv_1x1_{depth}": "pairs_of_a_depth" for depth in (8, 16, 24, 48)},
     "tinyengine_conv_3x3_3": "byte_patches",
     "tinyengine_conv_window": "window_patches",
     "tinyengine_conv_taps": "tap_patches",
     **{f"tinyengine_depthwise_{k}x{k}_{stride}": "channel_by_channel" for k in (3, 5, 7) for stride in (1, 2)},
-    "tinyengine_depthwise_plane": "plane_by_taps",
+    **{f"tinyengine_depthwise_{k}x{k}_{stride}_alone": "channel_alone" for k in (3, 5, 7) for stride in (1, 2)},
+    "tinyengine_depthwise_plane": "plane_by_pairs",
+    "tinyengine_pad": "pad_by_words",
     "tinyengine_depthwise_plain": "depthwise",
     "tinyengine_fully_connected": "vector_by_pairs",
     "tinyengine_add-same": "binary_by_four",
@@ -249,6 +256,8 @@ def kind_of(symbol: str, g: Geometry, sizes: Mapping[str, int]) -> str:
     if symbol in _ELEMENTS:
         same = sizes.get("input0") == sizes.get("input1", sizes.get("input0")) == sizes.get("output")
         return f"{symbol}-{'same' if same else 'broadcast'}"
+    if symbol == "tinyengine_pad" and (g.item > 1 or g.in_c != g.out_c):
+        symbol = "reference_pad"
     return "reference_pad-wide" if symbol == "reference_pad" and g.item > 1 else symbol
 
 

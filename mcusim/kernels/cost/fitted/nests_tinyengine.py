@@ -2,8 +2,9 @@
 
 Each function's levels are in :data:`mcusim.kernels.cost.fitted.kinds.KINDS`. Two columns lie in each other: groups of
 four elements of the first, then of the second, four words in all. Not modelled: what
-:mod:`mcusim.kernels.cost.fitted.nest` does not model; channels whose requantisation is not by one multiplication, and
-outputs that are clamped to less than the range of a byte, which take a pass of their own.
+:mod:`mcusim.kernels.cost.fitted.nest` does not model; channels whose requantisation is not by one multiplication,
+outputs that are clamped to less than the range of a byte, which take a pass of their own, and depthwise windows of more
+than 128 pairs of taps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from mcusim.kernels.cost.fitted import nest as N
 from mcusim.kernels.cost.fitted.nest import iterations, load, step, store
 from mcusim.native.compile import State, native
 
+IMAGE, TAPS, DEPTH = 1, 2, 3  # how a function is special: unrolled for 3x3x3, any patch, unrolled for one depth
 LONGEST = 256  # bytes of a patch that are put together on the stack
 
 
@@ -54,14 +56,13 @@ def widened(s: State, p: State, source: int, to: int, count: int, level: int) ->
 
 
 @native
-def group(s: State, p: State, k: int, weights: int, rows: int, depth: int) -> None:
+def group(s: State, p: State, k: int, weights: int, rows: int, depth: int, how: int) -> None:
     """Four elements of both columns by those of one or two filters."""
-    image = p[N.IN_C] == 3 and p[N.KH] == 3 and p[N.KW] == 3 and p[N.DH] * p[N.DW] == 1
     for i in range(rows):
         if k + 4 <= depth:
             load(s, p, weights + i * depth + k, 4)
         else:
-            part(s, p, weights + i * depth + k, depth - k, 1 if i == 0 and not image else 0)
+            part(s, p, weights + i * depth + k, depth - k, 1 if i == 0 and how != IMAGE else 0)
     for i in range(4):
         load(s, p, p[N.SCR] + 4 * k + 4 * i, 4)
 
@@ -77,10 +78,10 @@ def again(s: State, p: State) -> None:
 
 
 @native
-def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: int) -> None:
+def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: int, how: int) -> None:
     """All filters over both columns: output, quad, rest, odd, odd_quad from ``level`` on, then the quads' loop.
 
-    ``columns`` is 1 where the second one is the first again.
+    ``columns`` is 1 where the second one is the first again; ``how`` the loops are: IMAGE or DEPTH unrolled.
     """
     channels = p[N.OUT_C]
     other = out + (channels if columns == 2 else 0)
@@ -90,9 +91,9 @@ def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: i
             load(s, p, p[N.BIAS] + 4 * c + 4, 4)
         iterations(s, p, level + 5, depth // 4)
         for k in range(0, depth, 4):
-            group(s, p, k, p[N.W] + c * depth, 2, depth)
+            group(s, p, k, p[N.W] + c * depth, 2, depth, how)
             step(s, p, level + 1 if k + 4 <= depth else level + 2, 1)
-        if p[N.KH] * p[N.KW] == 1 and p[N.SH] * p[N.SW] == 1:
+        if how == DEPTH:
             again(s, p)
         for i in range(2):
             load(s, p, p[N.MUL] + 4 * (c + i), 4)
@@ -106,7 +107,7 @@ def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: i
         if p[N.BIAS]:
             load(s, p, p[N.BIAS] + 4 * c, 4)
         for k in range(0, depth, 4):
-            group(s, p, k, p[N.W] + c * depth, 1, depth)
+            group(s, p, k, p[N.W] + c * depth, 1, depth, how)
             step(s, p, level + 4, 1)
         load(s, p, p[N.MUL] + 4 * c, 4)
         load(s, p, p[N.SHIFT] + 4 * c, 4)
@@ -116,8 +117,8 @@ def all_filters(s: State, p: State, depth: int, out: int, columns: int, level: i
 
 
 @native
-def pairs_of_pixels(s: State, p: State) -> None:
-    """``tinyengine_conv_1x1``: call, checked, pair, widened, widened_rest, then its loop; all filters from 9 on."""
+def pairs(s: State, p: State, how: int) -> None:
+    """A 1x1 convolution: call, checked, pair, widened, widened_rest, then its loop; all filters from 9 on."""
     depth, pixels = p[N.IN_C], p[N.BATCH] * p[N.ROWS] * p[N.OUT_W]
     step(s, p, 1, 1)
     checked(s, p, 2)
@@ -127,7 +128,19 @@ def pairs_of_pixels(s: State, p: State) -> None:
         source = p[N.IN] + pixel * depth
         widened(s, p, source, p[N.SCR], depth, 4)
         widened(s, p, source + (depth if columns == 2 else 0), p[N.SCR] + 8, depth, 4)
-        all_filters(s, p, depth, p[N.OUT] + pixel * p[N.OUT_C], columns, 9)
+        all_filters(s, p, depth, p[N.OUT] + pixel * p[N.OUT_C], columns, 9, how)
+
+
+@native
+def pairs_of_pixels(s: State, p: State) -> None:
+    """``tinyengine_conv_1x1``."""
+    pairs(s, p, 0)
+
+
+@native
+def pairs_of_a_depth(s: State, p: State) -> None:
+    """``tinyengine_conv_1x1_DEPTH``."""
+    pairs(s, p, DEPTH)
 
 
 @native
@@ -242,9 +255,9 @@ def patches(s: State, p: State, how: int) -> None:
             y, x = n // p[N.OUT_W] * p[N.SH] - p[N.PT], n % p[N.OUT_W] * p[N.SW] - p[N.PL]
             to = p[N.SCR] + 8 * (n & 1)
             step(s, p, 3, 1)
-            if how == 2:
+            if how == TAPS:
                 taps_of_patch(s, p, image, y, x, to)
-            elif how == 1 or p[N.IN_C] & 3:
+            elif how == IMAGE or p[N.IN_C] & 3:
                 bytes_of_patch(s, p, image, y, x, to)
             else:
                 rows_of_patch(s, p, image, y, x, to)
@@ -253,7 +266,7 @@ def patches(s: State, p: State, how: int) -> None:
                 twin(s, p, depth)
             if last or n & 1:
                 out = p[N.OUT] + (image * count + n // 2 * 2) * p[N.OUT_C]
-                all_filters(s, p, depth, out, 1 + (n & 1), 9)
+                all_filters(s, p, depth, out, 1 + (n & 1), 9, how)
 
 
 @native
@@ -265,13 +278,13 @@ def window_patches(s: State, p: State) -> None:
 @native
 def byte_patches(s: State, p: State) -> None:
     """``tinyengine_conv_3x3_3``."""
-    patches(s, p, 1)
+    patches(s, p, IMAGE)
 
 
 @native
 def tap_patches(s: State, p: State) -> None:
     """``tinyengine_conv_taps``."""
-    patches(s, p, 2)
+    patches(s, p, TAPS)
 
 
 @native
@@ -341,8 +354,8 @@ def outputs_of_row(s: State, p: State, row: int, width: int, out: int, together:
 
 
 @native
-def channel_by_channel(s: State, p: State) -> None:
-    """``tinyengine_depthwise_KxK_S``: call, cleared, channel, row, four, one, taps, line, together, single."""
+def channels(s: State, p: State, together: int) -> None:
+    """Channels one after the other, outputs of a row ``together`` as long as there are so many."""
     width, height = (p[N.OUT_W] - 1) * p[N.SW] + p[N.KW], (p[N.ROWS] - 1) * p[N.SH] + p[N.KH]
     step(s, p, 1, 1)
     cleared(s, p, width, height)
@@ -357,40 +370,54 @@ def channel_by_channel(s: State, p: State) -> None:
             step(s, p, 8, 1)
             row = p[N.SCR] + 2 * y * p[N.SH] * width
             out = p[N.OUT] + y * p[N.OUT_W] * p[N.OUT_C] + c
-            outputs_of_row(s, p, row, width, out, 4 if p[N.SW] == 1 else 2)
+            outputs_of_row(s, p, row, width, out, together)
 
 
 @native
-def taps_of_plane(s: State, p: State, channel: int, at: int, width: int) -> None:
-    """One output, tap by tap: row 9, tap 10; loops of taps and of rows."""
-    w = p[N.W] + channel * p[N.KH] * p[N.KW]
+def channel_by_channel(s: State, p: State) -> None:
+    """``tinyengine_depthwise_KxK_S``: call, cleared, channel, row, four, one, taps, line, together, single."""
+    channels(s, p, 4 if p[N.SW] == 1 else 2)
+
+
+@native
+def channel_alone(s: State, p: State) -> None:
+    """``tinyengine_depthwise_KxK_S_alone``: the same; no outputs are single."""
+    channels(s, p, 1)
+
+
+@native
+def pairs_of_plane(s: State, p: State, at: int, width: int) -> None:
+    """One output, two taps at a time: row 9, pair 10, an odd tap 24; loops of pairs and of rows."""
     iterations(s, p, 20, p[N.KH])
     for i in range(p[N.KH]):
-        iterations(s, p, 17, p[N.KW])
-        for k in range(p[N.KW]):
-            load(s, p, at + 2 * (i * width + k), 2)
-            load(s, p, w + i * p[N.KW] + k, 1)
+        iterations(s, p, 17, p[N.KW] // 2)
+        for k in range(0, p[N.KW] - 1, 2):
+            load(s, p, at + 2 * (i * width + k), 4)
             step(s, p, 10, 1)
+        if p[N.KW] & 1:
+            load(s, p, at + 2 * (i * width + p[N.KW] - 1), 2)
+            step(s, p, 24, 1)
         step(s, p, 9, 1)
 
 
 @native
-def plane_by_taps(s: State, p: State) -> None:
-    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, tap."""
+def plane_by_pairs(s: State, p: State) -> None:
+    """``tinyengine_depthwise_plane``: call, cleared, channel, row, four, one, line, output, filter_row, pair, ..."""
     width, height = (p[N.OUT_W] - 1) * p[N.SW] + p[N.KW], (p[N.ROWS] - 1) * p[N.SH] + p[N.KH]
     step(s, p, 1, 1)
     cleared(s, p, width, height)
     for c in range(p[N.IN_C]):
         gathered(s, p, c, width, height)
-        load(s, p, p[N.MUL] + 4 * c, 4)
-        load(s, p, p[N.SHIFT] + 4 * c, 4)
+        load(s, p, p[N.SHIFT] + 4 * c, 4)  # whether it is quick
+        load(s, p, p[N.BIAS] + 4 * c, 4)
+        scales(s, p, c)
+        for i in range(p[N.KH] * p[N.KW]):
+            load(s, p, p[N.W] + c * p[N.KH] * p[N.KW] + i, 1)
+        step(s, p, 23, p[N.KH] * p[N.KW])
         for y in range(p[N.ROWS]):
             step(s, p, 7, 1)
             for x in range(p[N.OUT_W]):
-                at = p[N.SCR] + 2 * (y * p[N.SH] * width + x * p[N.SW])
-                if p[N.BIAS]:
-                    load(s, p, p[N.BIAS] + 4 * c, 4)
-                taps_of_plane(s, p, c, at, width)
+                pairs_of_plane(s, p, p[N.SCR] + 2 * (y * p[N.SH] * width + x * p[N.SW]), width)
                 step(s, p, 8, 1)
                 store(s, p, p[N.OUT] + (y * p[N.OUT_W] + x) * p[N.OUT_C] + c, 1)
 
@@ -452,3 +479,37 @@ def pool_by_fours(s: State, p: State) -> None:
             step(s, p, level, 1)
             store(s, p, p[N.OUT] + pixel * depth + c, size)
             c += size
+
+
+@native
+def words_and_bytes(s: State, p: State, to: int, source: int, count: int, level: int) -> int:
+    """Stores of ``count`` bytes, with loads unless ``source`` is 0: words at ``level``, what is left at the next; the
+    address behind them."""
+    k = 0
+    while k < count:
+        size = 4 if k + 4 <= count else 1
+        if source:
+            load(s, p, source + k, size)
+        store(s, p, to + k, size)
+        step(s, p, level if size == 4 else level + 1, 1)
+        k += size
+    return to + count
+
+
+@native
+def pad_by_words(s: State, p: State) -> None:
+    """``tinyengine_pad``: call, row, filled, filled_byte, copied, copied_byte."""
+    depth = p[N.OUT_C]
+    row, width, left = p[N.IN_W] * depth, p[N.OUT_W] * depth, p[N.PL] * depth
+    source, to = p[N.IN], p[N.OUT]
+    step(s, p, 1, 1)
+    for n in range(p[N.BATCH] * p[N.ROWS]):
+        y = n % p[N.ROWS] - p[N.PT]
+        step(s, p, 2, 1)
+        if 0 <= y < p[N.IN_H]:
+            to = words_and_bytes(s, p, to, 0, left, 3)
+            to = words_and_bytes(s, p, to, source, row, 5)
+            to = words_and_bytes(s, p, to, 0, width - left - row, 3)
+            source += row
+        else:
+            to = words_and_bytes(s, p, to, 0, width, 3)

@@ -2,9 +2,10 @@
    and zeros around it; its outputs then go where the input's elements of that channel were, or to another place.
 
    Filters come with the channels in front. Square ones of 3, 5 and 7 taps and of stride 1 or 2 are unrolled: four outputs
-   (two, with stride 2) share the words of a row, two products to an SMLAD. Channels of these that are not quick, and other
-   filters of depth multiplier 1, batch 1, without dilation, take the plane one output at a time; the rest is plain loops,
-   which must not run in place.
+   (two, with stride 2) share the words of a row, two products to an SMLAD; functions that end in "alone" compute one output
+   at a time, to see what sharing is worth. Other filters of depth multiplier 1, batch 1, without dilation take the plane one
+   output at a time, two products to an SMLAD too where they have at most MOST_PAIRS pairs of taps; channels that are not quick
+   tap by tap. The rest is plain loops, which must not run in place.
    Scratch: 2 bytes for each element of the padded plane. */
 #include "tinyengine.h"
 
@@ -77,8 +78,8 @@ INLINE void outputs(const int16_t *row, int32_t width, const uint32_t *pairs, in
 
 /* One channel whose sums are quick. */
 INLINE void channel(const struct conv_call *c, const struct finish *f, const struct plane *p, int32_t i, int32_t size,
-                    int32_t stride) {
-    const int32_t bias = c->bias ? c->bias[i] : 0, together = stride == 1 ? 4 : 2, step = c->out_c;
+                    int32_t stride, int32_t together) {
+    const int32_t bias = c->bias ? c->bias[i] : 0, step = c->out_c;
     const struct rescale r = rescale_of(1, c->multiplier[i], c->shift[i]);
     int8_t *out = (int8_t *)c->output + i;
     uint32_t pairs[7 * 6];
@@ -95,6 +96,39 @@ INLINE void channel(const struct conv_call *c, const struct finish *f, const str
             int32_t sum = bias;
             outputs(row, p->width, pairs, size, stride, 1, &sum);
             *out = finished(1, f, sum, &r);
+        }
+    }
+}
+
+enum { MOST_PAIRS = 128 };
+
+/* One channel of any filter of at most so many pairs of taps and of any stride, whose sums are quick. */
+static __attribute__((noinline)) void paired_channel(const struct conv_call *call, struct plane p, int32_t i) {
+    const struct conv_call copy = *call, *const c = &copy;
+    const struct finish f = plain_finish(call);
+    const struct rescale r = rescale_of(1, c->multiplier[i], c->shift[i]);
+    const int32_t bias = c->bias[i], words = (c->filter_w + 1) >> 1, odd = c->filter_w & 1;
+    const int8_t *filter = (const int8_t *)c->filter + i * c->filter_h * c->filter_w;
+    int8_t *out = (int8_t *)c->output + i;
+    uint32_t pairs[MOST_PAIRS], *to = pairs;
+    for (int32_t k = 0; k < c->filter_h; k++) {
+        for (int32_t m = 0; m < words; m++, filter += 2) {
+            const int32_t last = odd && m == words - 1;
+            *to++ = ((uint32_t)filter[0] & 0xFFFF) | (last ? 0 : (uint32_t)filter[1] << 16);
+        }
+        filter -= odd;
+    }
+    for (int32_t y = 0; y < c->out_h; y++) {
+        for (int32_t x = 0; x < c->out_w; x++, out += c->out_c) {
+            const int16_t *row = p.at + y * c->stride_h * p.width + x * c->stride_w;
+            const uint32_t *taps = pairs;
+            int32_t sum = bias;
+            for (int32_t k = 0; k < c->filter_h; k++, row += p.width) {
+                const int16_t *at = row;
+                for (int32_t m = words - odd; m; m--, at += 2) sum = smlad(word(at), *taps++, sum);
+                if (odd) sum += *at * (int16_t)*taps++;
+            }
+            *out = finished(1, &f, sum, &r);
         }
     }
 }
@@ -123,7 +157,7 @@ INLINE struct plane plane_of(const struct conv_call *c) {
     return (struct plane){c->scratch, width, height};
 }
 
-INLINE int32_t unrolled(const struct conv_call *call, int32_t size, int32_t stride) {
+INLINE int32_t unrolled(const struct conv_call *call, int32_t size, int32_t stride, int32_t together) {
     const struct conv_call copy = *call, *const c = &copy; /* stores of bytes do not change it */
     const struct plane p = plane_of(c);
     const struct finish f = plain_finish(call);
@@ -131,7 +165,7 @@ INLINE int32_t unrolled(const struct conv_call *call, int32_t size, int32_t stri
     for (int32_t i = 0; i < c->in_c; i++) {
         gather(c, p, (const int8_t *)c->input + i);
         if (quick_channel(c, i)) {
-            channel(c, &f, &p, i, size, stride);
+            channel(c, &f, &p, i, size, stride, together);
         } else {
             plain_channel(call, p, i);
         }
@@ -140,21 +174,30 @@ INLINE int32_t unrolled(const struct conv_call *call, int32_t size, int32_t stri
     return 0;
 }
 
-int32_t tinyengine_depthwise_3x3_1(const struct conv_call *c) { return unrolled(c, 3, 1); }
-int32_t tinyengine_depthwise_3x3_2(const struct conv_call *c) { return unrolled(c, 3, 2); }
-int32_t tinyengine_depthwise_5x5_1(const struct conv_call *c) { return unrolled(c, 5, 1); }
-int32_t tinyengine_depthwise_5x5_2(const struct conv_call *c) { return unrolled(c, 5, 2); }
-int32_t tinyengine_depthwise_7x7_1(const struct conv_call *c) { return unrolled(c, 7, 1); }
-int32_t tinyengine_depthwise_7x7_2(const struct conv_call *c) { return unrolled(c, 7, 2); }
+int32_t tinyengine_depthwise_3x3_1(const struct conv_call *c) { return unrolled(c, 3, 1, 4); }
+int32_t tinyengine_depthwise_3x3_2(const struct conv_call *c) { return unrolled(c, 3, 2, 2); }
+int32_t tinyengine_depthwise_5x5_1(const struct conv_call *c) { return unrolled(c, 5, 1, 4); }
+int32_t tinyengine_depthwise_5x5_2(const struct conv_call *c) { return unrolled(c, 5, 2, 2); }
+int32_t tinyengine_depthwise_7x7_1(const struct conv_call *c) { return unrolled(c, 7, 1, 4); }
+int32_t tinyengine_depthwise_7x7_2(const struct conv_call *c) { return unrolled(c, 7, 2, 2); }
+
+int32_t tinyengine_depthwise_3x3_1_alone(const struct conv_call *c) { return unrolled(c, 3, 1, 1); }
+int32_t tinyengine_depthwise_3x3_2_alone(const struct conv_call *c) { return unrolled(c, 3, 2, 1); }
+int32_t tinyengine_depthwise_5x5_1_alone(const struct conv_call *c) { return unrolled(c, 5, 1, 1); }
+int32_t tinyengine_depthwise_5x5_2_alone(const struct conv_call *c) { return unrolled(c, 5, 2, 1); }
+int32_t tinyengine_depthwise_7x7_1_alone(const struct conv_call *c) { return unrolled(c, 7, 1, 1); }
+int32_t tinyengine_depthwise_7x7_2_alone(const struct conv_call *c) { return unrolled(c, 7, 2, 1); }
 
 int32_t tinyengine_depthwise_plane(const struct conv_call *call) {
     const struct conv_call copy = *call, *const c = &copy;
     const struct plane p = plane_of(c);
+    const int32_t few = c->filter_h * ((c->filter_w + 1) >> 1) <= MOST_PAIRS && c->bias;
     clear(&p);
     for (int32_t i = 0; i < c->in_c; i++) {
         gather(c, p, (const int8_t *)c->input + i);
-        plain_channel(call, p, i);
+        (few && quick_channel(c, i) ? paired_channel : plain_channel)(call, p, i);
     }
+    if (few) tinyengine_range(call);
     return 0;
 }
 

@@ -1,0 +1,75 @@
+"""What each technique of a compiled runtime is worth: a run for each step from an interpreter to all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from mcusim.results.result import Result, sram_bytes
+from mcusim.text import columns, kib, rounded
+
+__all__ = ["ablation_json", "ablation_table"]
+
+
+def ablation_json(results: Sequence[Result], steps: Sequence[str]) -> list[dict[str, Any]]:
+    """For each of ``results``, of which ``steps`` has the name: ``model machine policy kernels step latency_ms
+    mmac_per_s peak_bytes flash_bytes``; null for what a run that does not fit has not.
+
+    ``peak_bytes`` are those of on-chip RAM.
+    """
+    return [_row(result, step) for result, step in zip(results, steps, strict=True)]
+
+
+def _row(result: Result, step: str) -> dict[str, Any]:
+    latency = result.value("latency_ms")
+    rate = result.macs / latency / 1000 if latency and result.macs is not None else None
+    flash = None if result.flash is None else result.flash.total
+    return {
+        "model": result.model,
+        "machine": result.machine.name,
+        "policy": result.policy,
+        "kernels": result.kernels,
+        "step": step,
+        "latency_ms": latency,
+        "mmac_per_s": rate,
+        "peak_bytes": sram_bytes(result),
+        "flash_bytes": flash,
+    }
+
+
+def ablation_table(results: Sequence[Result], steps: Sequence[str]) -> str:
+    """A ladder for each model and machine, each step with its gain over the one before, the last line with that of
+    all."""
+    lines: list[str] = []
+    pairs = zip(ablation_json(results, steps), results, strict=True)
+    for _, group in groupby(pairs, key=lambda pair: (pair[1].model, pair[1].machine.name, pair[1].policy)):
+        rows, members = zip(*group, strict=True)
+        lines += ["", f"{rows[0]['model']} on {rows[0]['machine']}, {rows[0]['policy']}", *_ladder(rows)]
+        lines += [f"  {row['step']}: {one.negative}" for row, one in zip(rows, members, strict=True) if not one.fits]
+    return "\n".join(lines[1:])
+
+
+def _ladder(rows: Sequence[dict[str, Any]]) -> list[str]:
+    table, before = [["", "kernels", "ms", "MMAC/s", "gain", "RAM KiB", "flash KiB"]], None
+    for row in rows:
+        name = row["step"] if before is None else f"+ {row['step']}"
+        sizes = kib(row["peak_bytes"]), kib(row["flash_bytes"])
+        table.append([name, row["kernels"], *_figures(row), _gain(before, row), *sizes])
+        before = row
+    lines = columns(table, left=2)
+    first, last = rows[0], rows[-1]
+    if not first["latency_ms"] or not last["latency_ms"]:
+        return lines
+    faster, part = first["latency_ms"] / last["latency_ms"], last["peak_bytes"] / first["peak_bytes"]
+    return [*lines, f"  in all {faster:.2f} times as fast, with {100 * part:.0f} % of the RAM"]
+
+
+def _figures(row: dict[str, Any]) -> list[str]:
+    return [rounded(row["latency_ms"]), rounded(row["mmac_per_s"])]
+
+
+def _gain(before: dict[str, Any] | None, row: dict[str, Any]) -> str:
+    if before is None or not before["latency_ms"] or not row["latency_ms"]:
+        return ""
+    return f"{100 * (before['latency_ms'] / row['latency_ms'] - 1):+.1f} %"
