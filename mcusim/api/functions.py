@@ -34,6 +34,8 @@ def plan_memory(
     order: str = "default",
     in_place: bool | None = None,
     im2col: str | None = None,
+    patches: str | None = None,
+    patch_split: int | None = None,
     weights: str = "flash",
     allocator: str | None = None,
     machine: str | Path | Machine | None = None,
@@ -51,19 +53,18 @@ def plan_memory(
     All allocators place the same blocks, at multiples of ``align`` bytes (None: the runtime's); ``allocator``
     (``greedy``, ``linear``, ``dynamic``, ``optimal`` or ``offline``, the plan in the file, which is the default where
     there is one) is the one that counts. With ``machine``, whose keys ``overrides`` changes, the plan says whether it
-    fits there, with what ``kernels`` need, and what the moves of ``dynamic`` cost; ``progress`` gets the bytes moved
-    and all there are.
-    A compiled ``runtime`` has one static array (``plan.array``), with columns of inputs by ``im2col`` (``two`` or
-    ``adaptive``), by default in place.
+    fits, with what ``kernels`` need, and what moves of ``dynamic`` cost; ``progress`` gets bytes moved of all. A
+    compiled ``runtime`` has one static array (``plan.array``), with columns of inputs by ``im2col`` (``two``,
+    ``adaptive``), by default in place, with the first ``patch_split`` operators on ``patches`` (``"2x2"``, ``"auto"``).
 
-    Raises UsageError for an order, weights, allocator or alignment that do not exist, and what
-    :func:`mcusim.load_model` raises. Not modelled: what :mod:`mcusim.plan.liveness.timeline` and the allocators do not.
+    Raises UsageError for what does not exist. Not modelled: what timelines of tensors and the allocators do not.
     """
     require_type("model", model, ModelArg)
     require_overrides(overrides)
     found = memory(
-        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, weights=weights, allocator=allocator,
-        machine=machine, overrides=overrides, kernels=kernels, align=align, seconds=seconds,
+        model, runtime=runtime, order=order, in_place=in_place, im2col=im2col, patches=patches, patch_split=patch_split,
+        weights=weights, allocator=allocator, machine=machine, overrides=overrides, kernels=kernels, align=align,
+        seconds=seconds,
     )  # fmt: skip
     return priced(found, progress)
 

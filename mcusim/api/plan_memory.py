@@ -27,11 +27,13 @@ from mcusim.plan.arena import ALIGN, PLACING, allocator_of, arena_head, stored_o
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import ORDERS, RUNTIME
+from mcusim.plan.options import ORDERS, PATCHES
 from mcusim.plan.ordering import optimal_order
+from mcusim.plan.patch_plan import PatchFigures, options_on_patches, patch_figures
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
-from mcusim.runtime.runtime import find_runtime
+from mcusim.runtime.patches import AUTO
+from mcusim.runtime.runtime import Runtime, find_runtime
 
 __all__ = ["ORDERS", "memory", "priced"]
 
@@ -46,6 +48,8 @@ def memory(
     order: Literal["default", "optimal"] | str = "default",
     in_place: bool | None = None,
     im2col: str | None = None,
+    patches: str | None = None,
+    patch_split: int | str | None = None,
     weights: Weights | str = "flash",
     allocator: str | None = None,
     kernels: str | None = None,
@@ -56,29 +60,33 @@ def memory(
 ) -> MemoryPlan:
     """The memory plan of ``model`` (a path, a name of `mcusim models`, or a graph), which ``runtime`` executes.
 
-    ``order``: ``default``, as stored, or ``optimal``, that of the least peak, searched for at most ``seconds``.
-    ``in_place`` and ``weights`` say what counts (:class:`~mcusim.plan.liveness.accounting.Accounting`). Of all
-    allocators ``allocator`` counts: by default ``offline``, the plan in the file for that order, else ``greedy``. The
-    plan as stored, without sharing and with the weights in flash, is given too. ``machine`` with ``overrides``: whose
-    memory it is for, as :func:`~mcusim.api.memory_verdict.with_verdict` counts it with ``kernels``. A compiled runtime
-    plans its array (:func:`~mcusim.api.plan_array.array_plan`), ``in_place``, by rule ``im2col``.
+    Arguments are those of :func:`mcusim.plan_memory`. The plan as stored, without sharing and with the weights in
+    flash, is given too; patches that need more than none are planned.
 
     Raises UsageError for a name or an alignment that does not exist, ModelError for an offline plan of no use.
     """
     _check(order, allocator, kernels, machine, overrides)
-    executes = find_runtime(RUNTIME.given(runtime))
+    cut = plan_options(runtime=runtime, in_place=in_place, patches=patches, patch_split=patch_split)
     board = None if machine is None else changed(machine, overrides)
-    graph = executes.executed(model if isinstance(model, Graph) else load_model(model, allow_unknown=True))
+    graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    executes = (options_on_patches(cut, graph) if cut[PATCHES] == AUTO else cut).runtime
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)
-        return array_plan(graph, executes, board, order, in_place, im2col, align, seconds)
+        plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds)
+        return plan if executes.patches is None else replace(plan, patches=_figures(graph, executes, in_place))
     if im2col is not None:
         raise UsageError(f"--im2col has no effect with --runtime {executes.name}: its kernels have their own columns")
-    counted = Accounting(bool(in_place), weights)
+    graph, counted = executes.executed(graph), Accounting(bool(in_place), weights)
     plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
     plan = with_verdict(plan, kernels, seconds)
     return replace(plan, tflm_head=_tflm_head(plan))
+
+
+def _figures(graph: Graph, runtime: Runtime, in_place: bool | None) -> PatchFigures:
+    assert runtime.patches is not None  # the caller saw to that
+    whole = find_runtime(runtime.name)
+    return patch_figures(whole.executed(graph), whole, runtime.patches, in_place is not False)
 
 
 def _arena_plan(

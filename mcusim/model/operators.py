@@ -14,7 +14,9 @@ from mcusim.model.traits import QUANTIZED, Traits
 
 __all__ = [
     "ACTIVATIONS",
+    "CROP",
     "DEFAULTS",
+    "JOIN",
     "LARGEST_WINDOW",
     "OPERATORS",
     "PADDINGS",
@@ -29,6 +31,7 @@ __all__ = [
 
 PADDINGS = ("SAME", "VALID")
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+CROP, JOIN = "SLICE", "CONCATENATION"  # of operators that transformations of graphs put in
 CELL_ACTIVATION = "TANH"  # the one that an LSTM's kernel has for its cell
 LARGEST_WINDOW = 4096
 _BYTES = QUANTIZED[:2]  # of operators that TFLite, or the kernel sets, have not for 16 bits

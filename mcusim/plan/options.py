@@ -14,13 +14,14 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from mcusim.errors import UsageError
 from mcusim.program.opaque import Costs
+from mcusim.runtime.patches import AUTO, Patches, parse_grid, patches_of
 from mcusim.runtime.runtime import DEFAULT, Runtime, find_runtime, runtime_names, techniques
 from mcusim.units import parse_size, quoted
 
 __all__ = [
-    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "RUNTIME", "SRAM_BUDGET",
-    "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions", "choice", "flag", "names",
-    "region", "runtime_of", "size", "whole",
+    "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "PATCHES", "PATCH_SPLIT",
+    "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions",
+    "choice", "flag", "names", "region", "runtime_of", "size", "whole",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -216,7 +217,14 @@ WITHOUT: Option[frozenset[str]] = names(
     "without", tuple(techniques()), default=(),
     help=f"What compiled code leaves out, to see what it is worth: {', '.join(techniques())}.",
 )  # fmt: skip
-EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT)
+PATCHES: Option[str | None] = Option(
+    "patches", None, "RxC",
+    "Compiled code: the first operators run on patches of their output (2x2) one after the other, which needs less RAM;"
+    " auto: those that need least.",
+    parse_grid, lambda value: value, str,
+)  # fmt: skip
+PATCH_SPLIT = whole("patch_split", 1, 1_000_000, help="How many operators run on --patches.")
+EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT, PATCHES, PATCH_SPLIT)
 """What every policy takes."""
 
 
@@ -228,7 +236,8 @@ def runtime_of(given: Mapping[str, object]) -> Runtime:
 class PlanKeywords(TypedDict, total=False):
     """``runtime``: what executes the model. ``weights``: the region they are read from. ``order``: of :data:`ORDERS`.
     ``allocator``: of :data:`ALLOCATORS`.
-    ``in_place``: results lie in the bytes of inputs that die. ``without``: techniques that compiled code leaves out."""
+    ``in_place``: results lie in the bytes of inputs that die. ``without``: techniques that compiled code leaves out.
+    ``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other."""
 
     runtime: str | None
     weights: str | None
@@ -236,6 +245,8 @@ class PlanKeywords(TypedDict, total=False):
     allocator: str | None
     in_place: bool | None
     without: str | Collection[str] | None
+    patches: str | None
+    patch_split: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,4 +296,7 @@ class PlanOptions(OptionValues):
     def runtime(self) -> Runtime:
         """What executes the model. Raises UsageError where it cannot leave out what it is to be without."""
         left_out = self[WITHOUT]
-        return find_runtime(self[RUNTIME]).without(left_out)
+        found = find_runtime(self[RUNTIME]).without(left_out)
+        if self[PATCHES] == AUTO:
+            found.on_patches(Patches(1, 2, 1))  # raises where there are none
+        return found.on_patches(patches_of(self[PATCHES], self[PATCH_SPLIT]))

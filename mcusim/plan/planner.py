@@ -9,9 +9,11 @@ from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.kernels.kernel_set import KernelSet
 from mcusim.machine.description import Machine
+from mcusim.model.geometry import graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
-from mcusim.plan.options import IN_PLACE, ORDER, RUNTIME, WITHOUT, PlanOptions
+from mcusim.plan.options import IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
+from mcusim.plan.patch_plan import options_on_patches
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -39,10 +41,10 @@ def plan(
     chosen = find_policy(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    asked = options or PlanOptions()
+    asked = options_on_patches(options or PlanOptions(), graph)
     ordered = in_order(asked.runtime.executed(graph), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
-    recorded = {**_recorded(ordered, asked), **program.header.options}
+    recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, asked), **program.header.options}
     recorded |= {name: cell for name, cell in _of_policy(chosen, asked).items() if name not in recorded}
     header = replace(program.header, options=recorded)
     without = left_out_text(left_out(header))
@@ -67,6 +69,15 @@ def _recorded(ordered: Graph, asked: PlanOptions) -> dict[str, object]:
         found["operator_order"] = list(range(len(ordered.operators)) if ordered.order is None else ordered.order)
     costs = used_costs(opaque_types(op.type for op in ordered.operators), asked.costs)
     return found | ({"costs": costs} if costs else {})
+
+
+def _on_patches(graph: Graph, ordered: Graph, asked: PlanOptions) -> dict[str, object]:
+    """What a header says of patches: the multiply-accumulates of their halos too."""
+    patches = asked.runtime.patches
+    if patches is None:
+        return {}
+    halos = graph_macs(ordered) - graph_macs(graph)
+    return {PATCHES.name: patches.grid, PATCH_SPLIT.name: patches.split, "halo_macs": halos}
 
 
 def _of_policy(chosen: Policy, asked: PlanOptions) -> dict[str, object]:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mcusim.errors import UsageError
 from mcusim.program.program import Span
+from mcusim.runtime.patches import parse_grid, patches_of
 from mcusim.runtime.runtime import runtime_names, techniques
 
 __all__ = [
@@ -162,7 +164,19 @@ def options(value: object) -> Mapping[str, Any]:
     if "without" in found:
         for name in text(found["without"], "option 'without'").split(","):
             choice(name, "a name of option 'without'", tuple(techniques()))
+    _patches(found)
     return found
+
+
+def _patches(found: Mapping[str, Any]) -> None:
+    """A grid and a split, or neither; which ones ``auto`` chose is in a header."""
+    if {"patches", "patch_split"} & found.keys():
+        split = whole(found.get("patch_split"), "option 'patch_split'", 1 << 32, 1)
+        try:
+            chosen = patches_of(parse_grid(found.get("patches")), split)
+        except UsageError as error:
+            raise FieldError(f"option 'patches': {error}") from None
+        assert chosen is not None  # a split without a grid was refused
 
 
 def _overrides(option: str, value: object) -> None:

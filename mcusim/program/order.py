@@ -17,7 +17,10 @@ def program_graph(program: Program, graph: Graph) -> Graph:
     A graph that is in that order already is returned as it is. Raises ProgramError for an order that is none of the
     graph's operators. Not modelled: whether the order works, which the checks of a program find out.
     """
-    graph = recorded_runtime(program.header.options).executed(graph)
+    try:
+        graph = recorded_runtime(program.header.options).executed(graph)
+    except UsageError as error:
+        raise ProgramError(f"the program's header: {error}") from None
     order = program.header.options.get("operator_order")
     if order is None or graph.order is not None:
         return graph

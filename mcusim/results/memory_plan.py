@@ -15,6 +15,7 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.options import RUNTIME
 from mcusim.plan.ordering import Ordering
+from mcusim.plan.patch_plan import PatchFigures
 from mcusim.plan.pools import Pool
 from mcusim.plan.static_array import StaticArray
 from mcusim.plan.verdict import MemoryVerdict
@@ -92,6 +93,7 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     own planner finds them; None where TFLM has no such plan. ``kernels``: whose scratch buffers and data the
     ``verdict`` on the machine counts; ``counted`` is the arena with those scratch buffers, after the residents.
     ``array``: all that a compiled runtime has in RAM, with columns by the rule ``im2col``; None for an interpreter.
+    ``patches``: what those that ``graph`` is cut into need and cost; None for none.
     """
 
     graph: Graph
@@ -109,6 +111,7 @@ class MemoryPlan(Displayed, SavedAsJson, SavedAsPage):
     runtime: str = RUNTIME.default
     array: StaticArray | None = None
     im2col: str | None = None
+    patches: PatchFigures | None = None
 
     @property
     def placed(self) -> Placed:

@@ -11,7 +11,7 @@ from mcusim.errors import DoesNotFit, KernelFault
 from mcusim.machine.clock_tree import clock_json
 from mcusim.machine.description import Machine
 from mcusim.plan import policy_options, takers
-from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, RUNTIME, WITHOUT, Option
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, RUNTIME, WITHOUT, Option
 from mcusim.plan.verdict import MemoryVerdict, program_verdict
 from mcusim.program.opaque import left_out
 from mcusim.program.order import program_graph
@@ -132,8 +132,8 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def planning(self) -> dict[str, Any]:
-        """``runtime``, ``order``, ``allocator``, ``in_place`` and ``without`` as they were asked for or, of a program,
-        as it records them."""
+        """``runtime``, ``order``, ``allocator``, ``in_place``, ``without`` and ``patches`` as they were asked for or,
+        of a program, as it records them; patches of a program alone."""
         if self.run is not None:
             recorded = self.run.header.options
             return {
@@ -142,12 +142,13 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
                 "allocator": recorded.get("allocator", "greedy"),
                 "in_place": recorded.get("in_place", False),
                 "without": recorded.get(WITHOUT.name),
+                "patches": _patches(recorded, self.run.header.memory.arena),
             }
         asked = None if self.request is None else self.request.settings.options
         wanted: tuple[Option[Any], ...] = (RUNTIME, ORDER, ALLOCATOR, IN_PLACE)
         found = {one.name: None if asked is None else asked[one] for one in wanted}
         left_out = asked is not None and asked[WITHOUT]
-        return {**found, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None}
+        return {**found, WITHOUT.name: WITHOUT.cell(left_out) if left_out else None, PATCHES.name: None}
 
     @property
     def variant(self) -> str | None:
@@ -165,11 +166,12 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def label(self) -> str:
-        """The policy, the runtime where that is not the default, and what it leaves out."""
+        """The policy, the runtime where that is not the default, what it leaves out, and patches."""
         planning = self.planning
         runtime, without = str(planning[RUNTIME.name] or RUNTIME.default), planning[WITHOUT.name]
         found = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"
-        return f"{found} without {without}" if without else found
+        found = f"{found} without {without}" if without else found
+        return f"{found} {planning['patches']['grid']}" if planning["patches"] else found
 
     @property
     def fits(self) -> bool:
@@ -220,6 +222,14 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
             return f"{what}: {self.negative or self.unusable or 'not run'}"
         figures = f"{self.energy.latency_ms:.4g} ms, {self.energy.energy_mj:.4g} mJ"
         return f"{what}, {self.fidelity}: {figures}, {(sram_bytes(self) or 0) / 1024:.1f} KiB SRAM"
+
+
+def _patches(recorded: Mapping[str, Any], arena: int) -> dict[str, Any] | None:
+    """What a header says of patches."""
+    if recorded.get(PATCHES.name) is None:
+        return None
+    halos = recorded.get("halo_macs")
+    return {"grid": recorded[PATCHES.name], "split": recorded["patch_split"], "halo_macs": halos, "arena": arena}
 
 
 def sram_bytes(result: Result) -> int | None:

@@ -6,9 +6,9 @@ Not modelled: a runtime that chooses between several ways of executing an operat
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Literal
@@ -17,6 +17,7 @@ from mcusim.cpu.cores import CoreTraits
 from mcusim.errors import UsageError
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
+from mcusim.runtime.patches import Patches, parse_grid, patches_of
 
 __all__ = [
     "DEFAULT", "AblationStep", "ArrayRules", "Request", "Runtime", "find_runtime", "recorded_runtime", "runtime_names",
@@ -85,7 +86,8 @@ class Runtime:
     in one static array; None for an interpreter, which plans its arena of ``requests`` when it starts.
 
     ``techniques`` that it can leave out, by name what they are; ``lesser`` is the runtime without some of them, which
-    are ``left_out`` there. ``ladder``: the steps that lead from an interpreter to it.
+    are ``left_out`` there. ``ladder``: the steps that lead from an interpreter to it. ``cut`` makes the first operators
+    of a graph run on patches; ``patches`` that it does so with.
     """
 
     name: str
@@ -107,6 +109,16 @@ class Runtime:
     lesser: Callable[[frozenset[str]], Runtime] | None = None
     left_out: frozenset[str] = frozenset()
     ladder: tuple[AblationStep, ...] = ()
+    cut: Callable[[Graph, Patches], Graph] | None = None
+    patches: Patches | None = None
+
+    def on_patches(self, patches: Patches | None) -> Runtime:
+        """This runtime with the first operators on ``patches``. Raises UsageError where it has none."""
+        if patches is None:
+            return self
+        if self.cut is None:
+            raise UsageError(f"--patches has no effect with --runtime {self.name}; it is for compiled code")
+        return replace(self, executed=partial(_executed, self.executed, self.cut, patches), patches=patches)
 
     def without(self, names: Collection[str]) -> Runtime:
         """This runtime without the techniques of these names. Raises UsageError for one that it has not."""
@@ -115,6 +127,12 @@ class Runtime:
             others = f"it can leave out {', '.join(self.techniques)}" if self.techniques else "it can leave out nothing"
             raise UsageError(f"--without {unknown[0][:80]} has no effect with --runtime {self.name}: {others}")
         return self.lesser(frozenset(names)) if names and self.lesser else self
+
+
+def _executed(
+    executed: Callable[[Graph], Graph], cut: Callable[[Graph, Patches], Graph], patches: Patches, graph: Graph
+) -> Graph:
+    return graph if graph.patches else cut(executed(graph), patches)
 
 
 @cache
@@ -143,7 +161,11 @@ def recorded_runtime(options: Mapping[str, object]) -> Runtime:
     """The runtime that a program's header names among its options, else the default one, without the techniques that
     it names. Raises UsageError."""
     left_out = [name for name in str(options.get("without", "")).split(",") if name]
-    return find_runtime(str(options.get("runtime", DEFAULT))).without(left_out)
+    found = find_runtime(str(options.get("runtime", DEFAULT))).without(left_out)
+    grid, split = options.get("patches"), options.get("patch_split")
+    return found.on_patches(
+        patches_of(None if grid is None else parse_grid(grid), split if isinstance(split, int) else None)
+    )
 
 
 def techniques() -> dict[str, str]:

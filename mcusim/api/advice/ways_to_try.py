@@ -19,13 +19,14 @@ from mcusim.plan.allocators.optimal import optimal
 from mcusim.plan.arena import ALIGN
 from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import lifetimes
-from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, WEIGHTS
+from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, WEIGHTS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import policy_names, policy_options
 from mcusim.request.settings import Settings
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
+from mcusim.runtime.patches import AUTO
 from mcusim.runtime.planning_costs import costs_of
 
 __all__ = ["Change", "Shortage", "Ways", "changed_settings"]
@@ -114,6 +115,8 @@ class Ways:
             return
         asked = self.base.options
         if asked.runtime.array is not None:  # which places its data itself
+            if asked.runtime.cut is not None and asked[PATCHES] is None:
+                yield Change("the first operators on patches", "arena", {"patches": AUTO})
             return
         single: list[tuple[str, Options]] = []
         if not asked[IN_PLACE] and asked[ALLOCATOR] != "offline":

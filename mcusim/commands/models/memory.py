@@ -64,6 +64,17 @@ Im2col = Annotated[
 ]
 
 
+PatchGrid = Annotated[
+    str | None,
+    typer.Option(
+        "--patches", metavar="RxC", help="Compiled code: the first operators run on patches (2x2); auto: of least RAM."
+    ),
+]
+PatchSplit = Annotated[
+    str | None, typer.Option("--patch-split", metavar="N", help="How many operators run on --patches.")
+]
+
+
 @dataclass(frozen=True)
 class Placing:
     """What places the data, and how."""
@@ -72,6 +83,8 @@ class Placing:
     order: Order = "default"
     allocator: Allocator = None
     im2col: Im2col = None
+    patches: PatchGrid = None
+    patch_split: PatchSplit = None
     align: Align = None
 
 
@@ -102,7 +115,7 @@ def memory(
     Examples:
       mcusim memory swiftnet.tflite --order optimal --allocator optimal -o planned.tflite
       mcusim memory person_detect.tflite --allocator dynamic --machine nucleo-f767zi
-      mcusim memory mcunet-vww1 --runtime tinyengine
+      mcusim memory mcunet-vww1 --runtime tinyengine --patches auto
       mcusim memory figure-1 --order optimal --html mem.html
     """
     output, files = written.to(model, machine), [path for path in (out, html) if path is not None]

@@ -17,8 +17,8 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     ``read_arena_bytes`` that of the file as read, ``keeps_stored_plan`` whether the offsets are those of its own plan,
     ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides. Of a
     compiled runtime ``planned{arena scratch filters total parameters}``, bytes of its static array and of what is in
-    flash, ``im2col``, and ``columns[]{operator columns}`` of inputs in scratch; null and empty of an interpreter.
-
+    flash, ``im2col``, and ``columns[]{operator columns}`` of inputs in scratch; null and empty of an interpreter;
+    ``patches`` is null or :meth:`mcusim.plan.patch_plan.PatchFigures.to_json`.
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
     offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
     seconds moved_bytes moves[]{step resident source target bytes}}``. Of a machine ``machine set memory{name bytes
@@ -80,6 +80,7 @@ def _array(plan: MemoryPlan) -> dict[str, Any]:
         "planned": None if found is None else found.to_json(),
         "im2col": plan.im2col,
         "columns": [{"operator": i, "columns": n} for i, n in held],
+        "patches": None if plan.patches is None else plan.patches.to_json(),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.plan.allocators import OFFLINE
+from mcusim.plan.patch_plan import PatchFigures
 from mcusim.plan.static_array import StaticArray
 from mcusim.report.text.changes import change_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned
@@ -25,6 +26,7 @@ def memory_table(
     lines = [_title(plan), ""]
     lines += columns(_orders(plan), left=3)
     lines += ["", *columns(_allocators(plan) if plan.array is None else _array(plan, plan.array), left=1)]
+    lines += [] if plan.patches is None else ["", *_patches(plan.patches)]
     lines += [
         "",
         *_verdict(plan),
@@ -45,6 +47,20 @@ def memory_table(
     lines += [line for note in plan.graph.notes for line in wrapped(note)]
     lines += [f"warning: {warning}" for warning in plan.graph.warnings]
     return "\n".join(lines)
+
+
+def _patches(found: PatchFigures) -> list[str]:
+    """What patches need and cost, and a warning where they need more."""
+    before, after, height, width = found.before.total, found.executed.total, *found.patch
+    stage = (
+        f"{found.patches.grid} patches of the first {found.patches.split} operators: {height} x {width} of the input"
+    )
+    text = (
+        f"{stage} each; halos are {found.halo_macs:,} MACs more (+{100 * found.halo_macs / max(found.macs, 1):.1f} %)"
+    )
+    bytes = f"array {after:,} B, without patches {before:,} B, by the public planner's rules {found.rule.total:,} B"
+    more = f"warning: these patches need {after - before:,} B more than none; `mcusim run` refuses them"
+    return [*wrapped(text), *wrapped(bytes), *(wrapped(more) if after >= before else [])]
 
 
 def _title(plan: MemoryPlan) -> str:

@@ -83,6 +83,8 @@ def _planning(result: Result) -> str:
     elif asked["allocator"] not in (None, "greedy"):
         words += f", {asked['allocator']} allocator"
     words += f", without {asked['without']}" if asked["without"] else ""
+    if asked["patches"]:
+        words += f", {asked['patches']['grid']} patches of {asked['patches']['split']} operators"
     return words + ", in place" * bool(asked["in_place"])
 
 

@@ -16,6 +16,7 @@ from mcusim.runtime import tflm
 from mcusim.runtime.runtime import AblationStep, ArrayRules, Runtime
 from mcusim.runtime.tinyengine import array_rules
 from mcusim.runtime.tinyengine.executed import executed
+from mcusim.runtime.tinyengine.patched import patched
 
 __all__ = ["RUNTIME"]
 
@@ -91,4 +92,5 @@ RUNTIME = Runtime(
     techniques=TECHNIQUES,
     lesser=_lesser,
     ladder=_ladder(),
+    cut=patched,
 )

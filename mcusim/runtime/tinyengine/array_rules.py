@@ -59,7 +59,8 @@ def filter_bytes(shapes: Sequence[Geometry]) -> int:
 
 def parameter_bytes(graph: Graph) -> int:
     """Bytes of weights, and of a bias and a scale for each output channel."""
-    found = [op for op in graph.operators if op.traits.parametric and op.inputs[1] >= 0]
+    every = [op for op in graph.operators if op.traits.parametric and op.inputs[1] >= 0]
+    found = {op.inputs[1]: op for op in every}.values()  # patches share them
     weights = sum(graph.tensors[op.inputs[1]].bytes for op in found)
     return weights + _PER_CHANNEL * sum(graph.tensors[op.outputs[0]].shape[-1] for op in found)
 
