@@ -29,7 +29,7 @@ from mcusim.results.result import sram_bytes
 
 __all__ = ["advised", "ways_out"]
 
-MOST_WAYS = 5
+MOST_WAYS = 6
 MOST_OF_A_KIND = 2
 MOST_RUNS = 8
 SECONDS, AT_MOST = 4.0, 8.0  # of the processor, after which nothing new is begun: with ENOUGH ways out, and without
@@ -48,7 +48,7 @@ def ways_out(
     """The ways out of ``result``, which does not fit or exceeds a limit; none are tried when it meets them all.
 
     Limits are texts with units. ``model`` is what the commands call the model; by default its name, which is that of a
-    zoo network or of a file without its folder. At most five ways, the best of each kind (another arena, a policy,
+    zoo network or of a file without its folder. At most six ways, the best of each kind (another arena, a policy,
     weights elsewhere, a board) among them, those on the same board first, each group by latency. What is tried is a
     handful that takes a second or two, searches of orders and offsets only where they end at once. Raises UsageError
     for a limit that cannot be read.

@@ -1,6 +1,6 @@
 """Which changes of a run might be a way out, the most promising first.
 
-Not modelled: changes of the machine's keys, of kernels and of the network.
+Not modelled: changes of the machine's keys, of kernels but for those of a runtime, and of the network.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, WEIGHTS
 from mcusim.plan.ordering import optimal_order
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import policy_names, policy_options
+from mcusim.request.kernels import resolve
 from mcusim.request.settings import Settings
 from mcusim.results import Result
 from mcusim.results.advice import LimitCheck
 from mcusim.runtime.patches import AUTO
 from mcusim.runtime.planning_costs import costs_of
+from mcusim.runtime.runtime import find_runtime, runtime_names
 
 __all__ = ["Change", "Shortage", "Ways", "changed_settings"]
 
@@ -80,8 +82,11 @@ def changed_settings(base: Settings, change: Mapping[str, str | bool | None]) ->
     for flag, value in change.items():
         if flag in declared:  # not machine, set and policy
             options = options.having(declared[flag], declared[flag].given(value))
+    kernels, runtime = base.kernels, options.runtime
+    if runtime.own_kernels and kernels.name not in runtime.kernels:
+        kernels = resolve(None, base.fidelity, runtime)
     policy = change.get("policy") or base.policy
-    return replace(base, policy=str(policy), options=options)
+    return replace(base, policy=str(policy), options=options, kernels=kernels)
 
 
 @dataclass
@@ -103,6 +108,7 @@ class Ways:
             yield from self._arenas()
         if self.problem.flash or self.problem.speed:
             yield from self._weights()
+        yield from self._runtimes()
         yield from self._policies()
         yield from self._boards()
         yield from self._budgets()
@@ -133,6 +139,21 @@ class Ways:
                 yield Change(what, "arena", options)
         if len(single) > 1 and self._settled(together):
             yield Change("order of least peak, optimal allocator, results in place", "arena", together, last=True)
+
+    def _runtimes(self) -> Iterator[Change]:
+        """Runtimes that compile the model, with kernels of their own; then on patches."""
+        if self.base.options.runtime.array is not None:
+            return
+        dropped: Options = {"kernels": None, "allocator": None, "in-place": None}
+        for name in runtime_names():
+            if find_runtime(name).array is not None:
+                options: Options = {"runtime": name, **dropped}
+                yield Change(f"compiled code ({name})", "runtime", options)
+                if self.problem.sram and not self.problem.speed and find_runtime(name).cut is not None:
+                    patches: Options = {**options, "patches": AUTO}
+                    yield Change(
+                        f"compiled code ({name}), its first operators on patches", "runtime", patches, last=True
+                    )
 
     def _settled(self, options: Options) -> bool:
         """Whether the searches that ``options`` ask for end at once with a proof, so that another run ends alike."""

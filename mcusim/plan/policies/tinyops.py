@@ -14,7 +14,7 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan.allocators.greedy import align_up
-from mcusim.plan.options import SRAM_BUDGET, WEIGHTS, PlanOptions, choice, names
+from mcusim.plan.options import IN_PLACE, SRAM_BUDGET, WEIGHTS, PlanOptions, choice, names
 from mcusim.plan.overlay.buffers import CopyPlan, OverlaySizes, choose_sizes, copies, tiled_operators, transfers
 from mcusim.plan.overlay.early_tiles import EarlyTilePipeline
 from mcusim.plan.overlay.emitter import Emitter, controller, line_bytes
@@ -70,10 +70,7 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     DMA, or the program would have too many tasks. Not modelled: the software queues of the firmware, which lose a
     request when they are full.
     """
-    if options.runtime.array is not None:
-        raise UsageError(
-            f"policy tinyops copies tiles, which --runtime {options.runtime.name} has none of: use internal or external"
-        )
+    options = _compiled(options) if options.runtime.array is not None else options
     if options[VARIANT] == "2023" and options[BUFFERING] == "single":
         raise UsageError("--variant 2023 has two buffers for tiles; --buffering single is for variant 2022")
     need, layout = memory_needs(graph, kernels, options, longer=int(options[VARIANT] == "2023")), Layout(machine)
@@ -92,9 +89,23 @@ def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -
     placed.buffers.extend(_described(buffers, len(graph.operators) - 1))
     overlay = chosen.total(padded) - _scratch_bytes(need, chosen, padded)
     recorded = _chosen(options, weights, chosen)
+    recorded |= {"in_place": False} if need.in_flash else {}
     header = make_header(graph, "tinyops", kernels, need, layout, placed, recorded, overlay)
     pipeline = EarlyTilePipeline if chosen.one_filter_buffer else TaskPipeline
     return Program(header, tuple(pipeline(graph, emitter, placed, buffers, work, chosen.buffers_per_kind).run().tasks))
+
+
+def _compiled(options: PlanOptions) -> PlanOptions:
+    """``options`` of compiled code: a tile's output may not lie over rows that the next tile reads.
+
+    Raises UsageError for what its static array does not do.
+    """
+    name = options.runtime.name
+    if options[IN_PLACE]:
+        raise UsageError(f"--in-place has no effect with --policy tinyops and --runtime {name}: tiles overlap")
+    if options[VARIANT] == "2023":
+        raise UsageError(f"--variant 2023, whose tensors live longer, is for an interpreter, not for --runtime {name}")
+    return options.having(IN_PLACE, False)
 
 
 def _sizes(

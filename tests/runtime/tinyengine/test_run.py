@@ -61,8 +61,6 @@ def test_runtimes_are_compared_in_one_table() -> None:
 
 
 def test_what_it_does_not_do_is_refused() -> None:
-    with pytest.raises(UsageError, match="policy tinyops copies tiles, which --runtime tinyengine has none of"):
-        simulate("ds-cnn", F746, policy="tinyops", runtime="tinyengine", fidelity="emulate")
     with pytest.raises(UsageError, match="--allocator has no effect with --runtime tinyengine"):
         simulate("ds-cnn", F746, runtime="tinyengine", allocator="greedy", fidelity="emulate")
     with pytest.raises(UsageError, match="has kernels of its own"):
