@@ -10,6 +10,8 @@ from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
+from mcusim.plan import plan_options
+from mcusim.plan.patch_plan import options_on_patches
 from mcusim.request.kernels import resolve
 from mcusim.request.settings import MachineArg, ModelArg, require_type
 from mcusim.request.tensors import random_inputs
@@ -28,13 +30,16 @@ def generate(
     *,
     runtime: str | None = None,
     in_place: bool | None = None,
+    patches: str | None = None,
+    patch_split: int | str | None = None,
     force: bool = False,
 ) -> Generated:
     """Write ``model`` (a path, a name of `mcusim models`, or a graph) as C for ``runtime`` into ``folder``.
 
     ``runtime``: one that compiles, by default the first that does; the sources of its kernels are copied as far as they
     are needed. ``machine`` says where the linker script puts code and data, ``in_place`` False keeps depthwise
-    convolutions from writing over their inputs. The result has the files and their sizes. Raises UsageError for a
+    convolutions from writing over their inputs; the first ``patch_split`` operators run on ``patches`` (``"2x2"``, or
+    ``"auto"`` for both). The result has the files and their sizes. Raises UsageError for a
     runtime that interprets and for a folder that contains files unless ``force``;
     :class:`~mcusim.errors.UnsupportedError` naming operator and shapes for what cannot be generated. Nothing is written
     then. Not modelled: start-up code.
@@ -47,11 +52,13 @@ def generate(
         raise UsageError(
             f"--runtime {executes.name} interprets the model: no code is generated; {', '.join(able)} compiles it"
         )
+    asked = plan_options(runtime=executes.name, in_place=in_place, patches=patches, patch_split=patch_split)
     from mcusim.codegen.folder import check_folder, write_folder
     from mcusim.codegen.generated import generated
 
     check_folder(Path(folder), force)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
+    executes = options_on_patches(asked, graph).runtime
     kernels = resolve(None, "emulate", executes).compiled()
     found = generated(executes.executed(graph), executes, kernels, changed(machine, None), random_inputs, in_place)
     write_folder(Path(folder), found.files, force)

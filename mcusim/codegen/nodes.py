@@ -111,7 +111,7 @@ def _parameters(graph: Graph, op: Operator, kernel: Kernel, memory: Memory) -> d
     arrays = channel_arrays(graph, op)
     for name, data in zip(("multiplier", "shift"), arrays or (), strict=False):
         values = np.frombuffer(data, "<i4")
-        found[name] = memory.constant((name, op.index), f"{name}{op.index}", values)
+        found[name] = memory.constant((name, data), f"{name}{op.index}", values)  # patches share them
     return found
 
 

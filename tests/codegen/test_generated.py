@@ -29,7 +29,7 @@ GCC = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-
 BOARDS = {"cortex-m4": "stm32f469i-disco", "cortex-m7": "stm32f746g-disco"}
 
 
-def run_c(model: str | Graph, folder: Path, core: str = "cortex-m7", *options: str, **more: bool) -> Any:
+def run_c(model: str | Graph, folder: Path, core: str = "cortex-m7", *options: str, **more: Any) -> Any:
     """What a run of generated code gives, built without a warning."""
     mcusim.generate(model, folder, BOARDS[core], **more)
     done = subprocess.run(["make", "-s", *options], cwd=folder, capture_output=True, text=True, check=False)
@@ -47,11 +47,17 @@ def emulated(model: str | Graph) -> bytes:
 @few(1)
 @GCC
 @pytest.mark.parametrize("core", BOARDS)
-@pytest.mark.parametrize("model", ["ds-cnn", "figure-1", "mcunet-vww1"])
-def test_it_gives_the_bytes_of_an_interpreter_in_the_time_of_its_runtime(model: str, core: str, tmp_path: Path) -> None:
-    run = simulate(model, BOARDS[core], runtime="tinyengine", fidelity="emulate").run
-    assert run is not None
-    generated = run_c(model, tmp_path / "c", core)
+@pytest.mark.parametrize(
+    ("model", "patches"),
+    [("mnasnet-w0.10-r032-pad", {"patches": "4x4", "patch_split": 7})]
+    + [(name, {}) for name in ("ds-cnn", "figure-1", "mcunet-vww1")],
+)
+def test_it_gives_the_bytes_of_an_interpreter_in_the_time_of_its_runtime(
+    model: str, patches: dict[str, Any], core: str, tmp_path: Path
+) -> None:
+    run = simulate(model, BOARDS[core], runtime="tinyengine", fidelity="emulate", **patches).run
+    assert run is not None and run.header.options.get("patches") == patches.get("patches")
+    generated = run_c(model, tmp_path / "c", core, **patches)
     assert generated.dumps[0].data == emulated(model)
     assert generated.profile.cycles == pytest.approx(run.cycles, rel=0.02)
 

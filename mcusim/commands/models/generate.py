@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,8 @@ def generate(
     runtime: Runtime = None,
     machine: Machine = "stm32f746g-disco",
     in_place: InPlace = None,
+    patches: options.PatchGrid = None,
+    patch_split: options.PatchSplit = None,
     written: Written,
 ) -> int:
     """Write a model as C that a compiler makes a library or a program of.
@@ -42,12 +44,14 @@ def generate(
     Examples:
       mcusim generate ds-cnn --runtime tinyengine -o ds-cnn-c
       mcusim generate model.tflite -m nucleo-l4r5zi -o out --json -
+      mcusim generate mcunet-vww1 --patches auto -o vww-c
     """
     output = written.to(model)
     with spinner(f"generating {model}"):
         from mcusim.api.generate import generate as write
 
-        found = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force)
+        cut: dict[str, Any] = {"patches": patches, "patch_split": patch_split}
+        found = write(model, out, machine, runtime=runtime, in_place=in_place, force=written.force, **cut)
     from mcusim.report.generated_code import generate_json, generate_table
 
     output.emit(lambda: generate_table(found, str(out)), lambda: generate_json(found, str(out)))

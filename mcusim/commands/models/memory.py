@@ -64,17 +64,6 @@ Im2col = Annotated[
 ]
 
 
-PatchGrid = Annotated[
-    str | None,
-    typer.Option(
-        "--patches", metavar="RxC", help="Compiled code: the first operators run on patches (2x2); auto: of least RAM."
-    ),
-]
-PatchSplit = Annotated[
-    str | None, typer.Option("--patch-split", metavar="N", help="How many operators run on --patches.")
-]
-
-
 @dataclass(frozen=True)
 class Placing:
     """What places the data, and how."""
@@ -83,8 +72,8 @@ class Placing:
     order: Order = "default"
     allocator: Allocator = None
     im2col: Im2col = None
-    patches: PatchGrid = None
-    patch_split: PatchSplit = None
+    patches: options.PatchGrid = None
+    patch_split: options.PatchSplit = None
     align: Align = None
 
 

@@ -29,6 +29,8 @@ __all__ = [
     "Machine",
     "Model",
     "OutputFile",
+    "PatchGrid",
+    "PatchSplit",
     "Seconds",
     "Set",
     "WeightsIn",
@@ -193,3 +195,14 @@ def comma_list(text: str | None, option: str) -> list[str] | None:
     if not names:
         raise UsageError(f"{option} has no names in it: {text!r}")
     return names
+
+
+PatchGrid = Annotated[
+    str | None,
+    typer.Option(
+        "--patches", metavar="RxC", help="Compiled code: the first operators run on patches (2x2); auto: of least RAM."
+    ),
+]
+PatchSplit = Annotated[
+    str | None, typer.Option("--patch-split", metavar="N", help="How many operators run on --patches.")
+]
