@@ -16,7 +16,7 @@ from mcusim.errors import InputError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import policy_names, require_effect
-from mcusim.plan.options import IN_PLACE, RUNTIME, WITHOUT
+from mcusim.plan.options import IN_PLACE, PATCHES, RUNTIME, WITHOUT, without_effect
 from mcusim.program.opaque import opaque_types, require_known
 from mcusim.report.ablation import ablation_json, ablation_table
 from mcusim.report.compare_pairs import differences_json
@@ -25,7 +25,7 @@ from mcusim.request.run_options import ExecutionKeywords
 from mcusim.request.settings import MachineArg, ModelArg, NameArg, RunRequest, Settings, as_list, base_settings
 from mcusim.results import Result, to_json
 from mcusim.results.measurement.measured import error_percent
-from mcusim.runtime.runtime import find_runtime, runtime_names
+from mcusim.runtime.runtime import Runtime, find_runtime, runtime_names
 
 __all__ = [
     "BOARDS", "Case", "Comparison", "ablation_cases", "compare_cases", "compare_programs", "product_cases",
@@ -37,13 +37,17 @@ BOARDS = ("stm32f469i-disco", "stm32f746g-disco")
 
 @dataclass(frozen=True)
 class Comparison(Displayed, SavedAsJson, SavedAsPage):
-    """Results in the order asked for; ``str()`` is the table. ``steps``: those of an ablation, one for each row."""
+    """Results in the order asked for; ``str()`` is the table, of an ablation its steps."""
 
     rows: tuple[Result, ...]
-    steps: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ablation_table(self.rows, self.steps) if self.steps else compare_table(self.rows)
+        return ablation_table(self.rows) if self.ablation else compare_table(self.rows)
+
+    @property
+    def ablation(self) -> bool:
+        """Whether the rows are steps from an interpreter to compiled code."""
+        return any(row.step for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """``rows`` as :func:`~mcusim.results.to_json` gives them, ``external_over_tinyops`` by model and machine, and
@@ -57,7 +61,7 @@ class Comparison(Displayed, SavedAsJson, SavedAsPage):
             "external_over_tinyops": [r for r in ratios if r],
             "differences": differences_json(self.rows),
         }
-        return found | ({"ablation": ablation_json(self.rows, self.steps)} if self.steps else {})
+        return found | ({"ablation": ablation_json(self.rows)} if self.ablation else {})
 
     def _line(self) -> str:
         models = len({row.model for row in self.rows})
@@ -108,16 +112,20 @@ def runtime_bases(
 ) -> list[Settings]:
     """:func:`~mcusim.request.settings.base_settings` for each runtime in ``plan``: a name, a text with commas, a list.
 
-    Of several, ``kernels`` are for those that do not have kernels of their own. Raises what that raises.
+    Of several, ``kernels`` are for those that do not have kernels of their own, and what is for compiled code alone is
+    for those that compile. Raises what that raises.
     """
     given = plan.get(RUNTIME.name)
     texts = given.split(",") if isinstance(given, str) else given
     several = [texts] if not isinstance(texts, Iterable) else [t.strip() if isinstance(t, str) else t for t in texts]
+    named = {name: find_runtime(RUNTIME.given(name)) for name in several}
+    refused = [set(without_effect(runtime, plan)) for runtime in named.values()]
+    for_some = {name for names in refused for name in names} - set[str].intersection(*refused)
     found = []
-    for name in dict.fromkeys(several):
-        own = len(several) > 1 and find_runtime(RUNTIME.given(name)).own_kernels
-        options = {**plan, RUNTIME.name: name}
-        found.append(base_settings(None if own else kernels, options, run, **others))
+    for name, runtime in named.items():
+        options = {key: None if key in without_effect(runtime, for_some) else value for key, value in plan.items()}
+        own = len(several) > 1 and runtime.own_kernels
+        found.append(base_settings(None if own else kernels, {**options, RUNTIME.name: name}, run, **others))
     return found
 
 
@@ -135,12 +143,7 @@ def ablation_cases(
     ``kernels`` are an interpreter's. Raises UsageError for a runtime without steps and for what the steps choose.
     """
     runtime = find_runtime(RUNTIME.given(plan.get(RUNTIME.name)))
-    able = [name for name in runtime_names() if find_runtime(name).ladder]
-    if not runtime.ladder:
-        raise UsageError(f"--ablation takes apart a compiled runtime: name {' or '.join(able)} with --runtime")
-    for option in (WITHOUT, IN_PLACE):
-        if plan.get(option.name) is not None:
-            raise UsageError(f"--{option.flag} has no effect with --ablation, whose steps are with and without it")
+    _require_ladder(runtime, kernels, plan)
     bases = []
     for step in runtime.ladder:
         chosen = {**plan, RUNTIME.name: step.runtime, WITHOUT.name: sorted(step.without) or None}
@@ -149,6 +152,23 @@ def ablation_cases(
         bases.append((step.name, base_settings(None if own else kernels, chosen, run, **others)))
     found = product_cases(models, machines, policies or "internal", [base for _, base in bases])
     return [replace(case, step=bases[i % len(bases)][0]) for i, case in enumerate(found)]
+
+
+def _require_ladder(runtime: Runtime, kernels: str | None, plan: Mapping[str, object]) -> None:
+    """Raise UsageError for a runtime without steps, for kernels that are its own, and for what the steps choose."""
+    if not runtime.ladder:
+        able = " or ".join(name for name in runtime_names() if find_runtime(name).ladder)
+        raise UsageError(f"--ablation takes apart a compiled runtime: name {able} with --runtime")
+    both = "with and without it"
+    for option, steps in ((WITHOUT, both), (IN_PLACE, both), (PATCHES, "of the uncut network")):
+        if (given := plan.get(option.name)) is not None:
+            flag = f"no-{option.flag}" if given is False else option.flag
+            raise UsageError(f"--{flag} has no effect with --ablation, whose steps are {steps}")
+    if kernels is not None and kernels in runtime.kernels:
+        raise UsageError(
+            f"--kernels {kernels} are those of {runtime.name}, which --ablation comes to step by step: name those of an"
+            " interpreter, or none"
+        )
 
 
 def compare_cases(
@@ -184,7 +204,7 @@ def compare_cases(
         rows.append(_row(case, model, target))
         if progress is not None:
             progress(rows[-1])
-    return Comparison(tuple(rows), tuple(case.step for case in cases if case.step))
+    return Comparison(tuple(rows))
 
 
 def compare_programs(
@@ -201,6 +221,7 @@ def compare_programs(
 
 def _row(case: Case, model: Graph, machine: Machine) -> Result:
     try:
-        return simulate_row(model, machine, case.settings)
+        found = simulate_row(model, machine, case.settings)
     except InputError as error:
-        return result_of(RunRequest(case.settings, model), machine, error)
+        found = result_of(RunRequest(case.settings, model), machine, error)
+    return replace(found, step=case.step)

@@ -11,7 +11,8 @@ from mcusim.machine.description import Machine
 from mcusim.model import load_model
 from mcusim.model.graph import Graph
 from mcusim.plan import plan_options
-from mcusim.plan.patch_plan import options_on_patches
+from mcusim.plan.array_choice import chosen_options
+from mcusim.plan.options import IN_PLACE
 from mcusim.request.kernels import resolve
 from mcusim.request.settings import MachineArg, ModelArg, require_type
 from mcusim.request.tensors import random_inputs
@@ -39,10 +40,9 @@ def generate(
     ``runtime``: one that compiles, by default the first that does; the sources of its kernels are copied as far as they
     are needed. ``machine`` says where the linker script puts code and data, ``in_place`` False keeps depthwise
     convolutions from writing over their inputs; the first ``patch_split`` operators run on ``patches`` (``"2x2"``, or
-    ``"auto"`` for both). The result has the files and their sizes. Raises UsageError for a
-    runtime that interprets and for a folder that contains files unless ``force``;
-    :class:`~mcusim.errors.UnsupportedError` naming operator and shapes for what cannot be generated. Nothing is written
-    then. Not modelled: start-up code.
+    ``"auto"`` for both). The result has the files and their sizes. Raises UsageError for a runtime that interprets and
+    for a folder that contains files unless ``force``; :class:`~mcusim.errors.UnsupportedError` naming operator and
+    shapes for what cannot be generated. Nothing is written then. Not modelled: start-up code.
     """
     require_type("model", model, ModelArg)
     require_type("machine", machine, MachineArg)
@@ -58,8 +58,9 @@ def generate(
 
     check_folder(Path(folder), force)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    executes = options_on_patches(asked, graph).runtime
-    kernels = resolve(None, "emulate", executes).compiled()
-    found = generated(executes.executed(graph), executes, kernels, changed(machine, None), random_inputs, in_place)
+    asked = chosen_options(asked, graph)
+    executes = asked.runtime
+    kernels, board = resolve(None, "emulate", executes).compiled(), changed(machine, None)
+    found = generated(executes.executed(graph), executes, kernels, board, random_inputs, asked[IN_PLACE])
     write_folder(Path(folder), found.files, force)
     return found

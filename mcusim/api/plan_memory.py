@@ -24,12 +24,13 @@ from mcusim.model.tflite.folding import FOLDED
 from mcusim.plan import plan_options
 from mcusim.plan.allocators import ALLOCATORS, MOST_MOVES, OFFLINE, allocate, moves_at_most
 from mcusim.plan.arena import ALIGN, PLACING, allocator_of, arena_head, stored_offsets
+from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.liveness.accounting import Accounting, Weights
 from mcusim.plan.liveness.timeline import Timeline, timeline
 from mcusim.plan.options import ALLOCATORS as PLACES
-from mcusim.plan.options import ORDERS, PATCHES
+from mcusim.plan.options import IN_PLACE, ORDERS, PATCHES
 from mcusim.plan.ordering import optimal_order
-from mcusim.plan.patch_plan import PatchFigures, options_on_patches, patch_figures
+from mcusim.plan.patch_figures import PatchFigures, patch_figures
 from mcusim.plan.pools import sram_pool
 from mcusim.results.memory_plan import COPIES, MemoryPlan, Planned
 from mcusim.runtime.patches import AUTO
@@ -69,7 +70,8 @@ def memory(
     cut = plan_options(runtime=runtime, in_place=in_place, patches=patches, patch_split=patch_split)
     board = None if machine is None else changed(machine, overrides)
     graph = model if isinstance(model, Graph) else load_model(model, allow_unknown=True)
-    executes = (options_on_patches(cut, graph) if cut[PATCHES] == AUTO else cut).runtime
+    cut = chosen_options(cut, graph) if cut[PATCHES] in (None, AUTO) else cut
+    executes, in_place = cut.runtime, cut[IN_PLACE]
     if executes.array is not None:
         check_array_options(executes, allocator, weights, kernels)
         plan = array_plan(executes.executed(graph), executes, board, order, in_place, im2col, align, seconds)
@@ -79,8 +81,7 @@ def memory(
     graph, counted = executes.executed(graph), Accounting(bool(in_place), weights)
     plan = _arena_plan(graph, order, counted, allocator, executes.alignment if align is None else align, seconds)
     plan = replace(plan, machine=board, room=None if board is None else sram_pool(board), runtime=executes.name)
-    plan = with_verdict(plan, kernels, seconds)
-    return replace(plan, tflm_head=_tflm_head(plan))
+    return replace(plan := with_verdict(plan, kernels, seconds), tflm_head=_tflm_head(plan))
 
 
 def _figures(graph: Graph, runtime: Runtime, in_place: bool | None) -> PatchFigures:

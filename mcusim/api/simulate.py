@@ -14,8 +14,8 @@ from mcusim.machine.description import Machine
 from mcusim.machine.loader import replace_all
 from mcusim.model.graph import Graph
 from mcusim.plan import plan
+from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.options import WEIGHTS
-from mcusim.plan.patch_plan import options_on_patches
 from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
 from mcusim.program.program import Header
@@ -85,7 +85,7 @@ def simulate_row(graph: Graph, machine: Machine, chosen: Settings) -> Result:
     """:func:`simulate` for a loaded graph and machine."""
     if chosen.fidelity == "emulate":
         refuse_opaque((op.type for op in graph.operators), graph.name)
-    chosen = replace(chosen, options=options_on_patches(chosen.options, graph))
+    chosen = replace(chosen, options=chosen_options(chosen.options, graph, chosen.policy))
     request = RunRequest(chosen, graph)
     try:
         kernels = chosen.kernels.planned(chosen.fidelity)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, Unpack
+from typing import Any, ParamSpec, Unpack
 
 from mcusim import api
 from mcusim.api.both import Both
-from mcusim.api.compare import Comparison, ablation_cases, compare_cases, product_cases, runtime_bases
+from mcusim.api.compare import Case, Comparison, ablation_cases, compare_cases, product_cases, runtime_bases
 from mcusim.api.diff import diff as api_diff
 from mcusim.errors import UsageError
 from mcusim.evidence.interval.intervals import interval, ratios
@@ -36,7 +36,7 @@ from mcusim.results.measurement.measured import Measured
 from mcusim.results.saved.run_difference import RunDifference
 from mcusim.results.saved.saved_run import SavedRun
 
-__all__ = ["annotate", "annotate_both", "annotate_rows", "compare", "diff", "replay", "simulate"]
+__all__ = ["annotate", "annotate_both", "annotate_rows", "compare", "comparison_cases", "diff", "replay", "simulate"]
 
 P = ParamSpec("P")
 
@@ -156,17 +156,38 @@ def compare(
     Not modelled: what :func:`~mcusim.api.simulate.simulate` leaves out.
     """
     require_overrides(overrides)
+    cases = comparison_cases(
+        models, machines, policies, kernels, *split(options), ablation=ablation, fidelity=fidelity, costs=costs
+    )
+    return annotate_rows(compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown))
+
+
+def comparison_cases(
+    models: str | Path | Graph | Iterable[str | Path | Graph] | None,
+    machines: str | Path | Machine | Iterable[str | Path | Machine] | None,
+    policies: str | Iterable[str] | None,
+    kernels: str | None,
+    plan: Mapping[str, object],
+    run: Mapping[str, object],
+    *,
+    table: int | None = None,
+    ablation: bool = False,
+    **others: Any,
+) -> list[Case]:
+    """What :func:`compare` simulates, checked; without models those of ``table`` of the TinyOps paper. Raises what that
+    raises."""
+    if models is not None and table is not None:
+        raise UsageError("--table names its own models; leave out MODEL or --table")
     if ablation:
         if models is None:
-            raise UsageError("ablation takes a model")
-        plan, run = split(options)
-        steps = ablation_cases(models, machines, policies, kernels, plan, run, fidelity=fidelity, costs=costs)
-        require_effect([case.settings.policy for case in steps], options)
-        return annotate_rows(compare_cases(steps, overrides=overrides, allow_unknown=allow_unknown))
-    bases = runtime_bases(kernels, *split(options), fidelity=fidelity, costs=costs)
-    if models is None:
-        cases = [case for base in bases for case in tinyops_cases(3, machines, policies, base)]
+            raise UsageError("--ablation takes a MODEL")
+        cases = ablation_cases(models, machines, policies, kernels, plan, run, **others)
     else:
-        cases = product_cases(models, machines, policies, bases)
-    require_effect([case.settings.policy for case in cases], options)
-    return annotate_rows(compare_cases(cases, overrides=overrides, allow_unknown=allow_unknown))
+        bases = runtime_bases(kernels, plan, run, **others)
+        if models is None:
+            number = 3 if table is None else table
+            cases = [case for base in bases for case in tinyops_cases(number, machines, policies, base)]
+        else:
+            cases = product_cases(models, machines, policies, bases)
+    require_effect([case.settings.policy for case in cases], plan)
+    return cases

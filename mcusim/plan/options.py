@@ -20,8 +20,9 @@ from mcusim.units import parse_size, quoted
 
 __all__ = [
     "ALLOCATOR", "ALLOCATORS", "EVERY_PLAN", "IM2COL", "IN_PLACE", "ORDER", "ORDERS", "PATCHES", "PATCH_SPLIT",
-    "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PlanKeywords", "PlanOptions",
-    "choice", "flag", "names", "region", "runtime_of", "size", "whole",
+    "RUNTIME", "SRAM_BUDGET", "WEIGHTS", "WITHOUT", "Cell", "Option", "OptionValues", "PatchKeywords", "PlanKeywords",
+    "PlanOptions",
+    "choice", "flag", "names", "region", "runtime_of", "size", "whole", "without_effect",
 ]  # fmt: skip
 
 ORDERS = ("default", "optimal")
@@ -37,7 +38,8 @@ class Option(Generic[T]):
     """An option: ``name`` as a keyword, ``default``, ``help`` with ``metavar`` for the command line.
 
     ``{takers}`` in ``help`` are the policies that take it; ``number``: a configuration file has it as a whole number;
-    ``is_flag``: it is yes or no, without a value on the command line.
+    ``is_flag``: it is yes or no, without a value on the command line; ``several``: a file may have it as a list.
+    ``part_of``: the name of an option without which it says nothing.
 
     ``parse`` makes a value of what a user gave, in whatever form, and raises UsageError or UnitError for what is none;
     ``cell`` writes a value for tables and JSON, ``text`` for a command line.
@@ -52,6 +54,8 @@ class Option(Generic[T]):
     text: Callable[[T], str]
     number: bool = False
     is_flag: bool = False
+    several: bool = False
+    part_of: str | None = None
 
     @property
     def flag(self) -> str:
@@ -102,7 +106,9 @@ def names(
     def text(value: frozenset[str]) -> str:
         return ",".join(one for one in known if one in value) or NONE
 
-    return Option(name, frozenset(known if default is None else default), metavar, help, parse, text, text)
+    return Option(
+        name, frozenset(known if default is None else default), metavar, help, parse, text, text, several=True
+    )
 
 
 def size(name: str, *, metavar: str = "SIZE", help: str) -> Option[int | None]:
@@ -219,13 +225,22 @@ WITHOUT: Option[frozenset[str]] = names(
 )  # fmt: skip
 PATCHES: Option[str | None] = Option(
     "patches", None, "RxC",
-    "Compiled code: the first operators run on patches of their output (2x2) one after the other, which needs less RAM;"
-    " auto: those that need least.",
+    "Compiled code under {takers}: the first operators run on patches of their output (2x2) one after the other, which"
+    " needs less RAM; auto: those that need least.",
     parse_grid, lambda value: value, str,
 )  # fmt: skip
-PATCH_SPLIT = whole("patch_split", 1, 1_000_000, help="How many operators run on --patches.")
-EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT, PATCHES, PATCH_SPLIT)
+PATCH_SPLIT = replace(
+    whole("patch_split", 1, 1_000_000, help="How many operators run on --patches."), part_of=PATCHES.name
+)
+EVERY_PLAN: tuple[Option[Any], ...] = (RUNTIME, WEIGHTS, ORDER, ALLOCATOR, IN_PLACE, WITHOUT)
 """What every policy takes."""
+
+
+def without_effect(runtime: Runtime, options: Iterable[str]) -> list[str]:
+    """Which of ``options``, by name, are for what ``runtime`` has not: techniques to leave out, patches."""
+    cannot = {WITHOUT.name: not runtime.techniques, PATCHES.name: runtime.cut is None}
+    cannot[PATCH_SPLIT.name] = cannot[PATCHES.name]
+    return [name for name in options if cannot.get(name)]
 
 
 def runtime_of(given: Mapping[str, object]) -> Runtime:
@@ -236,8 +251,7 @@ def runtime_of(given: Mapping[str, object]) -> Runtime:
 class PlanKeywords(TypedDict, total=False):
     """``runtime``: what executes the model. ``weights``: the region they are read from. ``order``: of :data:`ORDERS`.
     ``allocator``: of :data:`ALLOCATORS`.
-    ``in_place``: results lie in the bytes of inputs that die. ``without``: techniques that compiled code leaves out.
-    ``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other."""
+    ``in_place``: results lie in the bytes of inputs that die. ``without``: techniques that compiled code leaves out."""
 
     runtime: str | None
     weights: str | None
@@ -245,6 +259,11 @@ class PlanKeywords(TypedDict, total=False):
     allocator: str | None
     in_place: bool | None
     without: str | Collection[str] | None
+
+
+class PatchKeywords(TypedDict, total=False):
+    """``patches`` (``2x2`` or ``auto``) of the output of the first ``patch_split`` operators, one after the other."""
+
     patches: str | None
     patch_split: int | None
 

@@ -12,8 +12,8 @@ from mcusim.machine.description import Machine
 from mcusim.model.geometry import graph_macs
 from mcusim.model.graph import Graph
 from mcusim.plan.arena import allocator_of, in_order
+from mcusim.plan.array_choice import chosen_options
 from mcusim.plan.options import IN_PLACE, ORDER, PATCH_SPLIT, PATCHES, RUNTIME, WITHOUT, PlanOptions
-from mcusim.plan.patch_plan import options_on_patches
 from mcusim.plan.registry import Policy, find_policy, policy_options, takers
 from mcusim.program.opaque import left_out, left_out_text, opaque_types, used_costs
 from mcusim.program.program import Program
@@ -41,7 +41,7 @@ def plan(
     chosen = find_policy(policy)
     if not graph.operators:
         raise UsageError(f"model {graph.name} has no operators: there is nothing to plan")
-    asked = options_on_patches(options or PlanOptions(), graph)
+    asked = chosen_options(options or PlanOptions(), graph, policy)
     ordered = in_order(asked.runtime.executed(graph), asked)
     program = chosen.plan(ordered, machine, costs_of(kernels, asked.runtime), asked)
     recorded = {**_recorded(ordered, asked), **_on_patches(graph, ordered, asked), **program.header.options}

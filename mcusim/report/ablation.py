@@ -12,16 +12,16 @@ from mcusim.text import columns, kib, rounded
 __all__ = ["ablation_json", "ablation_table"]
 
 
-def ablation_json(results: Sequence[Result], steps: Sequence[str]) -> list[dict[str, Any]]:
-    """For each of ``results``, of which ``steps`` has the name: ``model machine policy kernels step latency_ms
+def ablation_json(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """For each of ``results``, a step: ``model machine policy kernels step latency_ms
     mmac_per_s peak_bytes flash_bytes``; null for what a run that does not fit has not.
 
     ``peak_bytes`` are those of on-chip RAM.
     """
-    return [_row(result, step) for result, step in zip(results, steps, strict=True)]
+    return [_row(result) for result in results]
 
 
-def _row(result: Result, step: str) -> dict[str, Any]:
+def _row(result: Result) -> dict[str, Any]:
     latency = result.value("latency_ms")
     rate = result.macs / latency / 1000 if latency and result.macs is not None else None
     flash = None if result.flash is None else result.flash.total
@@ -30,7 +30,7 @@ def _row(result: Result, step: str) -> dict[str, Any]:
         "machine": result.machine.name,
         "policy": result.policy,
         "kernels": result.kernels,
-        "step": step,
+        "step": result.step,
         "latency_ms": latency,
         "mmac_per_s": rate,
         "peak_bytes": sram_bytes(result),
@@ -38,11 +38,11 @@ def _row(result: Result, step: str) -> dict[str, Any]:
     }
 
 
-def ablation_table(results: Sequence[Result], steps: Sequence[str]) -> str:
+def ablation_table(results: Sequence[Result]) -> str:
     """A ladder for each model and machine, each step with its gain over the one before, the last line with that of
     all."""
     lines: list[str] = []
-    pairs = zip(ablation_json(results, steps), results, strict=True)
+    pairs = zip(ablation_json(results), results, strict=True)
     for _, group in groupby(pairs, key=lambda pair: (pair[1].model, pair[1].machine.name, pair[1].policy)):
         rows, members = zip(*group, strict=True)
         lines += ["", f"{rows[0]['model']} on {rows[0]['machine']}, {rows[0]['policy']}", *_ladder(rows)]
@@ -61,8 +61,9 @@ def _ladder(rows: Sequence[dict[str, Any]]) -> list[str]:
     first, last = rows[0], rows[-1]
     if not first["latency_ms"] or not last["latency_ms"]:
         return lines
-    faster, part = first["latency_ms"] / last["latency_ms"], last["peak_bytes"] / first["peak_bytes"]
-    return [*lines, f"  in all {faster:.2f} times as fast, with {100 * part:.0f} % of the RAM"]
+    faster, before, after = first["latency_ms"] / last["latency_ms"], first["peak_bytes"], last["peak_bytes"]
+    part = f", with {100 * after / before:.0f} % of the RAM" if before else ""
+    return [*lines, f"  in all {faster:.2f} times as fast{part}"]
 
 
 def _figures(row: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.timeline import Timeline
 from mcusim.plan.options import RUNTIME
 from mcusim.plan.ordering import Ordering
-from mcusim.plan.patch_plan import PatchFigures
+from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.pools import Pool
 from mcusim.plan.static_array import StaticArray
 from mcusim.plan.verdict import MemoryVerdict

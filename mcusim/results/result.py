@@ -48,7 +48,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     ``ratios`` are those of a row of a comparison over the row that it is explained by
     (:mod:`mcusim.report.compare_pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
-    ``advice`` has limits and ways out (:mod:`mcusim.api.advice`).
+    ``advice`` has limits and ways out (:mod:`mcusim.api.advice`). ``step`` is that of an ablation, of which the row is.
     """
 
     model: str
@@ -73,6 +73,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     flash: FlashUse | None = None
     advice: Advice = field(default=Advice(), repr=False)
     request: RunRequest | None = field(default=None, repr=False, compare=False)
+    step: str = ""
 
     @property
     def negative(self) -> DoesNotFit | KernelFault | None:
@@ -166,7 +167,10 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
 
     @property
     def label(self) -> str:
-        """The policy, the runtime where that is not the default, what it leaves out, and patches."""
+        """The step of an ablation; else the policy, the runtime where that is not the default, what it leaves out, and
+        patches."""
+        if self.step:
+            return self.step
         planning = self.planning
         runtime, without = str(planning[RUNTIME.name] or RUNTIME.default), planning[WITHOUT.name]
         found = self.planner if runtime == RUNTIME.default else f"{self.planner} {runtime}"

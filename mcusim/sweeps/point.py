@@ -22,6 +22,7 @@ from mcusim.machine import replace_all
 from mcusim.machine.clock_tree import clock_columns
 from mcusim.machine.description import Machine
 from mcusim.plan import plan, takers
+from mcusim.plan.options import RUNTIME, without_effect
 from mcusim.program.opaque import Costs
 from mcusim.program.program import Program
 from mcusim.request.period import Period
@@ -30,6 +31,8 @@ from mcusim.request.run_options import PERIOD as PERIOD_OPTION
 from mcusim.request.settings import RunRequest, Settings, settings, split
 from mcusim.results.energy import Usage, delivered, duty, usage
 from mcusim.results.result import sram_bytes
+from mcusim.runtime.patches import AUTO
+from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS
 from mcusim.sweeps.input_hashes import graph_of, kernels_of, machine_of, mcusim_sha256
 from mcusim.sweeps.points import Point
@@ -89,7 +92,7 @@ def shares(work: SharedWork, point: Point) -> tuple[Any, ...]:
     """Points for which this is equal have one run, which the process that has one of them keeps."""
     inputs: dict[str, Any] = dict(zip(work.inputs, point, strict=True))
     keys = [(key, repr(value)) for key, value in _machine_keys(inputs).items() if not key.startswith("power.")]
-    taken = [key for key in inputs if key in OPTIONS and key != "period" and _has_effect(key, inputs["policy"])]
+    taken = [key for key in inputs if key in OPTIONS and key != "period" and _has_effect(key, inputs)]
     options = [repr(inputs[key]) for key in taken]
     return (*(inputs[name] for name in BASE), *options, *keys)
 
@@ -203,13 +206,16 @@ def _machine_keys(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {MACHINE_OPTIONS.get(key, key): value for key, value in found.items()}
 
 
-def _has_effect(option: str, policy: str) -> bool:
-    """Whether the policy takes the option; rows of one that does not are the same for all its values."""
-    return policy in takers(option)
+def _has_effect(option: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether policy and runtime take the option, and what it is part of is there; rows of those that do not are the
+    same for all its values."""
+    whole, runtime = OPTIONS[option].part_of, find_runtime(RUNTIME.given(inputs.get(RUNTIME.name)))
+    there = whole is None or whole not in inputs or inputs[whole] not in (None, AUTO)
+    return there and inputs["policy"] in takers(option) and not without_effect(runtime, [option])
 
 
 def _settings(work: SharedWork, inputs: Mapping[str, Any]) -> Settings:
-    given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs["policy"])}
+    given = {key: value for key, value in inputs.items() if key in OPTIONS and _has_effect(key, inputs)}
     return settings(
         inputs["policy"],
         kernels_of(*work.kernels[inputs["kernels"]], inputs["fidelity"]),

@@ -48,8 +48,10 @@ from mcusim.machine.document import show
 from mcusim.machine.loader import has_key, require_value
 from mcusim.machine.toml_file import read_toml
 from mcusim.plan import policy_names, takers
+from mcusim.plan.options import RUNTIME, without_effect
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.request.kernels import FIDELITIES, resolve
+from mcusim.runtime.runtime import find_runtime
 from mcusim.sweeps.axis_values import CLOCKS, MACHINE_OPTIONS, OPTIONS, REGIONS, axis_values, distinct
 from mcusim.sweeps.expressions import Expression, Value, parse
 from mcusim.sweeps.study import METHODS, OUTPUTS, PERIOD, TAIL, Axis, Sampling, Study, exists, study_folder, study_names
@@ -128,6 +130,7 @@ class _StudyReader:
         machines = self._machines(study)
         axes = tuple(self._axis(key, value, study, machines) for key, value in self._flat(self._table("axes")).items())
         study = replace(study, axes=axes, sampling=self._sampling(axes))
+        self._runtimes(study)
         self._kernels(study)
         study = replace(study, where=self._where(study))
         return replace(study, derived=self._derived(study, machines))
@@ -253,6 +256,15 @@ class _StudyReader:
             for value in (values[0], values[-1]) if isinstance(raw, dict) else values:
                 self._try(where, raw, require_value, having[0], named, value)
         return Axis(key, values)
+
+    def _runtimes(self, study: Study) -> None:
+        """Refuse axes that say nothing of any runtime of the study."""
+        named = next((axis.values for axis in study.axes if axis.key == RUNTIME.name), (RUNTIME.default,))
+        runtimes = [find_runtime(str(name)) for name in named]
+        for axis in study.axes:
+            if all(without_effect(runtime, [axis.key]) for runtime in runtimes):
+                names = " or ".join(runtime.name for runtime in runtimes)
+                raise self.problem(f"axes.{axis.key}", f"has no effect with runtime {names}; it is for compiled code")
 
     def _regions(self, where: str, raw: Any, values: Iterable[Value], machines: list[Machine]) -> None:
         known = sorted({region for machine in machines for region in machine.memory})

@@ -31,6 +31,7 @@ from tests.support.cases import few, sample_size, sampled
 
 sweeps = import_module("mcusim.sweeps.sweep")  # the package has its function of this name
 
+COMPILED = ("without", "patches", "patch_split")
 TAKEN = {"sram_budget": ("internal", "tinyops")} | dict.fromkeys(("overlay", "buffering", "variant"), ("tinyops",))
 
 
@@ -40,7 +41,11 @@ def alone(row: dict[str, Any], axes: list[str]) -> dict[str, Any]:
         key: str(row[key]).lower() if isinstance(row[key], bool) else row[key] for key in axes if key not in OPTIONS
     }
     taken = [key for key in axes if key in OPTIONS and row["policy"] in TAKEN.get(key, (row["policy"],))]
+    if row.get("runtime") == "tflm":
+        taken = [key for key in taken if key not in COMPILED]
     chosen = {key: row[key] for key in taken if row[key] is not None}
+    if "patches" not in chosen:
+        chosen.pop("patch_split", None)
     if "overlay" in chosen:
         chosen["overlay"] = [name for name in chosen["overlay"].split(",") if name != "none"]
     try:
@@ -108,7 +113,16 @@ STUDIES: dict[str, dict[str, Any]] = {
             "memory.qspi.dummy": [10, 4],
         },
     },
-    "runtimes": {"policies": ["internal"], "axes": {"runtime": ["tflm", "tinyengine"], "in_place": [True, False]}},
+    "runtimes": {
+        "policies": ["internal"],
+        "axes": {
+            "runtime": ["tflm", "tinyengine"],
+            "in_place": [True, False],
+            "without": ["none", "fusion"],
+            "patches": ["none", "2x2"],
+            "patch_split": [3],
+        },
+    },
     "flash and caches": {
         "policies": ["external", "internal"],
         "axes": {

@@ -7,7 +7,7 @@ for another board.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import process_time
 
@@ -18,6 +18,7 @@ from mcusim.errors import InputError
 from mcusim.machine import load_machine
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
+from mcusim.plan.options import PATCH_SPLIT, PATCHES
 from mcusim.report.text.advice import exceeded_text
 from mcusim.request.command_line import Options, run_command, settings_options
 from mcusim.request.kernels import resolve
@@ -163,7 +164,9 @@ class _Trials:
         return _Tried(change, self._way(result, change), 0.0, "")
 
     def _way(self, result: Result, change: Change) -> WayOut:
-        options: Mapping[str, object] = {**self.options, **change.options}
+        options: dict[str, object] = {**self.options, **change.options}
+        if result.request is not None and result.request.settings.options[PATCHES] is None:  # auto finds none
+            options |= {PATCHES.flag: None, PATCH_SPLIT.flag: None}
         return WayOut(
             what=change.what,
             command=run_command(self.model, options),  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from mcusim.plan.liveness.accounting import Accounting
 from mcusim.plan.liveness.lifetimes import lifetimes
 from mcusim.plan.options import ALLOCATOR, IN_PLACE, ORDER, PATCHES, WEIGHTS
 from mcusim.plan.ordering import optimal_order
+from mcusim.plan.policies.tinyops import BUFFERING
 from mcusim.plan.pools import sram_pool
 from mcusim.plan.registry import policy_names, policy_options
 from mcusim.request.kernels import resolve
@@ -106,6 +107,7 @@ class Ways:
         """All of them, those first that change least."""
         if self.problem.sram and not self.problem.speed:  # which no arena changes
             yield from self._arenas()
+        yield from self._as_usual()
         if self.problem.flash or self.problem.speed:
             yield from self._weights()
         yield from self._runtimes()
@@ -154,6 +156,14 @@ class Ways:
                     yield Change(
                         f"compiled code ({name}), its first operators on patches", "runtime", patches, last=True
                     )
+
+    def _as_usual(self) -> Iterator[Change]:
+        """Without patches, whose halos take time; with one buffer of each kind, which is then larger."""
+        asked = self.base.options
+        if self.problem.speed and asked[PATCHES] is not None:
+            yield Change("without patches", "patches", {"patches": None, "patch-split": None})
+        if self.base.policy in takers(BUFFERING.name) and asked[BUFFERING] == BUFFERING.default:
+            yield Change("single buffers", "buffers", {"buffering": "single"})
 
     def _settled(self, options: Options) -> bool:
         """Whether the searches that ``options`` ask for end at once with a proof, so that another run ends alike."""

@@ -91,7 +91,8 @@ def _read(path: Path, command: str) -> dict[str, Any]:
         else:
             _check(key, value, _COMMON, None, wrong)
             common |= {key: value} if command in _COMMON[key] else {}
-    return common | dict(raw.get(command, {}))
+    found = common | dict(raw.get(command, {}))
+    return {option: ",".join(value) if isinstance(value, list) else value for option, value in found.items()}
 
 
 def _declared(command: str, option: str) -> Mapping[str, Option[Any]]:
@@ -117,6 +118,10 @@ def _check(key: str, value: object, known: Collection[str], declared: Option[Any
         kind, word = bool, "true or false"
     elif option in _NUMBERS or (declared is not None and declared.number):
         kind, word = int, "a whole number"
+    if declared is not None and declared.several and isinstance(value, list):
+        kind, word = list, "texts in quotes"
+        if not value or not all(isinstance(name, str) for name in value):
+            raise wrong(key, value, f"must be {word}")
     if type(value) is not kind or (isinstance(value, str) and not value.strip()):
         raise wrong(key, value, f"must be {word}")
     if declared is not None:

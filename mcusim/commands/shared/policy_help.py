@@ -83,10 +83,16 @@ class PolicyHelp(TyperCommand):
         """Say which options have defaults from a file, then run."""
         found = ctx.obj or {}
         sources = {option: ctx.get_parameter_source(option.replace("-", "_")) for option in found}
-        for line in taken(found, [option for option, source in sources.items() if source and source.name == FROM_FILE]):
-            note(line)
+        in_file = [option for option, source in sources.items() if source and source.name == FROM_FILE]
         own = {option.name: ctx.params[option.name] for option in _declared(self.callback)}
-        token = _given.set({name: value for name, value in own.items() if value is not None})
+        given = {name: value for name, value in own.items() if value is not None}
+        for part, whole in _parts(self.callback).items():
+            if part in in_file and whole in given and whole not in in_file:  # another whole than that of the file
+                in_file.remove(part)
+                given.pop(part.replace("-", "_"))
+        for line in taken(found, in_file):
+            note(line)
+        token = _given.set(given)
         try:  # typer passes on what the function itself has as parameters
             return ctx.invoke(self.callback, **{name: ctx.params[name] for name in ctx.params if name not in own})
         finally:
@@ -114,6 +120,12 @@ def _declared(command: Any) -> tuple[Any, ...]:
     from mcusim.plan import takers
 
     return _made(tuple((one, ", ".join(takers(one.name))) for group in groups for one in group.declared()))
+
+
+def _parts(command: Any) -> dict[str, str]:
+    """Flags of options that say nothing without another one, by that one's name."""
+    groups: Sequence[type[GivenOptions]] = getattr(command, "takes", ())
+    return {one.flag: one.part_of for group in groups for one in group.declared() if one.part_of}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from mcusim.errors import UsageError
 from mcusim.text import quantity
 
 if TYPE_CHECKING:
-    from mcusim.api.compare import Case, Comparison
+    from mcusim.api.compare import Comparison
     from mcusim.results import Result
 
 
@@ -77,31 +77,38 @@ def compare(
       mcusim compare mbv3-w0.50-r112 --machine stm32f469i-disco --variant 2023
     """
     output = written.to(*(models or ()))
-    inputs = [*(models or ()), *(machine or "").split(",")]
-    check_outputs([html] if html else [], written.json, inputs, written.force)
-    run = {**how, **repeated}
+    check_outputs([html] if html else [], written.json, [*(models or ()), *(machine or "").split(",")], written.force)
     if models and all(one.endswith(".jsonl") for one in models):
-        _only_replayed(policy or kernels or repeated or ablation or table is not None or fidelity != "replay")
+        named = {"policy": policy, "table": table, "kernels": kernels, "ablation": ablation or None, **repeated}
+        named |= {"fidelity": None if fidelity == "replay" else fidelity, "cost": planning.cost, **planning.given}
+        _require_none(named)
         return _finish(_programs(models, machine, planning, how), html, explain, output, written)
-    make = _steps if ablation else _cases
-    cases = make(models, machine, policy, table, planning, run, kernels, fidelity)
-    _require_effect(cases, planning)
-    return _finish(_simulated(cases, planning), html, explain, output, written)
+    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
+    chosen = {"table": table, "ablation": ablation, "fidelity": fidelity}
+    found = _simulated((models, machines, policies, kernels), planning, {**how, **repeated}, chosen)
+    return _finish(found, html, explain, output, written)
 
 
-def _only_replayed(given: object) -> None:
-    if given:
-        refused = "--policy, --table, --kernels, --fidelity, --period, --battery, --ablation"
-        raise UsageError(f"a program is replayed as it is: {refused} are for models")
+def _require_none(given: Mapping[str, object]) -> None:
+    """Raise UsageError for what a program, which is there already, says itself."""
+    for name, value in given.items():
+        if value is not None:
+            flag = f"no-{name}" if value is False else name
+            raise UsageError(f"--{flag.replace('_', '-')} is for models: a program (.jsonl) is replayed as it is")
 
 
 def _finish(comparison: Comparison, html: Path | None, explain: bool, output: Output, written: Written) -> int:
     """Write what was asked for; the exit status."""
+    from mcusim.report.compare_pairs import differences_lines
     from mcusim.report.text.compare import compare_table
 
+    def text() -> str:
+        if not comparison.ablation:
+            return compare_table(comparison.rows, explain)
+        return "\n".join([str(comparison), *(["", *differences_lines(comparison.rows)] if explain else [])])
+
     _write(html, comparison.rows, written.force)
-    ladder = bool(comparison.steps) and not explain
-    output.emit(lambda: str(comparison) if ladder else compare_table(comparison.rows, explain), comparison.to_json)
+    output.emit(text, comparison.to_json)
     return _status(comparison.rows)
 
 
@@ -114,40 +121,21 @@ def _programs(models: list[str], machine: str | None, planning: Planning, how: G
     return annotate_rows(compare_programs(models, machines, planning.overrides, **how))
 
 
-def _simulated(cases: Sequence[Case], planning: Planning) -> Comparison:
+def _simulated(
+    what: tuple[Any, ...], planning: Planning, run: Mapping[str, object], chosen: Mapping[str, Any]
+) -> Comparison:
+    """Models, machines, policies and kernels of ``what``."""
     from mcusim.api.compare import compare_cases
-    from mcusim.evidence.annotate import annotate_rows
+    from mcusim.evidence.annotate import annotate_rows, comparison_cases
 
+    models, machines, policies, kernels = what
+    every = None if policies == ["all"] else policies
+    cases = comparison_cases(
+        models or None, machines, every, kernels, planning.given, run, costs=planning.costs, **chosen
+    )
     with bar("simulating", len(cases)) as step:
         found = compare_cases(cases, overrides=planning.overrides, allow_unknown=planning.allow_unknown, progress=step)
     return annotate_rows(found)
-
-
-def _steps(
-    models: list[str] | None,
-    machine: str | None,
-    policy: str | None,
-    table: int | None,
-    planning: Planning,
-    run: Mapping[str, object],
-    kernels: str | None,
-    fidelity: str,
-) -> list[Case]:
-    from mcusim.api.compare import ablation_cases
-
-    if not models or table is not None:
-        raise UsageError("--ablation takes a MODEL, and no --table")
-    machines, policies = options.comma_list(machine, "--machine"), options.comma_list(policy, "--policy")
-    return ablation_cases(
-        models, machines, policies, kernels, planning.given, run, fidelity=fidelity, costs=planning.costs
-    )
-
-
-def _require_effect(cases: Sequence[Case], planning: Planning) -> None:
-    from mcusim.plan import require_effect
-
-    policies = [case.settings.policy for case in cases]
-    require_effect(policies, planning.given)
 
 
 def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
@@ -155,32 +143,6 @@ def _write(html: Path | None, rows: Sequence[Result], force: bool) -> None:
         from mcusim.report.html.compare_page import compare_page
 
         write_bytes(html, compare_page(rows).encode(), force)
-
-
-def _cases(
-    models: list[str] | None,
-    machine: str | None,
-    policy: str | None,
-    table: int | None,
-    planning: Planning,
-    run: Mapping[str, object],
-    kernels: str | None,
-    fidelity: str,
-) -> list[Case]:
-    from mcusim.api.compare import product_cases, runtime_bases
-    from mcusim.evidence.published.table_cases import tinyops_cases
-
-    bases = runtime_bases(kernels, planning.given, run, fidelity=fidelity, costs=planning.costs)
-    machines, policies = (
-        options.comma_list(machine, "--machine"),
-        None if policy == "all" else options.comma_list(policy, "--policy"),
-    )
-    if not models:
-        number = 3 if table is None else table
-        return [case for base in bases for case in tinyops_cases(number, machines, policies, base)]
-    if table is not None:
-        raise UsageError("--table names its own models; leave out MODEL or --table")
-    return product_cases(models, machines, policies, bases)
 
 
 def _status(rows: Sequence[Result]) -> int:

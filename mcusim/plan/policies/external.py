@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import WEIGHTS, PlanOptions
+from mcusim.plan.options import PATCH_SPLIT, PATCHES, WEIGHTS, PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool
 from mcusim.plan.registry import register
@@ -15,7 +15,7 @@ from mcusim.runtime.planning_costs import Costs
 __all__ = ["plan", "sdram"]
 
 
-@register("external", "data and weights in SDRAM", order=2)
+@register("external", "data and weights in SDRAM", options=(PATCHES, PATCH_SPLIT), order=2)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, interpreter's data) from the base of the SDRAM up; weights after it, or in the
     region ``options[WEIGHTS]`` names (``qspi``: read in place).

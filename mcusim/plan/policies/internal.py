@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from mcusim.errors import UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
-from mcusim.plan.options import SRAM_BUDGET, WEIGHTS, PlanOptions
+from mcusim.plan.options import PATCH_SPLIT, PATCHES, SRAM_BUDGET, WEIGHTS, PatchKeywords, PlanOptions
 from mcusim.plan.policies.untiled import whole_program
 from mcusim.plan.pools import largest_region, region_pool, sram_pool
 from mcusim.plan.registry import register
@@ -17,13 +15,16 @@ from mcusim.runtime.planning_costs import Costs
 __all__ = ["plan"]
 
 
-class InternalOptions(TypedDict, total=False):
+class InternalOptions(PatchKeywords, total=False):
     """``sram_budget``: the most on-chip RAM, in bytes or as a text (``"9 KiB"``)."""
 
     sram_budget: int | str | None
 
 
-@register("internal", "data in on-chip SRAM, weights in flash", options=(SRAM_BUDGET,), order=1)
+OPTIONS = (SRAM_BUDGET, PATCHES, PATCH_SPLIT)
+
+
+@register("internal", "data in on-chip SRAM, weights in flash", options=OPTIONS, order=1)
 def plan(graph: Graph, machine: Machine, kernels: Costs, options: PlanOptions) -> Program:
     """Arena (activations, scratch, then the interpreter's data) from the base of the SRAM pool up; weights and biases
     in the largest flash, or in the region ``options[WEIGHTS]`` names.

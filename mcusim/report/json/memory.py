@@ -18,7 +18,7 @@ def memory_json(plan: MemoryPlan) -> dict[str, Any]:
     ``tflm_head_bytes`` null where TFLM has no such plan, ``state_bytes`` what is kept between inferences besides. Of a
     compiled runtime ``planned{arena scratch filters total parameters}``, bytes of its static array and of what is in
     flash, ``im2col``, and ``columns[]{operator columns}`` of inputs in scratch; null and empty of an interpreter;
-    ``patches`` is null or :meth:`mcusim.plan.patch_plan.PatchFigures.to_json`.
+    ``patches`` is null or :meth:`mcusim.plan.patch_figures.PatchFigures.to_json`.
     ``steps[]{operator type bytes top}``, ``residents[]{name kind tensors operator bytes first last places[]{step
     offset}}`` (on a machine with room for the kernels' scratch buffers), ``allocators[]{allocator bytes lower_bound gap
     seconds moved_bytes moves[]{step resident source target bytes}}``. Of a machine ``machine set memory{name bytes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcusim.plan.allocators import OFFLINE
-from mcusim.plan.patch_plan import PatchFigures
+from mcusim.plan.patch_figures import PatchFigures
 from mcusim.plan.static_array import StaticArray
 from mcusim.report.text.changes import change_lines
 from mcusim.results.memory_plan import MemoryPlan, Planned

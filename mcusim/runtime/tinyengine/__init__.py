@@ -13,10 +13,10 @@ from functools import partial
 from mcusim.model.geometry import Geometry
 from mcusim.model.graph import Graph, Operator
 from mcusim.runtime import tflm
+from mcusim.runtime.patched import patched
 from mcusim.runtime.runtime import AblationStep, ArrayRules, Runtime
 from mcusim.runtime.tinyengine import array_rules
 from mcusim.runtime.tinyengine.executed import executed
-from mcusim.runtime.tinyengine.patched import patched
 
 __all__ = ["RUNTIME"]
 

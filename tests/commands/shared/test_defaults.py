@@ -12,6 +12,7 @@ from typer.main import get_command
 from mcusim.commands.app import app, main
 from mcusim.commands.shared.defaults import COMMANDS, NAME, SWITCH, defaults, places
 from mcusim.errors import InputError
+from mcusim.program import read_program
 
 
 @pytest.fixture
@@ -49,6 +50,17 @@ def test_the_command_line_wins_then_the_folder_then_the_user(user: Path, capsys:
     captured = capsys.readouterr()
     assert "on stm32f746g-disco" in captured.out and "(2 of 7)" in captured.out
     assert captured.err == f"defaults from {user}: sram-budget = 64 KiB\n"
+
+
+def test_a_part_goes_with_its_whole_and_several_are_a_list(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[plan]\nruntime = "tinyengine"\npatches = "2x2"\npatch-split = 5\nwithout = ["unrolling", "tiling"]\n'
+    Path(NAME).write_text(text)
+    for arguments, patches in (([], ("2x2", 5)), (["--patches", "none"], (None, None))):
+        assert main(["plan", "mcunet-vww1", "--machine", "f746", "-o", "p.jsonl", "--force", *arguments]) == 0
+        chosen = read_program("p.jsonl").header.options
+        assert (chosen.get("patches"), chosen.get("patch_split")) == patches
+        assert chosen["without"] == "unrolling,tiling"
+        assert ("patch-split = 5" in capsys.readouterr().err) == (patches[1] is not None)
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "other command"])

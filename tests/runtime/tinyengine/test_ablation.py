@@ -47,18 +47,29 @@ def test_what_is_left_out_is_in_the_header_and_takes_what_rests_on_it() -> None:
     assert recorded_runtime(program.header.options).left_out == {"unrolling", "tiling"}
 
 
+def test_an_explanation_is_by_the_names_of_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a network without RAM on the chip, too, whose shares of RAM are none."""
+    arguments = ["--machine", F746, "--policy", "external", "--runtime", "tinyengine", "--ablation", "--explain"]
+    assert main(["compare", "ds-cnn", *arguments]) == 0
+    text = capsys.readouterr().out
+    assert "  in all " in text and "of the RAM" not in text
+    assert "unrolling/code generation" in text and "tinyengine (" not in text
+
+
 def test_what_cannot_be_taken_apart_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, says in (
         (["--ablation"], "takes apart a compiled runtime: name tinyengine with --runtime"),
         (["--ablation", "--runtime", "tflm"], "takes apart a compiled runtime"),
         (["--ablation", "--runtime", "tinyengine", "--without", "fusion"], "--without has no effect with --ablation"),
-        (["--ablation", "--runtime", "tinyengine", "--no-in-place"], "--in-place has no effect with --ablation"),
+        (["--ablation", "--runtime", "tinyengine", "--no-in-place"], "--no-in-place has no effect with --ablation"),
+        (["--ablation", "--runtime", "tinyengine", "--patches", "auto"], "--patches has no effect with --ablation"),
+        (["--ablation", "--runtime", "tinyengine", "--kernels", "tinyengine-gcc12"], "name those of an interpreter"),
         (["--without", "fusion"], "--without fusion has no effect with --runtime tflm: it can leave out nothing"),
         (["--runtime", "tinyengine", "--without", "fusing"], 'unknown without "fusing"; there are kernels, fusion'),
     ):
         assert main(["compare", "ds-cnn", "--machine", F746, "--policy", "internal", *arguments]) == 2
         assert says in capsys.readouterr().err
-    with pytest.raises(UsageError, match="ablation takes a model"):
+    with pytest.raises(UsageError, match="--ablation takes a MODEL"):
         compare(runtime="tinyengine", ablation=True)
 
 

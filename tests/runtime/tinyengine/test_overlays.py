@@ -23,7 +23,6 @@ SMALL = "mnasnet-w0.10-r032-pad"
         (SMALL, {"sram_budget": "20 KiB"}),
         (SMALL, {"without": "fusion,unrolling"}),
         (SMALL, {"without": "kernels"}),
-        (SMALL, {"patches": "4x4", "patch_split": 7}),
         ("small-cifar", {}),
         ("ds-cnn", {"overlay": "input,filter", "sram_budget": "24 KiB"}),
     ],
@@ -63,6 +62,7 @@ def test_overlays_pay_where_the_arena_is_in_sdram() -> None:
 def test_what_tiles_cannot_do_is_refused() -> None:
     for options, says in (
         ({"in_place": True}, "--in-place has no effect with --policy tinyops and --runtime tinyengine"),
+        ({"patches": "auto"}, "--patches has no effect under policy tinyops; it is for internal and external"),
         ({"variant": "2023"}, "--variant 2023, whose tensors live longer, is for an interpreter"),
     ):
         with pytest.raises(UsageError, match=says):

@@ -9,17 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcusim import plan_memory, plan_program, simulate, verify
+from mcusim import compare, plan_memory, plan_program, simulate, verify
 from mcusim.commands.app import main
 from mcusim.errors import ProgramError, UsageError
 from mcusim.model import load_model
 from mcusim.model.geometry import geometry
 from mcusim.model.graph import Graph
-from mcusim.plan.patch_plan import best_patches, patch_figures, planned_array
+from mcusim.plan.array_choice import best_patches, planned_array
+from mcusim.plan.patch_figures import patch_figures
 from mcusim.program import program_graph, read_program
+from mcusim.runtime.patch_stage import legal_splits, patch_stage
 from mcusim.runtime.patches import Patches
 from mcusim.runtime.runtime import find_runtime
-from mcusim.runtime.tinyengine.patch_stage import legal_splits, patch_stage
 from tests.support.cases import sample_size
 from tests.support.kernels.random_networks import random_network
 from tests.support.paths import shared_model
@@ -47,7 +48,7 @@ def test_outputs_of_a_random_network_are_those_of_the_whole_one(seed: int, monke
     patches = drawn(graph, seed)
     if patches is None or patches.columns > legal_splits(RUNTIME.executed(graph))[patches.split].size[1]:
         pytest.skip("no patches")
-    monkeypatch.setattr("mcusim.plan.patch_plan._refuse", lambda *given: None)  # those that need more, too
+    monkeypatch.setattr("mcusim.plan.array_choice._refuse", lambda *given: None)  # those that need more, too
     board = BOARDS[seed % 2]
     cut = {"patches": patches.grid, "patch_split": patches.split}
     runs = [
@@ -166,6 +167,28 @@ def test_what_cannot_be_used_is_one_line(arguments: list[str], says: str, capsys
     assert main(["run", "mcunet-vww1", "--policy", "internal", *runtime, *arguments]) == 2
     error = capsys.readouterr().err
     assert says in error and error.count("\n") == 1
+
+
+def test_memory_of_an_interpreter_has_no_patches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "ds-cnn", "--patches", "auto"]) == 2
+    assert capsys.readouterr().err == "error: --patches has no effect with --runtime tflm; it is for compiled code\n"
+
+
+def test_of_several_runs_those_have_patches_that_can(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not an interpreter, and not tiles that are copied on chip, which need less there than patches."""
+    both = compare(SMALL, BOARDS[0], ["internal", "tinyops"], runtime="tflm,tinyengine", patches="auto").rows
+    assert [row.fits for row in both] == [True] * 4, [row.unusable for row in both]
+    assert [bool(row.planning["patches"]) for row in both] == [False, True, False, False]
+
+
+def test_operators_are_in_place_where_that_needs_less() -> None:
+    """Depthwise convolutions over their inputs, whose blocks live longer then: 357,960 B instead of 353,536 B."""
+    path = shared_model("swiftnet_vwwc19_uint8.tflite")
+    chosen, kept = (plan_memory(path, runtime="tinyengine", in_place=value).array for value in (None, True))
+    assert chosen is not None and kept is not None
+    assert (chosen.total, kept.total) == (353_536, 357_960)
+    program = plan_program(path, "nucleo-h743zi", runtime="tinyengine")
+    assert "in_place" not in program.header.options
 
 
 def test_patches_of_a_program_that_cannot_be_are_its_error(tmp_path: pytest.TempPathFactory) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 
 from mcusim.model.graph import Graph, Operator, Tensor
 from mcusim.model.operators import CROP, JOIN
+from mcusim.runtime.patch_stage import Area, PatchStage, patch_stage
 from mcusim.runtime.patches import Patches
-from mcusim.runtime.tinyengine.patch_stage import Area, PatchStage, patch_stage
 
 __all__ = ["patched"]
 
