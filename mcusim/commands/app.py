@@ -111,7 +111,10 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("validate", validate.validate, "Published measurements next to simulated ones."),
         ("calibrate", calibrate.calibrate, "Fit a machine to your own measurements."),
     ],
-    "Teaching": [("lab", lab.lab, "Guided exercises: predict, run, compare, explain.")],
+    "Teaching": [
+        ("lab", lab.lab, "Guided exercises: predict, run, compare, explain."),
+        ("lab check", lab.check, "Whether a lab of your own is right."),
+    ],
 }
 for _name, _function, _short in (command for commands in _COMMANDS.values() for command in commands):
     app.command(_name, cls=PolicyHelp, short_help=_short)(_function)

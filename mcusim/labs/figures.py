@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from mcusim.labs.lab import Lab, LabRun
-from mcusim.sweeps.expressions import Expression
+from mcusim.errors import InputError
+from mcusim.labs.lab import Design, Explore, Lab, LabRun, SetUp
+from mcusim.sweeps.expressions import Expression, parse
 from mcusim.text import columns
 
 if TYPE_CHECKING:
     from mcusim.results import Result
 
-__all__ = ["FIGURES", "Figures", "command", "figures_of", "figures_table", "python_call"]
+__all__ = ["FIGURES", "DesignTry", "Figures", "command", "figures_of", "figures_table", "python_call", "shown"]
 
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 _TABLE = {
@@ -25,17 +30,38 @@ _TABLE = {
     "calls": "calls",
     "cycles": "cycles",
 }
-FIGURES = (*_TABLE, *CAUSES)
+_OTHERS = {
+    "macs": "MACs",
+    "flash_bytes": "flash, B",
+    "dcache_hits": "data cache hits",
+    "dcache_misses": "data cache misses",
+    "dcache_writebacks": "lines written back",
+    "icache_hits": "instruction cache hits",
+    "icache_misses": "instruction cache misses",
+    "flash_data_hits": "flash buffer hits, data",
+    "flash_data_misses": "flash buffer misses, data",
+    "flash_fetch_misses": "flash buffer misses, code",
+    "sdram_row_misses": "SDRAM rows opened",
+    "sdram_refreshes": "SDRAM refreshes",
+    "dma_bytes": "copied by DMA, B",
+}
+COUNTERS = tuple(name for name in _OTHERS if name.startswith(("dcache", "icache", "flash_d", "flash_f", "sdram")))
+LABELS: Mapping[str, str] = {**_TABLE, **{cause: f"  {cause}" for cause in CAUSES}, **_OTHERS}
+FIGURES = tuple(LABELS)
+"""All that an expression can ask of a run."""
+USUAL = (*_TABLE, *CAUSES)
+"""What tables have where a lab does not say."""
+Values = Mapping[str, float | None]
 
 
-def figures_of(result: Result) -> dict[str, float]:
+def figures_of(result: Result) -> dict[str, float | None]:
     """The figures of one run by name; ``calls`` counts kernel calls, the buffers are those of single tiles and filters.
 
-    Raises ValueError for a result without a run.
+    All are None for a result without a run.
     """
     run, energy = result.run, result.energy
     if run is None or energy is None:
-        raise ValueError(f"{result.model} on {result.machine.name}: {result.negative or result.unusable}")
+        return dict.fromkeys(FIGURES)
     from mcusim.results.result import sram_bytes
 
     recorded = run.header.options
@@ -49,19 +75,21 @@ def figures_of(result: Result) -> dict[str, float]:
         "calls": sum(operator.tiles for operator in run.operators),
         "cycles": run.cycles,
         **{cause: run.by_cause.get(cause, 0) for cause in CAUSES},
-    }
+        "macs": result.macs or 0,
+        "flash_bytes": 0 if result.flash is None else result.flash.total,
+        **{name: run.counters.get(name, 0) for name in COUNTERS},
+        "dma_bytes": sum(traffic.dma_write for traffic in run.traffic.values()),
+    }  # fmt: skip
 
 
-def figures_table(results: Mapping[str, Result], width: int | None = None) -> str:
-    """The figures of several runs, one column each; causes of no cycle are left out. What is wider than ``width`` comes
-    in parts below each other."""
-    found = {name: figures_of(result) for name, result in results.items()}
+def figures_table(found: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
+    """The ``figures`` of several runs, one column each; causes of no cycle are left out. What is wider than ``width``
+    comes in parts below each other."""
     rows = [["", *found]]
-    for figure in FIGURES:
+    for figure in figures or USUAL:
         values = [one[figure] for one in found.values()]
-        if figure in _TABLE or any(values):
-            label = _TABLE.get(figure, f"  {figure}")
-            rows.append([label, *(shown(v) if figure in ("latency_ms", "energy_mj") else f"{v:,}" for v in values)])
+        if figure not in CAUSES or any(values):
+            rows.append([LABELS[figure], *("-" if v is None else shown(v, figure) for v in values)])
     return _within(rows, width)
 
 
@@ -75,42 +103,69 @@ def _within(rows: list[list[str]], width: int | None) -> str:
     )
 
 
-class Figures(Mapping[str, float]):
-    """``run.figure`` of a lab's runs, each simulated when first asked for."""
+@dataclass(frozen=True, slots=True)
+class DesignTry:
+    """A setting of the design ``id``: its knobs and its figures."""
 
-    def __init__(self, lab: Lab) -> None:
+    id: str
+    knobs: Mapping[str, Any]
+    values: Values
+
+
+class Figures(Mapping[str, float | None]):
+    """``run.figure`` of a lab's runs, each simulated when first asked for. ``folder``: what paths are relative to."""
+
+    def __init__(self, lab: Lab, folder: Path | None = None) -> None:
         self.lab = lab
-        self._results: dict[str, Result] = {}
+        self.folder = folder
 
-    def result(self, name: str) -> Result:
-        """The run ``name``, simulated once."""
-        if name not in self._results:
-            from mcusim.api.simulate import simulate
+    def of(self, setup: SetUp) -> Values:
+        """The figures of a set-up."""
+        return _simulated(*_key(self.lab, setup, self.folder))
 
-            run = self.lab.runs[name]
-            self._results[name] = simulate(self.lab.model, run.machine, run.policy, **run.options)  # type: ignore[arg-type]
-        return self._results[name]
+    def run(self, name: str) -> Values:
+        """Those of the run ``name``."""
+        return self.of(self.lab.runs[name])
 
-    def table(self, names: tuple[str, ...], width: int | None = None) -> str:
-        return figures_table({name: self.result(name) for name in names}, width)
+    def table(self, names: Sequence[str], figures: Sequence[str] = (), width: int | None = None) -> str:
+        return figures_table({name: self.run(name) for name in names}, figures or self.lab.figures, width)
 
-    def value(self, expression: Expression) -> float:
-        """Raises ValueError for an expression that has no value."""
-        found = expression({name: self[name] for name in expression.names})
+    def expression(self, text: str, tried: DesignTry | None = None) -> Expression:
+        """``text`` over the figures of the runs, and over those and the knobs of a design. Raises UsageError."""
+        names, knobs = ([*self.lab.runs], []) if tried is None else ([*self.lab.runs, tried.id], [*tried.knobs])
+        return parse(text, [*(f"{run}.{figure}" for run in names for figure in FIGURES), *knobs])
+
+    def value(self, text: str, tried: DesignTry | None = None) -> float:
+        """The number that an expression is, a truth being 0 or 1.
+
+        Raises ValueError for an expression that has no value, UsageError for one that is none.
+        """
+        found = self.asked(text, tried)
         if not isinstance(found, int | float):
-            raise ValueError(f"{expression.text} has no value")
+            raise ValueError(f"{text} has no value")
         return found
 
-    def worked(self, expression: Expression) -> str:
+    def asked(self, text: str, tried: DesignTry | None = None) -> Any:
+        """The same as it is, None for no value."""
+        expression = self.expression(text, tried)
+        return expression({name: self._column(name, tried) for name in expression.names})
+
+    def _column(self, name: str, tried: DesignTry | None) -> Any:
+        run, _, figure = name.rpartition(".")
+        if tried is not None and (name in tried.knobs or run == tried.id):
+            return tried.knobs[name] if name in tried.knobs else tried.values[figure]
+        return self[name]
+
+    def worked(self, text: str) -> str:
         """The expression with the numbers in their places: ``148.63 / 67.38``."""
-        text = expression.text
-        for name in sorted(expression.names, key=len, reverse=True):
-            text = text.replace(name, shown(self[name]))
+        for name in sorted(self.expression(text).names, key=len, reverse=True):
+            value = self[name]
+            text = text.replace(name, "-" if value is None else shown(value))
         return text
 
-    def __getitem__(self, name: str) -> float:
+    def __getitem__(self, name: str) -> float | None:
         run, _, figure = name.rpartition(".")
-        return figures_of(self.result(run))[figure]
+        return self.run(run)[figure]
 
     def __iter__(self) -> Iterator[str]:
         return (f"{run}.{figure}" for run in self.lab.runs for figure in FIGURES)
@@ -119,23 +174,70 @@ class Figures(Mapping[str, float]):
         return len(self.lab.runs) * len(FIGURES)
 
 
-def shown(value: float) -> str:
+def _key(lab: Lab, setup: SetUp, folder: Path | None) -> tuple[Any, ...]:
+    pairs = tuple(sorted(setup.options.items())), tuple((key, str(value)) for key, value in sorted(setup.set.items()))
+    return located(setup.model or lab.model, folder), located(setup.machine, folder), setup.policy, *pairs
+
+
+def located(name: str, folder: Path | None) -> str:
+    """A file in the folder of a lab of one's own, else the name as it is."""
+    if folder is not None and (folder / name).is_file():
+        return str(folder / name)
+    return name
+
+
+@lru_cache(maxsize=512)
+def _simulated(
+    model: str, machine: str, policy: str, options: tuple[tuple[str, Any], ...], keys: tuple[tuple[str, str], ...]
+) -> Values:
+    from mcusim.api.simulate import simulate
+
+    overrides = {key: value.lower() if value in ("True", "False") else value for key, value in keys}
+    return figures_of(simulate(model, machine, policy, overrides=overrides, **dict(options)))
+
+
+def unusable(lab: Lab, setup: SetUp, folder: Path | None) -> str | None:
+    """Why a set-up cannot be simulated at all; None where it can, or does not fit."""
+    try:
+        _simulated(*_key(lab, setup, folder))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def shown(value: float, figure: str = "") -> str:
     """A number as the lab writes it: whole ones whole, others with four significant digits."""
-    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 10_000 else f"{value:.4g}"
+    whole = isinstance(value, int) and figure not in ("latency_ms", "energy_mj")
+    return f"{value:,.0f}" if whole or abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def command(lab: Lab, run: LabRun) -> str:
+def command(lab: Lab, run: SetUp) -> str:
     """The command line of a run."""
-    options = "".join(f" --{key.replace('_', '-')} {_quoted(value)}" for key, value in run.options.items())
-    return f"mcusim run {lab.model} --machine {run.machine} --policy {run.policy}{options}"
+    words = ["mcusim", "run", run.model or lab.model, "--machine", run.machine, "--policy", run.policy]
+    for key, value in run.options.items():
+        flag = key.replace("_", "-")
+        words += [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+    for key, value in run.set.items():
+        words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    return " ".join(f'"{word}"' if " " in word else shlex.quote(word) for word in words)
 
 
-def python_call(lab: Lab, run: LabRun) -> str:
+def python_call(lab: Lab, run: SetUp) -> str:
     """The same in Python."""
-    arguments = [repr(lab.model), repr(run.machine), repr(run.policy)]
+    arguments = [repr(run.model or lab.model), repr(run.machine), repr(run.policy)]
     arguments += [f"{key}={value!r}" for key, value in run.options.items()]
+    if run.set:
+        keys = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in run.set.items()}
+        arguments.append(f"overrides={keys!r}")
     return f"mcusim.simulate({', '.join(arguments)})".replace("'", '"')
 
 
-def _quoted(value: str) -> str:
-    return f'"{value}"' if " " in value else value
+def setups(lab: Lab) -> list[SetUp]:
+    """Everything that the lab can simulate, every setting of its knobs too."""
+    found: list[SetUp] = []
+    for step in lab.steps:
+        if isinstance(step, LabRun):
+            found.append(step)
+        elif isinstance(step, Explore | Design):
+            found += [step.of(setting) for setting in step.settings]
+    return found

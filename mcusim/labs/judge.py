@@ -1,18 +1,23 @@
-"""Judges a student's answers: right or wrong, and the hint that is given."""
+"""Judges a student's answers: right or wrong, the hint that is given, and what it is worth.
+
+What is right is worked out once, as plain data (:class:`Rules`): judging an answer needs no simulation, and a page
+does the same with the same data.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from math import isclose, isfinite
+from typing import Any
 
 from mcusim.errors import UsageError
-from mcusim.labs.figures import Figures, shown
-from mcusim.labs.lab import Ask, Choice, Choose, Predict, Question
+from mcusim.labs.figures import DesignTry, Figures, Values, figures_table, shown
+from mcusim.labs.lab import Arrange, Ask, Choose, Design, Option, Predict, Question, Write
 from mcusim.sweeps.expressions import parse
 
-__all__ = ["AnswerVerdict", "Judge", "number"]
+__all__ = ["DONE", "AnswerVerdict", "Judge", "Rules", "Setting", "judged", "knob_values", "number", "worth"]
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
@@ -23,16 +28,61 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
 _THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3}(?:,\d{3})+)(?![\d,])")
 _UNIT = re.compile(r"(.*?[\d.)])\s*([^\d\s.,()*/+-][^\d()]*)$")
 _ROUNDING = 1e-9
+_COST = 0.25  # of its points, for each wrong answer and each hint
+DONE = "done"  # hands a design in
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """``counts``: whether it was a try, and not something that could not be read. ``over``: the answer was given."""
+    """``counts``: whether it was a try, and not something that could not be read. ``over``: nothing more is asked.
+    ``share`` of the points that the answer is worth; ``mistake``: the name of a wrong one that is known."""
 
     right: bool
     says: str
     counts: bool = True
     over: bool = False
+    share: float = 1.0
+    mistake: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a design's knobs as texts: its ``goal``, None where it does not run; the hint of the first
+    requirement that it misses; and its figures as a table."""
+
+    values: tuple[str, ...]
+    goal: float | None
+    missed: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How answers to a question are judged; what another kind has is empty.
+
+    ``right``: the number, the place of the choice, or the places of the items in order. ``near`` is a fraction.
+    ``wrong``: wrong numbers or places with what to say, and a name. ``knobs`` have texts of values."""
+
+    id: str
+    kind: str
+    unit: str = ""
+    right: float | int | tuple[int, ...] | None = None
+    near: float = 0.0
+    wrong: tuple[tuple[float, str, str], ...] = ()
+    hints: tuple[str, ...] = ()
+    why: str = ""
+    solution: str = ""
+    exactly: str = ""
+    count: int = 0
+    allowed: int = 0
+    points: float = 0.0
+    knobs: Mapping[str, tuple[str, ...]] | None = None
+    settings: tuple[Setting, ...] = ()
+    best: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
 
 
 def number(text: str, unit: str) -> float:
@@ -60,11 +110,19 @@ def number(text: str, unit: str) -> float:
     return value * factor
 
 
+def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float:
+    """Points of an answer after ``wrong`` other ones and ``hints``: each of them costs a quarter."""
+    if not verdict.right:
+        return 0.0
+    return round(rules.points * verdict.share * max(0.0, 1 - _COST * (wrong + hints)), 2)
+
+
 class Judge:
     """Judges answers by the figures of the lab's own runs, which do not depend on what a student did."""
 
     def __init__(self, figures: Figures) -> None:
         self.figures = figures
+        self._rules: dict[str, Rules] = {}
 
     def predicted(self, step: Predict, text: str) -> float:
         """The prediction as a number. Raises UsageError for one that is none, or outside of what can be."""
@@ -73,81 +131,232 @@ class Judge:
             raise UsageError(f"{shown(value)} {step.unit} cannot be: guess from {step.low:g} to {step.high:g}")
         return value
 
+    def rules(self, question: Question, progress: Callable[[], object] | None = None) -> Rules:
+        """What is right; ``progress`` is called after each setting of a design is simulated."""
+        if question.id not in self._rules:
+            self._rules[question.id] = _rules(question, self.figures, progress)
+        return self._rules[question.id]
+
     def verdict(self, question: Question, text: str, tries: int) -> AnswerVerdict:
         """What ``text`` is worth after ``tries`` wrong ones; the last one that is allowed ends with the solution."""
-        try:
-            wrong = self._wrong(question, text, tries)
-        except UsageError as error:
-            return AnswerVerdict(False, f"{error}.", counts=False)
-        if wrong is None:
-            return AnswerVerdict(True, " ".join(["Right.", *self._exactly(question), question.why]).strip(), over=True)
-        if tries >= allowed(question):
-            return AnswerVerdict(False, f"{wrong} {self.solution(question)}", over=True)
-        return AnswerVerdict(False, wrong)
+        return judged(self.rules(question), text, tries)
 
     def hint(self, question: Question, number: int) -> str:
         """The hint number ``number`` from 0 on, the last one again after that."""
-        if isinstance(question, Choose):
-            return "Look at the tables: which of the answers do the numbers contradict?"
-        return question.hints[min(number, len(question.hints) - 1)]
+        return hint(self.rules(question), number)
 
     def solution(self, question: Question) -> str:
         """The right answer, how it is found, and why it is so."""
-        if isinstance(question, Choose):
-            return f"It is {question.right}: {question.choices[question.right - 1].text}. {question.why}"
-        answer = question.answer
-        value = f"{shown(self.figures.value(answer))} {question.unit}"
-        return f"It is {answer.text} = {self.figures.worked(answer)} = {value}. {question.why}".strip()
-
-    def _wrong(self, question: Question, text: str, tries: int) -> str | None:
-        """What to say to a wrong answer, None for a right one. Raises UsageError for what is no answer."""
-        if isinstance(question, Choose):
-            chosen = _chosen(question, text)
-            return None if chosen.right else f"No. {chosen.hint}"
-        given, right = number(text, question.unit), self.figures.value(question.answer)
-        near = question.within / 100
-        if isclose(given, right, rel_tol=near + _ROUNDING, abs_tol=_ROUNDING):
-            return None
-        for mistake in question.mistakes:
-            if isclose(given, self.figures.value(mistake.value), rel_tol=max(near, 0.002)):
-                return f"Not yet. {mistake.hint}"
-        diagnosed = _diagnosed(given, right, question, max(near, 0.002))
-        if diagnosed and _THOUSANDS.search(text):
-            diagnosed += f" A comma before three digits is read as one between thousands, so this was {shown(given)}."
-        direction = "too low" if given < right else "too high"
-        return diagnosed or f"Not yet: {shown(given)} is {direction}. {self.hint(question, tries)}"
-
-    def _exactly(self, question: Question) -> list[str]:
-        if isinstance(question, Choose):
-            return []
-        value = self.figures.value(question.answer)
-        return [f"{'It is' if isinstance(value, int) else 'To four digits:'} {shown(value)} {question.unit}."]
+        return self.rules(question).solution
 
 
-def allowed(question: Question) -> int:
-    """How many wrong answers get a hint; the next one gets the solution."""
-    return len(question.choices) - 2 if isinstance(question, Choose) else len(question.hints)
-
-
-def _chosen(question: Choose, text: str) -> Choice:
+def judged(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    """What ``text`` is worth after ``tries`` wrong ones."""
     try:
-        place = int(text.strip().rstrip(".)"))
-    except ValueError:
-        place = 0
-    if not 1 <= place <= len(question.choices):
-        raise UsageError(
-            f"{text.strip()[:40]!r} is none of the answers; type a number from 1 to {len(question.choices)}"
-        )
-    return question.choices[place - 1]
+        return _JUDGES[rules.kind](rules, text.strip(), tries)
+    except UsageError as error:
+        return AnswerVerdict(False, f"{error}.", counts=False)
 
 
-def _diagnosed(given: float, right: float, question: Ask, near: float) -> str | None:
+def hint(rules: Rules, number: int) -> str:
+    """The hint number ``number`` from 0 on, the last one again after that."""
+    if not rules.hints:
+        return {
+            Choose.kind: "Look at the tables: which of the answers do the numbers contradict?",
+            Write.kind: "There is no wrong answer: write what the numbers tell you, and why.",
+        }.get(rules.kind, "Look at the figures of what you tried.")
+    return rules.hints[min(number, len(rules.hints) - 1)]
+
+
+def _wrong(rules: Rules, says: str, tries: int, mistake: str = "") -> AnswerVerdict:
+    if tries >= rules.allowed:
+        return AnswerVerdict(False, f"{says} {rules.solution}", over=True, mistake=mistake)
+    return AnswerVerdict(False, says, mistake=mistake)
+
+
+def _right(rules: Rules) -> AnswerVerdict:
+    return AnswerVerdict(True, " ".join(filter(None, ("Right.", rules.exactly, rules.why))), over=True)
+
+
+def _number(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    given, right = number(text, rules.unit), rules.right
+    assert isinstance(right, int | float)  # of this kind
+    if isclose(given, right, rel_tol=rules.near + _ROUNDING, abs_tol=_ROUNDING):
+        return _right(rules)
+    close = max(rules.near, 0.002)
+    for value, says, name in rules.wrong:
+        if isclose(given, value, rel_tol=close):
+            return _wrong(rules, f"Not yet. {says}", tries, name)
+    diagnosed = _diagnosed(given, right, rules.unit, close)
+    if diagnosed and _THOUSANDS.search(text):
+        diagnosed += f" A comma before three digits is read as one between thousands, so this was {shown(given)}."
+    direction = "too low" if given < right else "too high"
+    says = diagnosed or f"Not yet: {shown(given)} is {direction}. {hint(rules, tries)}"
+    return _wrong(rules, says, tries)
+
+
+def _diagnosed(given: float, right: float, unit: str, near: float) -> str | None:
     """Mistakes that any question can meet with."""
     if isclose(given, -right, rel_tol=near):
         return "Not yet: the number is right, its sign is not."
-    if question.unit == "%" and isclose(given, right / 100, rel_tol=near):
+    if unit == "%" and isclose(given, right / 100, rel_tol=near):
         return "Not yet: that is the fraction. In percent it is 100 times as much."
     for factor in (1000, 1024):
         if isclose(given, right * factor, rel_tol=near) or isclose(given, right / factor, rel_tol=near):
-            return f"Not yet: that is off by a factor of {factor}. The question asks for {question.unit}."
+            return f"Not yet: that is off by a factor of {factor}. The question asks for {unit}."
     return None
+
+
+def _place(text: str, count: int) -> int:
+    """A whole number from 1 to ``count``."""
+    plain = text.rstrip(".)")
+    place = int(plain) if re.fullmatch("[0-9]{1,3}", plain, re.ASCII) else 0
+    if not 1 <= place <= count:
+        raise UsageError(f"{text[:40]!r} is none of the answers; type a number from 1 to {count}")
+    return place
+
+
+def _choice(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    place = _place(text, rules.count)
+    if place == rules.right:
+        return _right(rules)
+    _, says, name = next(one for one in rules.wrong if one[0] == place)
+    return _wrong(rules, f"No. {says}", tries, name)
+
+
+def _order(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    places = [_place(word, rules.count) for word in re.split(r"[\s,;<>]+", text) if word]
+    if sorted(places) != list(range(1, rules.count + 1)):
+        raise UsageError(f"type each number from 1 to {rules.count} once, in order: {' '.join('312'[: rules.count])}")
+    assert isinstance(rules.right, tuple)  # of this kind
+    if tuple(places) == rules.right:
+        return _right(rules)
+    if tuple(reversed(places)) == rules.right:
+        return _wrong(rules, "Not yet: that is the other way round.", tries, "the other way round")
+    misplaced = next(i for i, (a, b) in enumerate(zip(places, rules.right, strict=True), 1) if a != b)
+    return _wrong(rules, f"Not yet: from place {misplaced} on it is another. {hint(rules, tries)}", tries)
+
+
+def _text(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    if len(text.split()) < rules.count:
+        raise UsageError(f"write at least {rules.count} words, in one line")
+    return AnswerVerdict(True, f"Noted. Compare with this: {rules.solution}", over=True)
+
+
+def _design(rules: Rules, text: str, tries: int) -> AnswerVerdict:
+    setting = _setting(rules, text)
+    if setting.goal is None or setting.missed:
+        return _wrong(rules, f"{setting.table}\n\nThat does not do. {setting.missed}", tries, "requirement")
+    assert rules.best is not None  # a lab without a setting that does is refused
+    share = 1.0 if setting.goal <= rules.best * (1 + rules.near) else rules.best / setting.goal
+    good = f"{setting.table}\n\nThat does, with {shown(setting.goal)} {rules.unit}"
+    if share == 1.0:
+        return AnswerVerdict(True, f"{good}: the best there is. {rules.why}".rstrip(), over=True)
+    says = f"{good}: {100 * share:.0f} % of the best that is known. Try to improve it, or type {DONE}."
+    return AnswerVerdict(True, says, share=share)
+
+
+def _setting(rules: Rules, text: str) -> Setting:
+    chosen = knob_values(rules.knobs or {}, text)
+    return next(one for one in rules.settings if one.values == chosen)
+
+
+def knob_values(knobs: Mapping[str, tuple[str, ...]], text: str) -> tuple[str, ...]:
+    """The values that a text names: for each knob the number of its value, or the value itself. Raises UsageError."""
+    words = [word.strip() for word in re.split(r"[,;]" if re.search(r"[,;]", text) else r"\s+", text) if word.strip()]
+    if len(words) != len(knobs):
+        raise UsageError(f"type a number for each of {', '.join(knobs)}: {' '.join('1' for _ in knobs)}")
+    chosen = []
+    for word, (name, values) in zip(words, knobs.items(), strict=True):
+        plain = word.rpartition("=")[2].strip()
+        if re.fullmatch("[0-9]{1,2}", plain, re.ASCII) and 1 <= int(plain) <= len(values):
+            plain = values[int(plain) - 1]
+        if plain not in values:
+            raise UsageError(f"{name}: {plain[:40]!r} is none of its values; type a number from 1 to {len(values)}")
+        chosen.append(plain)
+    return tuple(chosen)
+
+
+_JUDGES: Mapping[str, Callable[[Rules, str, int], AnswerVerdict]] = {
+    Ask.kind: _number, Choose.kind: _choice, Arrange.kind: _order, Write.kind: _text, Design.kind: _design,
+}  # fmt: skip
+
+
+def _rules(question: Question, figures: Figures, progress: Callable[[], object] | None) -> Rules:
+    common: dict[str, Any] = {
+        "id": question.id, "kind": question.kind, "hints": question.hints, "why": question.why,
+        "points": question.points,
+    }  # fmt: skip
+    match question:
+        case Ask():
+            return Rules(**common, **_of_number(question, figures))
+        case Choose():
+            right = next(one for one in question.choices if one.right)
+            wrong = tuple((n, c.hint, c.text) for n, c in enumerate(question.choices, 1) if not c.right)
+            solution = f"It is {question.right}: {right.text}. {question.why}"
+            count = len(question.choices)
+            return Rules(**common, right=question.right, wrong=wrong, solution=solution, count=count, allowed=count - 2)
+        case Arrange():
+            return Rules(**common, **_of_order(question, figures))
+        case Write():
+            return Rules(**{**common, "points": 0.0}, solution=question.answer, count=question.words)
+        case Design():
+            return Rules(**common, **_of_design(question, figures, progress))
+
+
+def _of_number(question: Ask, figures: Figures) -> dict[str, Any]:
+    right, unit = figures.value(question.answer), question.unit
+    solution = f"It is {question.answer} = {figures.worked(question.answer)} = {shown(right)} {unit}. {question.why}"
+    return {
+        "unit": unit,
+        "right": right,
+        "near": question.within / 100,
+        "wrong": tuple((figures.value(one.value), one.hint, one.name or one.value) for one in question.mistakes),
+        "exactly": f"{'It is' if isinstance(right, int) else 'To four digits:'} {shown(right)} {unit}.",
+        "solution": solution.strip(),
+        "allowed": len(question.hints),
+    }
+
+
+def _of_order(question: Arrange, figures: Figures) -> dict[str, Any]:
+    values = [figures.value(item.value) for item in question.items]
+    places = sorted(range(1, len(values) + 1), key=lambda place: values[place - 1], reverse=question.falling)
+    named = "; ".join(f"{question.items[p - 1].text} ({shown(values[p - 1])})" for p in places)
+    return {
+        "right": tuple(places),
+        "count": len(values),
+        "solution": f"It is {' '.join(map(str, places))}: {named}. {question.why}".strip(),
+        "allowed": len(question.hints),
+    }
+
+
+def _of_design(question: Design, figures: Figures, progress: Callable[[], object] | None) -> dict[str, Any]:
+    settings = []
+    for chosen in question.settings:
+        settings.append(_tried(question, figures, chosen))
+        if progress is not None:
+            progress()
+    good = [one for one in settings if one.goal is not None and not one.missed]
+    best = min(good, key=lambda one: one.goal or 0.0, default=None)
+    named = "" if best is None else ", ".join(f"{n} {v}" for n, v in zip(question.knobs, best.values, strict=True))
+    value = "" if best is None else f" with {shown(best.goal or 0.0)} {question.goal.unit}"
+    return {
+        "unit": question.goal.unit,
+        "near": question.within / 100,
+        "knobs": {name: tuple(map(str, values)) for name, values in question.knobs.items()},
+        "settings": tuple(settings),
+        "best": None if best is None else best.goal,
+        "solution": f"The best is {named}{value}. {question.why}".strip(),
+        "allowed": question.tries - 1,
+    }
+
+
+def _tried(question: Design, figures: Figures, chosen: tuple[Option, ...]) -> Setting:
+    values: Values = figures.of(question.of(chosen))
+    tried = DesignTry(question.id, dict(zip(question.knobs, chosen, strict=True)), values)
+    texts = tuple(map(str, chosen))
+    table = figures_table({"yours": values}, question.figures or figures.lab.figures)
+    if values["latency_ms"] is None:
+        return Setting(texts, None, "It does not fit.", table)
+    missed = next((one.hint for one in question.require if figures.asked(one.that, tried) is not True), "")
+    return Setting(texts, figures.value(question.goal.value, tried), missed, table)

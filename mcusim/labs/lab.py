@@ -1,150 +1,410 @@
-"""A lab as data: parts, each a few steps of predicting, running, comparing and explaining."""
+"""A lab as data: parts, each a few steps of predicting, running, comparing and explaining.
+
+Classes are the tables of a lab's file (:mod:`mcusim.labs.lab_file`), checked for types by pydantic. Expressions are
+those of :mod:`mcusim.sweeps.expressions` over figures of the runs before them, such as ``external.latency_ms``, and
+over the lab's parameters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from itertools import product
+from typing import Annotated, Any, ClassVar, Self
 
-from mcusim.sweeps.expressions import Expression
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 __all__ = [
+    "Arrange",
     "Ask",
     "Choice",
     "Choose",
     "Compare",
+    "Design",
+    "Explore",
+    "Goal",
+    "Item",
     "Lab",
     "LabPart",
     "LabRun",
     "LabTable",
     "Mistake",
+    "Option",
     "Predict",
     "Question",
+    "Requirement",
+    "SetUp",
     "Step",
+    "Write",
 ]
 
+Option = str | int | float | bool
+Text = Annotated[str, Field(min_length=1)]
+MOST_SETTINGS = 96  # of all knobs together
+MOST_DRAWS = 64  # of all parameters together
 
-@dataclass(frozen=True, slots=True)
-class Predict:
+
+class LabTableModel(BaseModel):
+    """A table of a lab's file: no other keys, no other types."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Predict(LabTableModel):
     """A number to guess before a run, between ``low`` and ``high``; no guess is wrong."""
 
-    id: str
-    text: str
+    kind: ClassVar[str] = "predict"
+    predict: Text
+    id: Text
     unit: str
     low: float
     high: float
 
-
-@dataclass(frozen=True, slots=True)
-class LabRun:
-    """A simulation of the lab's model: ``name`` is what its figures are called by; ``options`` are those of
-    :func:`~mcusim.api.simulate.simulate`."""
-
-    name: str
-    machine: str
-    policy: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def text(self) -> str:
+        return self.predict
 
 
-@dataclass(frozen=True, slots=True)
-class LabTable:
-    """The figures of ``runs`` side by side."""
+class SetUp(LabTableModel):
+    """What is simulated: ``options`` are those of :func:`~mcusim.api.simulate.simulate`, ``set`` changes keys of the
+    machine; ``model`` where it is not the lab's."""
 
-    runs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """The prediction ``id`` next to the result it was about."""
-
-    id: str
-    value: Expression
+    machine: Text
+    policy: Text = "internal"
+    model: Text | None = None
+    options: Mapping[str, Option] = Field(default_factory=dict)
+    set: Mapping[str, Option] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A wrong number that is worth a hint of its own."""
+class LabRun(SetUp):
+    """A simulation; ``run`` is what its figures are called by."""
 
-    value: Expression
-    hint: str
+    kind: ClassVar[str] = "run"
+    run: Text
+
+    @property
+    def name(self) -> str:
+        return self.run
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question for a number: right within ``within`` percent of ``answer``. ``hints`` come one after the other."""
+class LabTable(LabTableModel):
+    """The ``figures`` of runs side by side; without ``figures`` those of the lab."""
 
-    id: str
-    text: str
-    unit: str
-    answer: Expression
-    hints: tuple[str, ...]
-    within: float = 2.0
-    mistakes: tuple[Mistake, ...] = ()
+    kind: ClassVar[str] = "table"
+    table: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+    figures: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        return self.table
+
+
+class Compare(LabTableModel):
+    """The prediction ``compare`` next to the result it was about, ``value``, in the file ``with``."""
+
+    kind: ClassVar[str] = "compare"
+    compare: Text
+    value: Annotated[Text, Field(alias="with")]
+
+    @property
+    def id(self) -> str:
+        return self.compare
+
+
+class LabQuestion(LabTableModel):
+    """What questions have: an ``id``, ``points``, ``hints`` that come one after the other, and ``why`` it is so."""
+
+    id: Text
+    points: Annotated[float, Field(gt=0, le=100)] = 1
+    hints: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Mistake(LabTableModel):
+    """A wrong number that is worth a hint of its own; ``name`` is what a teacher's table calls it."""
+
+    value: Text
+    hint: Text
+    name: str = ""
+
+
+class Ask(LabQuestion):
+    """A question for a number: right within ``within`` percent of ``answer``."""
+
+    kind: ClassVar[str] = "ask"
+    ask: Text
+    unit: str
+    answer: Text
+    within: Annotated[float, Field(ge=0, le=100)] = 2.0
+    mistakes: Annotated[tuple[Mistake, ...], Field(strict=False)] = ()
+    hints: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def text(self) -> str:
+        return self.ask
+
+
+class Choice(LabTableModel):
     """One of the answers to choose from; a wrong one has a hint."""
 
-    text: str
+    text: Text
     right: bool = False
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(LabQuestion):
     """A question with answers to choose from. ``holds`` is what has to be true of the runs for the right one to be."""
 
-    id: str
-    text: str
-    choices: tuple[Choice, ...]
-    why: str
-    holds: Expression
+    kind: ClassVar[str] = "choose"
+    choose: Text
+    choice: Annotated[tuple[Choice, ...], Field(min_length=2, max_length=9, strict=False)]
+    holds: Text
+    why: Text
+
+    @model_validator(mode="after")
+    def _one_is_right(self) -> Self:
+        if sum(one.right for one in self.choice) != 1:
+            raise ValueError("one choice is right")
+        if any(bool(one.hint) is one.right for one in self.choice):
+            raise ValueError("every choice but the right one has a hint")
+        return self
+
+    @property
+    def text(self) -> str:
+        return self.choose
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return self.choice
 
     @property
     def right(self) -> int:
         """The number of the right choice, from 1 on."""
-        return next(n for n, choice in enumerate(self.choices, 1) if choice.right)
+        return next(n for n, choice in enumerate(self.choice, 1) if choice.right)
 
 
-Question = Ask | Choose
-Step = Predict | LabRun | LabTable | Compare | Ask | Choose
+class Item(LabTableModel):
+    """Something to put in order by ``value``, which the runs say."""
+
+    text: Text
+    value: Text
 
 
-@dataclass(frozen=True, slots=True)
-class LabPart:
-    title: str
-    text: str
-    steps: tuple[Step, ...]
+class Arrange(LabQuestion):
+    """A question for an order of ``items``, the smallest value first, or with ``falling`` the largest."""
+
+    kind: ClassVar[str] = "order"
+    order: Text
+    items: Annotated[tuple[Item, ...], Field(min_length=2, max_length=9, strict=False)]
+    falling: bool = False
+    hints: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def text(self) -> str:
+        return self.order
 
 
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """``text``, ``after`` and ``teacher`` are paragraphs, lists (``- ``) and blocks indented by four spaces."""
+class Write(LabQuestion):
+    """A question for a text of ``words`` words at least, which a teacher reads; then ``answer`` is shown to compare."""
 
-    name: str
-    title: str
-    minutes: int
-    model: str
-    needs: str
-    aims: tuple[str, ...]
-    text: str
-    parts: tuple[LabPart, ...]
-    after: str
-    teacher: str
+    kind: ClassVar[str] = "write"
+    write: Text
+    answer: Text
+    words: Annotated[int, Field(ge=1, le=500)] = 5
+
+    @property
+    def text(self) -> str:
+        return self.write
+
+
+class Knobs(SetUp):
+    """A set-up whose ``knobs``, options or keys of the machine, have one of a few values each, the first by default."""
+
+    knobs: Mapping[str, Annotated[tuple[Option, ...], Field(min_length=1, max_length=24, strict=False)]]
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        count = 1
+        for name, values in self.knobs.items():
+            count *= len(values)
+            if len(set(map(str, values))) < len(values):
+                raise ValueError(f"knob {name[:40]} has a value twice")
+        if not self.knobs or count > MOST_SETTINGS:
+            raise ValueError(f"the knobs have {count:,} settings together: 1 to {MOST_SETTINGS} can be simulated")
+        return self
+
+    @property
+    def settings(self) -> tuple[tuple[Option, ...], ...]:
+        """Every setting, a value of each knob."""
+        return tuple(product(*self.knobs.values()))
+
+    def of(self, setting: tuple[Option, ...]) -> SetUp:
+        """The set-up with these values; a name with a dot is a key of the machine."""
+        options, keys = dict(self.options), dict(self.set)
+        machine, policy, model = self.machine, self.policy, self.model
+        for name, value in zip(self.knobs, setting, strict=True):
+            if name in ("machine", "policy", "model"):
+                machine = str(value) if name == "machine" else machine
+                policy = str(value) if name == "policy" else policy
+                model = str(value) if name == "model" else model
+            else:
+                (keys if "." in name else options)[name] = value
+        return SetUp(machine=machine, policy=policy, model=model, options=options, set=keys)
+
+
+class Explore(Knobs):
+    """Runs with knobs that a student turns as often as wanted; ``figures`` are shown of each."""
+
+    kind: ClassVar[str] = "explore"
+    explore: Text
+    id: Text
+    figures: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+
+    @property
+    def text(self) -> str:
+        return self.explore
+
+
+class Requirement(LabTableModel):
+    """What has to be true of a design, and what to say when it is not."""
+
+    that: Text
+    hint: Text
+
+
+class Goal(LabTableModel):
+    """What a design is scored by: ``value``, which is to be as small as can be."""
+
+    value: Text
+    unit: str
+
+
+class Design(LabQuestion, Knobs):
+    """A question for a setting of knobs that meets ``require``; what it is worth is the best ``goal`` of all settings
+    over its own, and everything within ``within`` percent of the best."""
+
+    kind: ClassVar[str] = "design"
+    design: Text
+    goal: Goal
+    require: Annotated[tuple[Requirement, ...], Field(strict=False)] = ()
+    figures: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    within: Annotated[float, Field(ge=0, le=100)] = 2.0
+    tries: Annotated[int, Field(ge=1, le=20)] = 6
+
+    @property
+    def text(self) -> str:
+        return self.design
+
+
+STEPS: tuple[type[LabTableModel], ...] = (
+    Predict, LabRun, LabTable, Compare, Explore, Ask, Choose, Arrange, Write, Design,
+)  # fmt: skip
+KINDS = tuple(str(step.kind) for step in STEPS)  # type: ignore[attr-defined]
+
+
+def _kind(raw: Any) -> str | None:
+    """The key that says what a step is."""
+    if isinstance(raw, dict):
+        return next((kind for kind in KINDS if kind in raw), None)
+    return getattr(raw, "kind", None)
+
+
+Question = Ask | Choose | Arrange | Write | Design
+Step = Annotated[
+    Annotated[Predict, Tag("predict")]
+    | Annotated[LabRun, Tag("run")]
+    | Annotated[LabTable, Tag("table")]
+    | Annotated[Compare, Tag("compare")]
+    | Annotated[Explore, Tag("explore")]
+    | Annotated[Ask, Tag("ask")]
+    | Annotated[Choose, Tag("choose")]
+    | Annotated[Arrange, Tag("order")]
+    | Annotated[Write, Tag("write")]
+    | Annotated[Design, Tag("design")],
+    Discriminator(_kind),
+]
+
+
+class LabPart(LabTableModel):
+    title: Text
+    text: Text
+    step: Annotated[tuple[Step, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.step
+
+
+class After(LabTableModel):
+    """The end: a ``text`` for students, and what a ``teacher`` reads."""
+
+    text: Text
+    teacher: Text
+
+
+class Lab(LabTableModel):
+    """``text``, ``after`` and the parts' texts are paragraphs, lists (``- ``) and blocks indented by four spaces.
+
+    ``parameters``: the values of which each student has one. ``figures``: rows of tables. ``seed`` is the one that it
+    was drawn with, 0 for the lab as it is written, for ``student``.
+    """
+
+    name: str = ""
+    seed: int = 0
+    student: str | None = None
+    title: Text
+    minutes: Annotated[int, Field(ge=1, le=600)]
+    version: Annotated[int, Field(ge=1)] = 1
+    model: Text
+    needs: Text
+    aims: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+    text: Text
+    figures: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    parameters: Mapping[str, Annotated[tuple[Option, ...], Field(min_length=1, max_length=16, strict=False)]] = Field(
+        default_factory=dict
+    )
+    part: Annotated[tuple[LabPart, ...], Field(min_length=1, strict=False)]
+    after: After
+
+    @model_validator(mode="after")
+    def _few_draws(self) -> Self:
+        count = 1
+        for values in self.parameters.values():
+            count *= len(values)
+        if count > MOST_DRAWS:
+            raise ValueError(f"the parameters have {count:,} draws together: at most {MOST_DRAWS} can be checked")
+        return self
+
+    @property
+    def parts(self) -> tuple[LabPart, ...]:
+        return self.part
+
+    @property
+    def values(self) -> dict[str, Option]:
+        """The parameters' values: of a lab that was drawn each has one."""
+        return {name: values[0] for name, values in self.parameters.items()}
 
     @property
     def steps(self) -> Iterator[Step]:
         """All steps, in order."""
-        for part in self.parts:
-            yield from part.steps
+        for part in self.part:
+            yield from part.step
 
     @property
     def runs(self) -> dict[str, LabRun]:
         """All runs by name, in order."""
-        return {step.name: step for step in self.steps if isinstance(step, LabRun)}
+        return {step.run: step for step in self.steps if isinstance(step, LabRun)}
 
     @property
     def questions(self) -> list[Question]:
-        """All questions that have right answers, in order."""
-        return [step for step in self.steps if isinstance(step, Ask | Choose)]
+        """All questions, in order."""
+        return [step for step in self.steps if isinstance(step, LabQuestion)]
+
+    @property
+    def answered(self) -> list[Predict | Question]:
+        """All steps that a student types something to, but for runs with knobs."""
+        return [step for step in self.steps if isinstance(step, Predict | LabQuestion)]
+
+    @property
+    def points(self) -> float:
+        """All there are; texts, which a teacher reads, have none here."""
+        return sum(one.points for one in self.questions if not isinstance(one, Write))

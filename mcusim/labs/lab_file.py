@@ -1,27 +1,36 @@
-"""The labs that ship with mcusim: ``mcusim/labs/NAME.toml``.
+"""A lab's file: ``mcusim/labs/NAME.toml``, or one of a user's own.
 
-A step is what its first key says: ``predict``, ``run``, ``table``, ``compare``, ``ask`` or ``choose``. Expressions are
-those of :mod:`mcusim.sweeps.expressions` over figures of the runs before them, such as ``external.latency_ms``.
+A step is what its first key says: ``predict``, ``run``, ``table``, ``compare``, ``explore``, ``ask``, ``choose``,
+``order``, ``write`` or ``design`` (:mod:`mcusim.labs.lab` has the keys of each). ``{name}`` in a text is the student's
+value of the parameter ``name``. Paths are relative to the file. All that is wrong is named at once, each with its line.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from mcusim.errors import UsageError
-from mcusim.labs.figures import FIGURES
-from mcusim.labs.lab import Ask, Choice, Choose, Compare, Lab, LabPart, LabRun, LabTable, Mistake, Predict, Step
-from mcusim.sweeps.expressions import Expression, parse
+from mcusim.labs.draw import drawn, draws, seed_of
+from mcusim.labs.lab import KINDS, Lab
+from mcusim.labs.statements import statements
+from mcusim.machine.document import show
+from mcusim.machine.toml_file import read_toml
 from mcusim.units import quoted
 
-__all__ = ["lab_names", "lab_of", "read_lab"]
+__all__ = ["LabFile", "lab_names", "lab_of", "open_file", "read_lab"]
 
-_KINDS = ("predict", "run", "table", "compare", "ask", "choose")
+COMMANDS = ("check", "export", "collect")  # no lab may have these names
+_NAME = re.compile("[a-z][a-z0-9-]{0,39}")
+Lines = Mapping[str, int]
+Place = tuple[str | int, ...]
 
 
 def _folder() -> Path:
@@ -29,95 +38,122 @@ def _folder() -> Path:
 
 
 def lab_names() -> tuple[str, ...]:
-    """The labs there are, sorted."""
+    """The labs that ship, sorted."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
 
 
-def read_lab(name: str) -> Lab:
-    """The lab ``name``. Raises UsageError for one that does not exist."""
+@dataclass(frozen=True, slots=True)
+class LabFile:
+    """A lab as it is written: ``raw`` is the document, ``lines`` its keys' lines. ``folder``: of one's own lab, what
+    its paths are relative to."""
+
+    name: str
+    shown: str
+    raw: Mapping[str, Any]
+    lines: Lines
+    folder: Path | None = None
+
+    def lab(self, seed: int = 0, student: str | None = None) -> Lab:
+        """The lab that a student has. Raises UsageError with all that is wrong."""
+        self.require()
+        found = Lab.model_validate(drawn(self.raw, seed))
+        return found.model_copy(update={"name": self.name, "seed": seed, "student": student})
+
+    def draws(self) -> list[Lab]:
+        """The lab with each combination of its parameters."""
+        self.require()
+        return [Lab.model_validate(one).model_copy(update={"name": self.name}) for one in draws(self.raw)]
+
+    def require(self) -> None:
+        """Raise UsageError with all that is wrong."""
+        found = self.errors()
+        if found:
+            count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
+            raise UsageError.of_lines(f"{self.shown} is not a lab yet, {count} to repair", found)
+
+    def errors(self) -> list[str]:
+        """All that is wrong, each with its place; without a simulation."""
+        found = [] if _NAME.fullmatch(self.name) else [f"{self.shown}: a name is like my-lab: letters, digits and -"]
+        if self.name in COMMANDS:
+            found.append(f"{self.shown}: `mcusim lab {self.name}` is a command; call the file otherwise")
+        try:
+            Lab.model_validate({**self.raw, "name": self.name})
+        except ValidationError as error:
+            wrong = [one for one in error.errors() if not _follows(one)]
+            found += [self.place(_path(one["loc"]), _rule(one), one) for one in wrong]
+        seen: dict[str, None] = {}
+        for document in draws(self.raw):
+            for path, rule in statements(document, self.folder):
+                seen.setdefault(self.place(path, rule))
+        return sorted([*found, *seen], key=_line)
+
+    def place(self, path: Place, rule: str, error: Any = None) -> str:
+        """``file:line: key = value: rule``."""
+        line = next((self.lines[key] for key in _keys(path) if key in self.lines), None)
+        where = f"{self.shown}:{line}" if line else self.shown
+        key = ".".join(str(one) for one in path if not isinstance(one, int)) or "the lab"
+        value = error.get("input") if error is not None and error["type"] != "missing" else None
+        what = f"{key} = {show(value)}" if isinstance(value, str | int | float | bool) else key
+        return f"{where}: {what}: {rule}"
+
+
+def _keys(path: Place) -> list[str]:
+    """Dotted keys of a place and of all that it is in, the longest first."""
+    return [".".join(map(str, path[:end])) for end in range(len(path), 0, -1)]
+
+
+def _path(place: Place) -> Place:
+    """Without the kind of a step, which pydantic adds."""
+    return tuple(one for i, one in enumerate(place) if not (one in KINDS and i and isinstance(place[i - 1], int)))
+
+
+def _line(text: str) -> int:
+    found = re.search(r":([0-9]+): ", text)
+    return int(found[1]) if found else 0
+
+
+def _follows(error: Any) -> bool:
+    """Whether it is said of a list alone because of what is in it."""
+    return bool(error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"])
+
+
+def _rule(error: Any) -> str:
+    """What pydantic says, in the words of the other files."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "unknown key"
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return f"a step is what one of its keys says: {', '.join(KINDS)}"
+    message = str(context["error"]) if kind == "value_error" else str(error["msg"])
+    return (message[0].lower() + message[1:]).replace("input should be", "must be").replace("input should", "must")
+
+
+def open_file(name: str) -> LabFile:
+    """A lab that ships, by its name, or one of a user's own, by its path. Raises UsageError for neither."""
     names = lab_names()
-    if name not in names:
-        close = get_close_matches(name[:80], names, n=1)
-        hint = f', did you mean "{close[0]}"' if close else ""
-        raise UsageError(f"no lab {quoted(name)}{hint}; there are {', '.join(names)}")
-    return lab_of(name, tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8")))
+    if name in names:
+        path = _folder() / f"{name}.toml"
+        raw, lines = read_toml(path, f"{name}.toml", "lab", UsageError)
+        return LabFile(name, f"{name}.toml", raw, lines)
+    if name.endswith(".toml") or "/" in name or "\\" in name:
+        path = Path(name)
+        raw, lines = read_toml(path, name, "lab", UsageError)
+        return LabFile(path.stem, name, raw, lines, path.parent)
+    close = get_close_matches(name[:80], names, n=1)
+    hint = f', did you mean "{close[0]}"' if close else ""
+    raise UsageError(f"no lab {quoted(name)}{hint}; there are {', '.join(names)}, and a path like ./my.toml works")
+
+
+def read_lab(name: str, seed: int = 0, student: str | None = None) -> Lab:
+    """The lab ``name``, or that of a file, for a seed; of a ``student`` it is :func:`~mcusim.labs.draw.seed_of` them.
+
+    Raises UsageError for one that does not exist, with all that is wrong in a file.
+    """
+    return open_file(name).lab(seed_of(student) if student else seed, student)
 
 
 def lab_of(name: str, raw: Mapping[str, Any]) -> Lab:
-    """The lab of a parsed TOML document.
-
-    Raises TypeError, KeyError or UsageError for keys, ids, runs and figures that do not exist, or not yet. A lab is
-    part of mcusim and no file of a user: the errors are for whoever writes one.
-    """
-    reader = _LabReader()
-    parts = tuple(LabPart(p["title"], p["text"], tuple(map(reader.step, p["step"]))) for p in raw["part"])
-    texts = {key: str(raw[key]) for key in ("title", "model", "needs", "text")}
-    after = {key: str(raw["after"][key]) for key in ("text", "teacher")}
-    return Lab(
-        name=name,
-        minutes=int(raw["minutes"]),
-        aims=tuple(raw["aims"]),
-        parts=parts,
-        after=after["text"],
-        teacher=after["teacher"],
-        **texts,
-    )
-
-
-class _LabReader:
-    """Remembers what steps before have named."""
-
-    def __init__(self) -> None:
-        self.runs: list[str] = []
-        self.predictions: list[str] = []
-        self.ids: set[str] = set()
-
-    def step(self, raw: Mapping[str, Any]) -> Step:
-        kind = next((kind for kind in _KINDS if kind in raw), None)
-        if kind is None:
-            raise KeyError(f"a step of {', '.join(raw)}: it needs one of {', '.join(_KINDS)}")
-        table = {key: value for key, value in raw.items() if key != kind}
-        found: Step = getattr(self, f"_{kind}")(raw[kind], **table)
-        return found
-
-    def _predict(self, text: str, id: str, **limits: Any) -> Predict:
-        self.predictions.append(self._new(id))
-        return Predict(id, text, **limits)
-
-    def _run(self, name: str, machine: str, policy: str, **options: str) -> LabRun:
-        self.runs.append(self._new(name))
-        return LabRun(name, machine, policy, options)
-
-    def _table(self, runs: Iterable[str]) -> LabTable:
-        unknown = set(runs) - set(self.runs)
-        if unknown:
-            raise KeyError(f"a table of {', '.join(sorted(unknown))}, which did not run before")
-        return LabTable(tuple(runs))
-
-    def _compare(self, id: str, **value: str) -> Compare:
-        if id not in self.predictions:
-            raise KeyError(f"{id} was not predicted before")
-        return Compare(id, self._expression(value["with"]))
-
-    def _ask(
-        self, text: str, id: str, answer: str, hints: Iterable[str], mistakes: Iterable[Any] = (), **rest: Any
-    ) -> Ask:
-        wrong = tuple(Mistake(self._expression(m["value"]), m["hint"]) for m in mistakes)
-        return Ask(self._new(id), text, answer=self._expression(answer), hints=tuple(hints), mistakes=wrong, **rest)
-
-    def _choose(self, text: str, id: str, holds: str, choice: Iterable[Mapping[str, Any]], **rest: Any) -> Choose:
-        choices = tuple(Choice(**one) for one in choice)
-        if [bool(one.hint) for one in choices] != [not one.right for one in choices] or sum(
-            one.right for one in choices
-        ) != 1:
-            raise KeyError(f"{id}: one choice is right, and every other has a hint")
-        return Choose(self._new(id), text, choices, holds=self._expression(holds), **rest)
-
-    def _new(self, id: str) -> str:
-        if id in self.ids:
-            raise KeyError(f"{id} is there twice")
-        self.ids.add(id)
-        return id
-
-    def _expression(self, text: str) -> Expression:
-        return parse(text, [f"{run}.{figure}" for run in self.runs for figure in FIGURES])
+    """The lab of a parsed TOML document. Raises UsageError with all that is wrong."""
+    return LabFile(name, name, raw, {}).lab()

@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcusim.errors import UsageError
-from mcusim.labs.figures import FIGURES, Figures, command, figures_table, python_call, shown
-from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabRun, LabTable, Predict, Question, Step
-from mcusim.labs.lab_file import read_lab
-from mcusim.sweeps.expressions import parse
+from mcusim.labs.figures import Figures, command, figures_of, figures_table, python_call, shown
+from mcusim.labs.judge import Judge, hint, judged, knob_values
+from mcusim.labs.lab import (
+    Arrange,
+    Ask,
+    Choose,
+    Compare,
+    Design,
+    Explore,
+    Lab,
+    LabQuestion,
+    LabRun,
+    LabTable,
+    Predict,
+    Question,
+    Step,
+    Write,
+)
+from mcusim.labs.lab_file import open_file
 
 if TYPE_CHECKING:
     from mcusim.results import Result
@@ -20,17 +35,18 @@ if TYPE_CHECKING:
 __all__ = ["Book", "notebook", "open_lab"]
 
 
-def open_lab(name: str) -> Book:
-    """The lab ``name`` for a notebook. Raises UsageError for one that does not exist."""
-    return Book(read_lab(name))
+def open_lab(name: str, seed: int = 0) -> Book:
+    """The lab ``name``, or that of a file, for a notebook. Raises UsageError for one that does not exist."""
+    file = open_file(name)
+    return Book(file.lab(seed), file.folder)
 
 
 class Book:
     """Prints what a terminal session would say; answers may be given again and again."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, folder: Path | None = None) -> None:
         self.lab = lab
-        self.figures = Figures(lab)
+        self.figures = Figures(lab, folder)
         self._judge = Judge(self.figures)
         self._predicted: dict[str, float] = {}
         self._tries: Counter[str] = Counter()
@@ -58,9 +74,26 @@ class Book:
         subject = f"You predicted {shown(self._predicted[id])}; it" if id in self._predicted else "It"
         print(f"{subject} is {shown(self.figures.value(step.value))}.")
 
-    def table(self, **results: Result) -> None:
-        """The figures of results side by side, named as the arguments are."""
-        print(figures_table(results))
+    def table(self, *figures: str, **results: Result) -> None:
+        """The figures of results side by side, named as the arguments are; all that the lab shows, or ``figures``."""
+        found = {name: figures_of(result) for name, result in results.items()}
+        print(figures_table(found, figures or self.lab.figures))
+
+    def explore(self, id: str, *settings: str) -> None:
+        """The figures of settings side by side, each a text with a value, or its number, for each knob.
+
+        Raises UsageError for a setting or an id that is none.
+        """
+        step = next((s for s in self.lab.steps if isinstance(s, Explore) and s.id == id), None)
+        if step is None:
+            raise UsageError(f"lab {self.lab.name} has nothing to explore called '{id}'")
+        knobs = {name: tuple(map(str, values)) for name, values in step.knobs.items()}
+        found = {}
+        for text in settings:
+            values = knob_values(knobs, text)
+            chosen = next(one for one in step.settings if tuple(map(str, one)) == values)
+            found[", ".join(values)] = self.figures.of(step.of(chosen))
+        print(figures_table(found, step.figures or self.lab.figures) if found else "Write settings behind the id.")
 
     def check(self, id: str, answer: float | str | None) -> bool:
         """Whether ``answer`` is right, with a hint when it is not. Raises UsageError for an unknown id."""
@@ -68,7 +101,7 @@ class Book:
         if answer is None:
             print("Write your answer instead of None, and run the cell again.")
             return False
-        verdict = self._judge.verdict(question, str(answer), self._tries[id])
+        verdict = judged(self._judge.rules(question), str(answer), self._tries[id])
         self._tries[id] += verdict.counts and not verdict.right
         print(verdict.says)
         return verdict.right
@@ -76,7 +109,7 @@ class Book:
     def hint(self, id: str) -> None:
         """The next hint to a question. Raises UsageError for an unknown id."""
         question = self._question(id)
-        print(self._judge.hint(question, self._tries[id]))
+        print(hint(self._judge.rules(question), self._tries[id]))
         self._tries[id] += 1
 
     def value(self, expression: str) -> float:
@@ -84,7 +117,7 @@ class Book:
 
         Raises UsageError for an unknown figure.
         """
-        return self.figures.value(parse(expression, [f"{run}.{name}" for run in self.lab.runs for name in FIGURES]))
+        return self.figures.value(expression)
 
     def _question(self, id: str) -> Question:
         found = next((question for question in self.lab.questions if question.id == id), None)
@@ -93,10 +126,11 @@ class Book:
         return found
 
 
-def notebook(lab: Lab, solved: bool = False) -> str:
-    """The notebook's file; ``solved`` fills in what a student writes. Equal labs give equal text."""
+def notebook(lab: Lab, solved: bool = False, folder: Path | None = None, path: str | None = None) -> str:
+    """The notebook's file; ``solved`` fills in what a student writes. Equal labs give equal text. ``path``: of a lab of
+    one's own, which the notebook opens; its paths are relative to ``folder``."""
     cells = []
-    for place, (kind, source) in enumerate(_cells(lab, solved)):
+    for place, (kind, source) in enumerate(_cells(lab, Judge(Figures(lab, folder)) if solved else None, path)):
         cell: dict[str, Any] = {"cell_type": kind, "id": f"{lab.name[:40]}-{place:03d}", "metadata": {}}
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}
@@ -107,41 +141,79 @@ def notebook(lab: Lab, solved: bool = False) -> str:
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cells(lab: Lab, solved: bool) -> Iterator[tuple[str, str]]:
+def _cells(lab: Lab, judge: Judge | None, path: str | None) -> Iterator[tuple[str, str]]:
+    name, seed = path or lab.name, f", seed={lab.seed}" if lab.seed else ""
     aims = "\n".join(f"- {aim}" for aim in lab.aims)
     yield "markdown", f"# {lab.title}\n{lab.text}\nAbout {lab.minutes} minutes. You will learn to\n\n{aims}"
-    yield "code", f'import mcusim\nfrom mcusim.labs import open_lab\n\nlab = open_lab("{lab.name}")'
+    yield "code", f'import mcusim\nfrom mcusim.labs import open_lab\n\nlab = open_lab("{name}"{seed})'
     for number, part in enumerate(lab.parts, 1):
         yield "markdown", f"## Part {number}: {part.title}\n{part.text}"
         for step in part.steps:
-            yield from _step(lab, step, solved)
-    yield "markdown", f"## Go on\n{lab.after}"
+            yield from _step(lab, step, judge)
+    yield "markdown", f"## Go on\n{lab.after.text}"
 
 
-def _step(lab: Lab, step: Step, solved: bool) -> Iterator[tuple[str, str]]:
+def _step(lab: Lab, step: Step, judge: Judge | None) -> Iterator[tuple[str, str]]:
     match step:
         case Predict():
             yield "markdown", f"**Predict.** {step.text} ({step.unit})"
-            yield "code", f'lab.predict("{step.id}", {_between(step) if solved else None})'
+            yield "code", f'lab.predict("{step.id}", {_between(step) if judge else None})'
         case LabRun():
             yield "code", f"{step.name} = {python_call(lab, step)}  # {command(lab, step)}"
         case LabTable():
-            yield "code", f"lab.table({', '.join(f'{run}={run}' for run in step.runs)})"
+            chosen = [*(f'"{name}"' for name in step.figures), *(f"{run}={run}" for run in step.runs)]
+            yield "code", f"lab.table({', '.join(chosen)})"
         case Compare():
             yield "code", f'lab.compare("{step.id}")'
-        case Ask() | Choose():
-            yield from _question(step, solved)
+        case Explore():
+            yield "markdown", f"**Explore.** {step.text}\n\n{_knobs(step)}"
+            yield "code", f'lab.explore("{step.id}", "{" ".join("1" for _ in step.knobs)}")'
+        case LabQuestion():
+            yield from _question(step, judge)
 
 
 def _between(step: Predict) -> float:
     return step.low if step.low > 0 else step.high
 
 
-def _question(step: Question, solved: bool) -> Iterator[tuple[str, str]]:
-    if isinstance(step, Choose):
-        choices = "\n".join(f"{place}. {choice.text}" for place, choice in enumerate(step.choices, 1))
-        asked, answer = f"**Explain.** {step.text}\n\n{choices}", str(step.right)
-    else:
-        asked, answer = f"**Explain.** {step.text} ({step.unit})", f'lab.value("{step.answer.text}")'
+def _knobs(step: Explore | Design) -> str:
+    lines = (
+        f"- {name}: " + ", ".join(f"{n} {value}" for n, value in enumerate(values, 1))
+        for name, values in step.knobs.items()
+    )
+    return "\n".join(lines)
+
+
+def _question(step: Question, judge: Judge | None) -> Iterator[tuple[str, str]]:
+    asked = f"**{'Explain' if isinstance(step, Ask | Choose) else step.kind.capitalize()}.** {step.text}"
+    match step:
+        case Ask():
+            asked += f" ({step.unit})"
+        case Choose():
+            asked += "\n\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(step.choices, 1))
+        case Arrange():
+            asked += "\n\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(step.items, 1))
+        case Design():
+            asked += "\n\n" + _knobs(step)
     yield "markdown", asked
-    yield "code", f'answer = {answer if solved else None}\nlab.check("{step.id}", answer)  # lab.hint("{step.id}")'
+    answer = None if judge is None else _answer(step, judge)
+    yield "code", f'answer = {answer}\nlab.check("{step.id}", answer)  # lab.hint("{step.id}")'
+
+
+def _answer(step: Question, judge: Judge) -> str:
+    """The right answer as a cell has it."""
+    match step:
+        case Ask():
+            return f'lab.value("{step.answer}")'
+        case Choose():
+            return str(step.right)
+        case Arrange():
+            right = judge.rules(step).right
+            assert isinstance(right, tuple)  # of this kind
+            return repr(" ".join(map(str, right)))
+        case Design():
+            rules = judge.rules(step)
+            best = next(one for one in rules.settings if one.goal == rules.best and not one.missed)
+            return repr("; ".join(best.values))
+        case Write():
+            return repr(step.answer)

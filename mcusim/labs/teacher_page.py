@@ -8,10 +8,24 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
-from mcusim.labs.figures import Figures, command
+from mcusim.labs.figures import Figures, command, shown
 from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabRun, LabTable, Predict, Question, Step
+from mcusim.labs.lab import (
+    Ask,
+    Compare,
+    Design,
+    Explore,
+    Lab,
+    LabQuestion,
+    LabRun,
+    LabTable,
+    Predict,
+    Question,
+    Step,
+    Write,
+)
 from mcusim.report.html.page import page, plain
 
 __all__ = ["html", "teacher_html", "teacher_text", "terminal", "wrapped"]
@@ -75,61 +89,86 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             yield "text", lines
 
 
-def teacher_text(lab: Lab) -> str:
+def teacher_text(lab: Lab, folder: Path | None = None) -> str:
     """The page for a terminal; answers are computed from runs made now."""
     found = []
-    for kind, text in _sections(lab):
+    for kind, text in _sections(lab, folder):
         found.append(
             f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
         )
     return "\n\n".join(found)
 
 
-def teacher_html(lab: Lab) -> str:
+def teacher_html(lab: Lab, folder: Path | None = None) -> str:
     """The same as an HTML file that needs no network."""
-    title, *rest = _sections(lab)
+    title, *rest = _sections(lab, folder)
     return page(title[1], [f"<h2>{text}</h2>" if kind == "h2" else html(text) for kind, text in rest])
 
 
-def _sections(lab: Lab) -> Iterator[tuple[str, str]]:
-    figures = Figures(lab)
+def _sections(lab: Lab, folder: Path | None) -> Iterator[tuple[str, str]]:
+    figures = Figures(lab, folder)
+    judge, whose = Judge(figures), "as it is written"
+    if lab.seed:
+        whose = f"of student {lab.student}, seed {lab.seed}" if lab.student else f"of seed {lab.seed}"
     yield "h1", f"{lab.title} (for teachers)"
-    yield "text", f"Lab `{lab.name}`, about {lab.minutes} minutes. Students need {lab.needs}. They learn to"
+    yield (
+        "text",
+        (
+            f"Lab `{lab.name}`, version {lab.version}, about {lab.minutes} minutes, {lab.points:g} points, {whose}."
+            f" Students need {lab.needs}. They learn to"
+        ),
+    )
     yield "text", "\n".join(f"- {aim}" for aim in lab.aims)
     yield (
         "text",
         f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook "
-        f"{lab.name}.ipynb`; `--solved` fills that in. `--save FILE` keeps the answers, to continue later, and "
-        "`--answers FILE` replays them; `--json FILE` has how each question was answered.",
+        f"{lab.name}.ipynb`; `--solved` fills that in. `--student NAME` gives each student numbers and orders of their "
+        "own, and with it this page has theirs. `--save FILE` keeps what is typed, to continue later, `--answers FILE` "
+        "replays it; `--json FILE` is what students hand in.",
     )
+    if lab.values:
+        yield "text", "\n".join(f"- {name}: {value}" for name, value in lab.values.items())
     yield "h2", "To discuss"
-    yield "text", lab.teacher
+    yield "text", lab.after.teacher
     for number, part in enumerate(lab.parts, 1):
         yield "h2", f"Part {number}: {part.title}"
         for step in part.steps:
-            yield from (("text", text) for text in _step(lab, figures, step))
+            yield from (("text", text) for text in _step(lab, judge, step))
 
 
-def _step(lab: Lab, figures: Figures, step: Step) -> Iterator[str]:
+def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:
+    figures = judge.figures
     match step:
         case Predict():
             yield f"Predict `{step.id}`: {step.text}"
         case LabRun():
             yield f"    {step.name}: {command(lab, step)}"
         case LabTable():
-            yield "\n".join(f"    {line}" for line in figures.table(step.runs).splitlines())
+            yield "\n".join(f"    {line}" for line in figures.table(step.runs, step.figures).splitlines())
         case Compare():
-            yield f"Compare `{step.id}`: {step.value.text} = {figures.value(step.value):.4g}"
-        case Ask() | Choose():
-            yield from _question(figures, step)
+            yield f"Compare `{step.id}`: {step.value} = {figures.value(step.value):.4g}"
+        case Explore():
+            yield f"Explore `{step.id}`: {step.text}"
+            yield _knobs(step)
+        case LabQuestion():
+            yield from _question(judge, step)
 
 
-def _question(figures: Figures, question: Question) -> Iterator[str]:
-    yield f"Ask `{question.id}`: {question.text}"
-    yield Judge(figures).solution(question)
-    if isinstance(question, Choose):
-        wrong = [f"- {choice.text}: {choice.hint}" for choice in question.choices if not choice.right]
+def _knobs(step: Explore | Design) -> str:
+    return "\n".join(f"- {name}: {', '.join(map(str, values))}" for name, values in step.knobs.items())
+
+
+def _question(judge: Judge, question: Question) -> Iterator[str]:
+    rules = judge.rules(question)
+    points = "read by you" if isinstance(question, Write) else f"{question.points:g} points"
+    yield f"Ask `{question.id}` ({points}): {question.text}"
+    if isinstance(question, Design):
+        yield _knobs(question)
+    yield rules.solution
+    if isinstance(question, Ask):
+        wrong = [f"- {shown(value)} {question.unit}: {says}" for value, says, _ in rules.wrong]
     else:
-        wrong = [f"- {figures.value(one.value):.4g} {question.unit}: {one.hint}" for one in question.mistakes]
-        wrong += [f"- hint {place}: {hint}" for place, hint in enumerate(question.hints, 1)]
-    yield "\n".join(wrong)
+        wrong = [f"- {name}: {says}" for _, says, name in rules.wrong]
+    wrong += [f"- hint {place}: {hint}" for place, hint in enumerate(question.hints, 1)]
+    if wrong:
+        yield "\n".join(wrong)

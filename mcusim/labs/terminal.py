@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from mcusim.errors import UsageError
-from mcusim.labs.figures import Figures, command, shown
-from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Compare, Lab, LabPart, LabRun, LabTable, Predict, Question, Step
+from mcusim.labs.figures import Figures, command, figures_table, shown
+from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, worth
+from mcusim.labs.lab import (
+    Arrange,
+    Ask,
+    Choose,
+    Compare,
+    Design,
+    Explore,
+    Lab,
+    LabPart,
+    LabQuestion,
+    LabRun,
+    LabTable,
+    Predict,
+    Question,
+    Step,
+    Write,
+)
 from mcusim.labs.teacher_page import terminal, wrapped
 
 __all__ = ["LEAVE", "WIDTH", "Session"]
@@ -20,6 +38,7 @@ LEAVE = "q"
 _KEYS = (
     "An answer is a number, or a calculation such as 148.6 / 67.4. ? gives a hint, t the last table, q ends the lab."
 )
+_NAMES = {Choose.kind: "Explain", Arrange.kind: "Put in order", Write.kind: "Write", Design.kind: "Design"}
 
 
 class Left(Exception):
@@ -29,20 +48,23 @@ class Left(Exception):
 @dataclass
 class Session:
     """``read`` gives the student's next line to a prompt and raises EOFError when there is none; ``say`` shows a text;
-    ``busy`` is entered while something is simulated. Texts and tables are at most ``width`` columns wide."""
+    ``busy`` is entered while something is simulated. Texts and tables are at most ``width`` columns wide. ``folder``:
+    what the lab's paths are relative to."""
 
     lab: Lab
     read: Callable[[str], str]
     say: Callable[[str], None]
     busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
     width: int = WIDTH
+    folder: Path | None = None
     predictions: dict[str, float] = field(default_factory=dict)
     answers: list[dict[str, Any]] = field(default_factory=list)
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     _last: str = ""
-    _shown: dict[str, float] = field(default_factory=dict)
+    _compared: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.figures = Figures(self.lab)
+        self.figures = Figures(self.lab, self.folder)
         self.judge = Judge(self.figures)
 
     @property
@@ -64,28 +86,45 @@ class Session:
             self.say(f"\n{self.score()}")
             return False
         self._heading("Results", "-")
-        self.say(f"{self.score()}\n\n{terminal(lab.after, self.width)}\n")
+        self.say(f"{self.score()}\n\n{terminal(lab.after.text, self.width)}\n")
         return True
 
     def score(self) -> str:
-        """Predictions next to results, and how many answers were right at once, with hints, or not."""
+        """Predictions next to results, how many answers were right at once, with hints, or not, and the points."""
         rows = [
-            f"  {_prediction(self.lab, id)}: {shown(value)}, it was {shown(self._shown[id])}"
+            f"  {_prediction(self.lab, id)}: {shown(value)}, it was {shown(self._compared[id])}"
             for id, value in self.predictions.items()
-            if id in self._shown
+            if id in self._compared
         ]
-        first = sum(one["right"] and one["tries"] == 1 and not one["hints"] for one in self.answers)
+        first = sum(one["right"] and len(one["typed"]) == 1 and not one["hints"] for one in self.answers)
         right = sum(one["right"] for one in self.answers)
         shares = f"{first} right at once, {right - first} later, {len(self.answers) - right} with the solution shown"
         counted = f"{len(self.answers)} of {len(self.lab.questions)} questions: {shares}."
+        counted += f" {self.points:g} of {self.lab.points:g} points."
         return "\n".join([*(["Your predictions", *rows, ""] if rows else []), self._wrapped(counted)])
 
+    @property
+    def points(self) -> float:
+        return round(sum(float(one["points"]) for one in self.answers), 2)
+
     def to_json(self) -> dict[str, Any]:
-        """What was predicted, and how each question was answered."""
+        """The file to hand in: ``lab version student seed started ended finished points of``, then ``predictions`` by
+        id (``predicted``, ``simulated``) and ``answers[{id typed right points hints}]``; ``typed`` has all that was
+        typed and is an answer, ``hints`` how many were asked for. Times are UTC."""
+        lab = self.lab
         predictions = {
-            id: {"predicted": value, "simulated": self._shown.get(id)} for id, value in self.predictions.items()
+            id: {"predicted": value, "simulated": self._compared.get(id)} for id, value in self.predictions.items()
         }
-        return {"lab": self.lab.name, "finished": self.finished, "predictions": predictions, "answers": self.answers}
+        about = {"lab": lab.name, "version": lab.version, "student": lab.student, "seed": lab.seed}
+        times = {"started": self.started, "ended": _now(), "finished": self.finished}
+        return {
+            **about,
+            **times,
+            "points": self.points,
+            "of": lab.points,
+            "predictions": predictions,
+            "answers": self.answers,
+        }
 
     def _heading(self, title: str, line: str) -> None:
         self.say(f"\n{title}\n{line * len(title)}\n")
@@ -101,15 +140,17 @@ class Session:
             case Predict():
                 self._predict(step)
             case LabRun():
-                self.say(f"\n{step.name}:  $ {command(self.lab, step)}")
-                with self.busy(f"simulating {self.lab.model}"):
-                    self.figures.result(step.name)
+                self.say(f"\n{step.run}:{_broken(command(self.lab, step), self.width)}")
+                with self.busy(f"simulating {step.model or self.lab.model}"):
+                    self.figures.run(step.run)
             case LabTable():
-                self._last = self.figures.table(step.runs, self.width)
+                self._last = self.figures.table(step.runs, step.figures, self.width)
                 self.say(f"\n{self._last}")
             case Compare():
                 self._compare(step)
-            case Ask() | Choose():
+            case Explore():
+                self._explore(step)
+            case LabQuestion():
                 self._question(step)
 
     def _predict(self, step: Predict) -> None:
@@ -131,31 +172,76 @@ class Session:
 
     def _compare(self, step: Compare) -> None:
         given, found = self.predictions[step.id], self.figures.value(step.value)
-        self._shown[step.id] = found
+        self._compared[step.id] = found
         unit = next(s.unit for s in self.lab.steps if isinstance(s, Predict) and s.id == step.id)
         self.say("\n" + self._wrapped(f"Compare. You predicted {shown(given)} {unit}; it is {shown(found)} {unit}."))
 
+    def _explore(self, step: Explore) -> None:
+        """Runs of the settings that are typed, side by side with the ones before, until the student goes on."""
+        self.say("\n" + self._wrapped(f"Explore. {step.text}"))
+        self._knobs({name: tuple(map(str, values)) for name, values in step.knobs.items()})
+        tried: dict[str, Any] = {}
+        while True:
+            text = self._line(DONE, step.id)
+            if text == DONE:
+                return
+            try:
+                values = knob_values({name: tuple(map(str, one)) for name, one in step.knobs.items()}, text)
+            except UsageError as error:
+                self.say(self._wrapped(f"{error}; {DONE} goes on."))
+                continue
+            chosen = next(one for one in step.settings if tuple(map(str, one)) == values)
+            with self.busy("simulating"):
+                tried[", ".join(values)] = self.figures.of(step.of(chosen))
+            shown_ = dict([*tried.items()][-4:])
+            self._last = figures_table(shown_, step.figures or self.lab.figures, self.width)
+            self.say(f"\n{self._last}")
+
+    def _knobs(self, knobs: dict[str, tuple[str, ...]]) -> None:
+        for name, values in knobs.items():
+            listed = "   ".join(f"{place}  {value}" for place, value in enumerate(values, 1))
+            self.say(self._wrapped(listed, f"  {name}:  ", "      "))
+        example = " ".join("1" for _ in knobs)
+        self.say(self._wrapped(f"Type a number for each ({example}); {DONE} goes on.", "  ", "  "))
+
     def _question(self, question: Question) -> None:
-        self.say("\n" + self._wrapped(f"{'Explain' if isinstance(question, Choose) else 'Question'}. {question.text}"))
-        unit = ""
-        if isinstance(question, Choose):
-            for place, choice in enumerate(question.choices, 1):
-                self.say(self._wrapped(choice.text, f"  {place}  ", "     "))
-        else:
-            unit = question.unit
-        tries = hints = 0
+        self.say("\n" + self._wrapped(f"{_NAMES.get(question.kind, 'Question')}. {question.text}"))
+        with self.busy("working out what is right"):
+            rules = self.judge.rules(question)
+        listed = [one.text for one in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
+        for place, text in enumerate(listed, 1):
+            self.say(self._wrapped(text, f"  {place}  ", "     "))
+        if rules.knobs:
+            self._knobs(dict(rules.knobs))
+        unit = question.unit if isinstance(question, Ask) else ""
+        typed, hints, wrong, best = list[str](), 0, 0, AnswerVerdict(False, "")
         while True:
             text = self._line(unit, question.id)
             if text in ("?", "hint"):
                 self.say(self._wrapped(self.judge.hint(question, hints)))
                 hints += 1
                 continue
-            verdict = self.judge.verdict(question, text, tries)
-            self.say(self._wrapped(verdict.says))
-            tries += verdict.counts
-            if verdict.over:
-                self.answers.append({"id": question.id, "right": verdict.right, "tries": tries, "hints": hints})
+            if text == DONE and rules.knobs:
+                verdict = AnswerVerdict(best.right, rules.solution, counts=False, over=True, share=best.share)
+            else:
+                verdict = self.judge.verdict(question, text, wrong)
+                typed += [text] * verdict.counts
+                wrong += verdict.counts and not verdict.right
+            self.say(self._paragraphs(verdict.says))
+            best = max(best, verdict, key=lambda one: (one.right, one.share))
+            if verdict.over or (rules.knobs and len(typed) > rules.allowed):
+                if not verdict.over:
+                    self.say(self._wrapped(rules.solution))
+                points = worth(rules, best, wrong, hints)
+                self.answers.append(
+                    {"id": question.id, "typed": typed, "right": best.right, "points": points, "hints": hints}
+                )
                 return
+
+    def _paragraphs(self, text: str) -> str:
+        """Tables as they are, the last paragraph wrapped."""
+        *tables, last = text.split("\n\n")
+        return "\n\n".join([*tables, self._wrapped(last)])
 
     def _line(self, unit: str, id: str) -> str:
         """The next line that is an answer or asks for a hint."""
@@ -173,6 +259,22 @@ class Session:
 
     def _wrapped(self, text: str, first: str = "", rest: str = "") -> str:
         return wrapped(text, self.width, first, rest)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _broken(text: str, width: int) -> str:
+    """A command, over several lines where it is long, as a shell takes it."""
+    words, lines = text.split(" --"), [""]
+    for place, word in enumerate(words):
+        more = f" --{word}" if place else f"  $ {word}"
+        if place and len(lines[-1]) + len(more) > width - 2:
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += more
+    return ("\n" if len(lines) > 1 else "") + "\n".join(lines)
 
 
 def _prediction(lab: Lab, id: str) -> str:

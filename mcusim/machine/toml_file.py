@@ -1,9 +1,9 @@
 """A user's TOML file: reading it within limits of size, encoding and nesting, and the line numbers of its keys.
 
 ``tomllib`` reports no line numbers. They come from a small scanner, not a parser: it follows tables, dotted keys,
-inline tables and strings in one linear pass, and is right on valid TOML. On malformed text its answer means nothing,
-but it ends, and it refuses the nesting on which a recursive parser would take long. Not modelled: arrays of tables
-(machine files have none; their keys share lines).
+inline tables and strings in one linear pass, and is right on valid TOML. A table in an array has its number, from 0, as
+a part of its key (``part.2.title``). On malformed text its answer means nothing, but it ends, and it refuses the
+nesting on which a recursive parser would take long. Not modelled: arrays in arrays, whose tables share numbers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ class _Scanner:
     key: tuple[str, ...] = ()  # parts of the key being read
     after_dot: bool = False  # the next part belongs to the same key
     outer: list[tuple[str, ...]] = field(default_factory=list)  # keys of the open inline tables
+    before: list[tuple[str, ...]] = field(default_factory=list)  # those of the values that these are in
     open_: list[str] = field(default_factory=list)  # open brackets of the value
+    within: list[int] = field(default_factory=list)  # commas in each of them
+    array: bool = False  # the header is of an array of tables
+    counts: dict[tuple[str, ...], int] = field(default_factory=dict)  # tables of each such array
     state: str = "key"  # key, header, value
 
     def prefix(self) -> tuple[str, ...]:
@@ -83,13 +87,26 @@ class _Scanner:
             self._in_value(mark)
 
     def _header(self, mark: str) -> None:
+        if mark == "[":
+            self.array = True
         if mark == "]" and self.key:
-            self.table, self.key = self.key, ()
+            self.table, self.key = self._numbered(self.key), ()
             self.note(self.table)
+
+    def _numbered(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """A header's key with the numbers of the arrays that it is in, and of its own."""
+        found: tuple[str, ...] = ()
+        for end, part in enumerate(key, 1):
+            found = (*found, part)
+            if self.array and end == len(key):
+                self.counts[found] = self.counts.get(found, 0) + 1
+            if found in self.counts:
+                found = (*found, str(self.counts[found] - 1))
+        return found
 
     def _in_key(self, mark: str) -> None:
         if mark == "[" and not self.open_:
-            self.state, self.key = "header", ()
+            self.state, self.key, self.array = "header", (), False
         elif mark == "=":
             self.key = (*self.prefix(), *self.key)
             self.note(self.key)
@@ -101,18 +118,25 @@ class _Scanner:
         if mark in "[{":
             if len(self.open_) >= _DEEPEST:
                 raise TooDeepError(self.line)
+            number = (str(self.within[-1]),) if mark == "{" and self.open_ and self.open_[-1] == "[" else ()
             self.open_.append(mark)
+            self.within.append(0)
             if mark == "{":
-                self.outer.append(self.key)
+                self.before.append(self.key)
+                self.outer.append((*self.key, *number))
                 self.state, self.key = "key", ()
         elif mark in "]}":
             self._close()
         elif mark == "," and self.open_ and self.open_[-1] == "{":
             self.state, self.key = "key", ()
+        elif mark == "," and self.open_:
+            self.within[-1] += 1
 
     def _close(self) -> None:
         if self.open_ and self.open_.pop() == "{":
-            self.key = self.outer.pop()
+            self.key = self.before.pop()
+            self.outer.pop()
+        self.within[-1:] = []
         self.state = "value"
 
 

@@ -309,9 +309,13 @@ last = \'\'\'
 end = 1
 '''
     assert key_lines(text) == {
-        "top": 2, "a": 3, "a.b": 3, "a.b.x": 4, "a.b.x.y": 4, "a.b.x.y.p": 4, "a.b.x.y.q r": 4, "a.b.x.y.q r.s": 4,
-        "a.b.x.y.t": 4, "a.b.long": 5, "a.b.list": 8, "a.b.list.k": 10, "d": 12, "d.e": 12, "d.e.last": 13,
-        "d.e.end": 15,
+        "top": 2, "a": 3, "a.b": 3, "a.b.x": 4, "a.b.x.y": 4, "a.b.x.y.p": 4, "a.b.x.y.q r": 4, "a.b.x.y.q r.1": 4,
+        "a.b.x.y.q r.1.s": 4, "a.b.x.y.t": 4, "a.b.long": 5, "a.b.list": 8, "a.b.list.1": 10, "a.b.list.1.k": 10,
+        "d": 12, "d.e": 12, "d.e.last": 13, "d.e.end": 15,
+    }  # fmt: skip
+    assert key_lines("[[a]]\nk = 1\n[[a.b]]\nk = [{ x = 1 }, 2,\n{ x = 2 }]\n[[a]]\n[[a.b]]\n[[a.b]]\nk = 3") == {
+        "a": 1, "a.0": 1, "a.0.k": 2, "a.0.b": 3, "a.0.b.0": 3, "a.0.b.0.k": 4, "a.0.b.0.k.0": 4, "a.0.b.0.k.0.x": 4,
+        "a.0.b.0.k.2": 5, "a.0.b.0.k.2.x": 5, "a.1": 6, "a.1.b": 7, "a.1.b.0": 7, "a.1.b.1": 8, "a.1.b.1.k": 9,
     }  # fmt: skip
 
 

@@ -12,14 +12,26 @@ import typer
 
 from mcusim.commands.shared import options
 from mcusim.commands.shared.output import Output, check_outputs, fail, note, write_file
-from mcusim.commands.shared.progress import spinner
+from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 from mcusim.text import printable
 
 if TYPE_CHECKING:
     from mcusim.labs.lab import Lab
+    from mcusim.labs.lab_file import LabFile
 
-Name = Annotated[str | None, typer.Argument(metavar="LAB", help="Default: list the labs.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="LAB", help="A lab, or the path of one (./my.toml). Default: list the labs.")
+]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Labs of your own, or the names of others.")]
+Student = Annotated[
+    str | None,
+    typer.Option("--student", metavar="ID", help="A name or number: numbers and orders of one's own come from it."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, max=999_999, help="The same by a number; 0: the lab as it is written."),
+]
 Answers = Annotated[
     Path | None,
     typer.Option("--answers", metavar="FILE", help="Take answers from FILE, one a line; # starts a comment."),
@@ -36,6 +48,8 @@ Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With 
 
 def lab(
     name: Name = None,
+    student: Student = None,
+    seed: Seed = None,
     answers: Answers = None,
     save: Save = None,
     notebook: Notebook = None,
@@ -47,26 +61,68 @@ def lab(
 ) -> int:
     """Guided exercises: predict, run, compare, explain. They need no network and no board.
 
+    --json FILE writes the answers to hand in; without LAB it lists the labs.
+
     \b
     Examples:
       mcusim lab
-      mcusim lab overlap --save answers.txt
+      mcusim lab overlap --student anna --save answers.txt --json anna.json
       mcusim lab overlap --notebook overlap.ipynb
       mcusim lab overlap --teacher --html teacher.html
+      mcusim lab ./my.toml
     """
-    _check(name, {"--answers": answers, "--save": save, "--json": json}, notebook, solved, teacher, html)
+    _check(name, {"--answers": answers, "--save": save}, notebook, solved, teacher, html, (student, seed, json))
     output = Output(json, force, [answers, save])
     check_outputs([path for path in (notebook, html) if path is not None], json, [answers], force)
     with spinner("opening the labs"):  # the first start after an installation compiles what they need
-        from mcusim.labs import read_lab
+        from mcusim.labs import open_file
     if name is None:
-        return _list()
-    found = read_lab(name)
+        return _list(output)
+    file = open_file(name)
+    found = _drawn(file, student, seed, save)
     if notebook is not None:
-        return _notebook(found, notebook, solved, force)
+        return _notebook(found, file, notebook, solved, force)
     if teacher:
-        return _teacher(found, html, force)
-    return _session(found, answers, save, output)
+        return _teacher(found, file, html, force)
+    return _session(found, file, answers, save, output)
+
+
+def _drawn(file: LabFile, student: str | None, seed: int | None, save: Path | None) -> Lab:
+    """The lab of a student, or of who began it in the file ``save``."""
+    from mcusim.commands.teaching.lab_answers import kept_seed
+    from mcusim.labs.draw import seed_of
+
+    number = seed_of(student) if student is not None else seed
+    if save is not None and number is None:
+        number, student = kept_seed(save)
+    return file.lab(number or 0, student)
+
+
+def check(files: Files) -> int:
+    """Whether labs are right: the form of their files, and what they state of their runs, for every student.
+
+    All that is wrong is named, each with its line. Exit status: 0 right, 1 a statement is not true, 2 not a lab.
+
+    \b
+    Example:
+      mcusim lab check my.toml
+    """
+    with spinner("opening the labs"):
+        from mcusim.labs.check import findings
+        from mcusim.labs.lab_file import open_file
+    status = 0
+    for path in files:
+        file = open_file(str(path))
+        with bar_with_eta("simulating", "runs") as step:
+            found = findings(file, step)
+        for text in found:
+            print(printable(text))
+        lab = file.lab()
+        draws = len(file.draws())
+        told = f"{len(found)} statements are not true" if found else "all it states is true"
+        print(f"{file.shown}: {len(lab.questions)} questions, {lab.points:g} points, {draws} draws: {told}")
+        status = max(status, bool(found))
+    return status
 
 
 def _check(
@@ -76,57 +132,59 @@ def _check(
     solved: bool,
     teacher: bool,
     html: Path | None,
+    others: tuple[str | None, int | None, Path | None],
 ) -> None:
     """Raise UsageError for options that contradict each other or have no effect."""
+    student, seed, json = others
     if solved and notebook is None:
         raise UsageError("--solved has no effect without --notebook")
     if html is not None and not teacher:
         raise UsageError("--html has no effect without --teacher")
+    if student is not None and seed is not None:
+        raise UsageError("--student and --seed are two ways to say the same; name one")
     ways = {"--notebook": notebook, "--teacher": teacher or None}
     given = [way for way, value in ways.items() if value is not None]
     if len(given) > 1:
         raise UsageError("--notebook and --teacher are two things; ask for one")
     idle = [option for option, value in of_a_session.items() if value is not None]
-    if given and idle:
-        raise UsageError(f"{idle[0]} has no effect with {given[0]}")
+    if given and (idle or json):
+        raise UsageError(f"{[*idle, '--json'][0]} has no effect with {given[0]}")
     if {"--answers", "--save"} <= {*idle}:
         raise UsageError("--answers and --save are two places for answers; name one")
-    if name is None and (given or idle):
-        raise UsageError(f"{(given or idle)[0]} needs the name of a lab")
+    whose = {"--student": student, "--seed": seed}
+    needing = [*given, *idle, *(option for option, value in whose.items() if value is not None)]
+    if name is None and needing:
+        raise UsageError(f"{needing[0]} needs the name of a lab")
 
 
-def _list() -> int:
+def _list(output: Output) -> int:
     from mcusim.labs import lab_names, read_lab
     from mcusim.text import columns
 
     found = [read_lab(name) for name in lab_names()]
     rows = [["lab", "about", "minutes"], *([one.name, one.title, str(one.minutes)] for one in found)]
-    print(
-        "\n".join(
-            [
-                *columns(rows, left=2, indent=0),
-                "",
-                "mcusim lab NAME starts one; with --save FILE it can be left and continued later.",
-            ]
-        )
+    last = "mcusim lab NAME starts one; with --save FILE it can be left and continued later."
+    output.emit(
+        lambda: "\n".join([*columns(rows, left=2, indent=0), "", last]),
+        lambda: {"labs": [{"name": one.name, "title": one.title, "minutes": one.minutes} for one in found]},
     )
     return 0
 
 
-def _notebook(found: Lab, path: Path, solved: bool, force: bool) -> int:
+def _notebook(found: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> int:
     from mcusim.labs.notebook import notebook
 
-    text = notebook(found, solved)
+    text = notebook(found, solved, file.folder, None if file.folder is None else file.shown)
     write_file(path, lambda file: file.write(text), force)
     note(f"{path}: lab {found.name}{', solved' if solved else ''}")
     return 0
 
 
-def _teacher(found: Lab, html: Path | None, force: bool) -> int:
+def _teacher(found: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     from mcusim.labs.teacher_page import teacher_html, teacher_text
 
     with spinner(f"running lab {found.name}"):
-        text = teacher_text(found) if html is None else teacher_html(found)
+        text = teacher_text(found, file.folder) if html is None else teacher_html(found, file.folder)
     if html is None:
         print(text)
     else:
@@ -134,7 +192,7 @@ def _teacher(found: Lab, html: Path | None, force: bool) -> int:
     return 0
 
 
-def _session(found: Lab, answers: Path | None, save: Path | None, output: Output) -> int:
+def _session(found: Lab, file: LabFile, answers: Path | None, save: Path | None, output: Output) -> int:
     from mcusim.commands.teaching.lab_answers import from_file, kept, typed
     from mcusim.labs import Session
     from mcusim.labs.terminal import WIDTH
@@ -146,12 +204,15 @@ def _session(found: Lab, answers: Path | None, save: Path | None, output: Output
 
     read = typed(say) if answers is None else from_file(answers, say)
     if save is not None:
-        read = kept(save, found.name, say, read)
+        read = kept(save, found, say, read)
     width = min(WIDTH, shutil.get_terminal_size().columns - 1) if shown.isatty() else WIDTH
-    session = Session(found, read, say, spinner, max(width, 20))
+    session = Session(found, read, say, spinner, max(width, 20), file.folder)
     done = session.run()
     output.emit(None, session.to_json)
     if not done:
-        later = "with --save FILE it can be continued" if save is None else "the same command continues from here"
-        fail(f"lab {found.name} was left after {len(session.answers)} of {len(found.questions)} questions; {later}")
+        count = f"{len(session.answers)} of {len(found.questions)}"
+        if save is None:
+            fail(f"lab {found.name} was left after {count} questions; with --save FILE it can be continued")
+        else:
+            fail(f"saved, {count}: the same command continues lab {found.name} from here")
     return 0 if done else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
@@ -12,10 +13,12 @@ from typing import Protocol
 from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.labs import LEAVE
+from mcusim.labs.lab import Lab
 
-__all__ = ["Say", "from_file", "kept", "typed"]
+__all__ = ["Say", "from_file", "kept", "kept_seed", "typed"]
 
 _LONGEST = 1 << 20
+_HEAD = re.compile(r"# answers of mcusim lab [a-z0-9-]+(, seed (?P<seed>[0-9]{1,6})(, student (?P<student>.{1,80}))?)?")
 Read = Callable[[str], str]
 
 
@@ -67,12 +70,22 @@ def from_file(path: Path, say: Say) -> Read:
     return _replayed(iter(_lines(path)), say, _none)
 
 
-def kept(path: Path, lab: str, say: Say, read: Read) -> Read:
+def kept_seed(path: Path) -> tuple[int | None, str | None]:
+    """The seed and the student of a file that :func:`kept` has written; None where it says none, or is not there."""
+    if not path.is_file():
+        return None, None
+    first = utf8_text(_guarded(path), UsageError, path).partition("\n")[0]
+    found = _HEAD.fullmatch(first.strip())
+    return (int(found["seed"]), found["student"]) if found and found["seed"] else (None, None)
+
+
+def kept(path: Path, lab: Lab, say: Say, read: Read) -> Read:
     """First the lines of ``path``, then those of ``read``, each of which is added to the file at once.
 
-    Raises UsageError for a file that is not one of ``lab``, and for one that cannot be read or written.
+    Raises UsageError for a file that is not one of ``lab`` and its seed, and for one that cannot be read or written.
     """
-    head = f"# answers of mcusim lab {lab}"
+    whose = f", seed {lab.seed}{f', student {lab.student}' if lab.student else ''}" if lab.seed else ""
+    head = f"# answers of mcusim lab {lab.name}{whose}"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(f"{head}\n")

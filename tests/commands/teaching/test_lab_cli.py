@@ -74,7 +74,7 @@ def test_answers_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "[times] > 67.38/148.63\nNot yet. That is internal as a part of external." in message
     assert f"{QUESTIONS} of {QUESTIONS} questions: 0 right at once, {QUESTIONS} later, 0 with" in message
     assert found["finished"] and [one["right"] for one in found["answers"]] == [True] * QUESTIONS
-    assert {one["id"]: one["tries"] for one in found["answers"]}["ratio"] == 3
+    assert {one["id"]: one["typed"] for one in found["answers"]}["ratio"] == STUDENT["ratio"]
 
 
 @only_with_all_cases
@@ -304,6 +304,6 @@ def test_the_students_notebook_runs_before_anything_is_filled_in(name: str, caps
     message = capsys.readouterr().out
     assert "Right." not in message and message.count("Write your answer instead of None") == len(lab.questions)
     judge = Judge(Figures(lab))
-    solutions = [q.answer.text for q in lab.questions if isinstance(q, Ask)]
+    solutions = [q.answer for q in lab.questions if isinstance(q, Ask)]
     assert not any(solution in text for solution in solutions) and judge.solution(lab.questions[0]) not in text
     assert notebook(lab) == text

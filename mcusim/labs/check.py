@@ -1,0 +1,98 @@
+"""Whether what a lab states is true of its runs, for every student: what ``mcusim lab check`` finds.
+
+Each statement is checked with each combination of the parameters' values. Not modelled: whether a text is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from math import isclose
+
+from mcusim.labs.figures import Figures, setups, shown
+from mcusim.labs.judge import Judge, judged
+from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question
+from mcusim.labs.lab_file import LabFile
+from mcusim.report.html.page import shortened
+
+__all__ = ["findings"]
+
+Place = tuple[str | int, ...]
+Problem = tuple[Place, str]
+_TIE = 0.001  # values that are nearer have no order that a student can read off
+
+
+def findings(file: LabFile, progress: Callable[[int, int], object] = lambda done, of: None) -> list[str]:
+    """What is not true, each with its place and the parameters of the first student of whom it is not.
+
+    ``progress`` is called with how many runs were made and how many there are. Raises UsageError for a file that is no
+    lab.
+    """
+    draws = file.draws()
+    several, done = sum(len(setups(lab)) for lab in draws), 0
+    found: dict[Place, str] = {}
+    for lab in draws:
+        figures = Figures(lab, file.folder)
+        for setup in setups(lab):
+            figures.of(setup)
+            done += 1
+            progress(done, several)
+        who = ", ".join(f"{name} = {value}" for name, value in lab.values.items())
+        for place, rule in _of_lab(lab, figures):
+            text = file.place(place, rule)
+            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(draws) > 1 else text)
+    return [*found.values()]
+
+
+def _of_lab(lab: Lab, figures: Figures) -> Iterator[Problem]:
+    judge = Judge(figures)
+    predictions = {step.id: step for step in lab.steps if isinstance(step, Predict)}
+    for number, part in enumerate(lab.part):
+        for place, step in enumerate(part.step):
+            try:
+                for path, rule in _of_step(step, predictions, figures, judge):
+                    yield ("part", number, "step", place, *path), rule
+            except ValueError as error:  # an expression without a value
+                yield ("part", number, "step", place), str(error)
+
+
+def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, judge: Judge) -> Iterator[Problem]:
+    match step:
+        case LabRun():
+            if figures.run(step.run)["latency_ms"] is None:
+                yield ("run",), f"{step.run}: does not fit on {step.machine}"
+        case Compare():
+            asked, value = predictions[step.compare], figures.value(step.value)
+            if not asked.low <= value <= asked.high:
+                yield ("with",), f"is {shown(value)}, which could not be predicted: {asked.low:g} to {asked.high:g}"
+        case Ask() | Choose() | Arrange() | Design():
+            yield from _of_question(step, figures, judge)
+
+
+def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Problem]:
+    match step:
+        case Ask():
+            yield from _of_number(step, judge)
+        case Choose():
+            if figures.asked(step.holds) is not True:
+                parts = [one for one in step.holds.split(" and ") if figures.asked(one) is not True]
+                worked = "; ".join(f"{one.strip()} ({figures.worked(one.strip())})" for one in parts)
+                yield ("holds",), f"is not true: {worked}"
+        case Arrange():
+            values = [figures.value(item.value) for item in step.items]
+            for (i, a), (j, b) in combinations(enumerate(values), 2):
+                if isclose(a, b, rel_tol=_TIE):
+                    yield ("items",), f"{step.items[i].text} and {step.items[j].text} are as good as equal, {shown(a)}"
+        case Design():
+            if judge.rules(step).best is None:
+                yield ("require",), "no setting of the knobs meets it"
+
+
+def _of_number(step: Ask, judge: Judge) -> Iterator[Problem]:
+    rules = judge.rules(step)
+    for number, (value, _, name) in enumerate(rules.wrong):
+        verdict = judged(rules, repr(float(value)), 0)
+        if verdict.right:
+            yield ("mistakes", number, "value"), f"{shown(value)} {step.unit} is right, too"
+        elif verdict.mistake != name:
+            yield ("mistakes", number, "value"), f"{shown(value)} {step.unit} is what {verdict.mistake} gives, too"
