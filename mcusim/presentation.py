@@ -47,6 +47,7 @@ _PAGES = {
     "EmulationResult": "mcusim.report.html.firmware_page:firmware_page",
     "MemoryPlan": "mcusim.report.html.memory_page:memory_html",
     "RunDifference": "mcusim.report.html.diff_page:diff_page",
+    "Film": "mcusim.report.html.film_page:film_page",
 }
 _JSON = {
     "Advice": "mcusim.results.advice:Advice.to_json",
@@ -57,6 +58,7 @@ _JSON = {
     "MemoryPlan": "mcusim.report.json.memory:memory_json",
     "ModelInspection": "mcusim.report.text.flash:inspection_json",
     "RunDifference": "mcusim.results.saved.run_difference:RunDifference.to_json",
+    "Film": "mcusim.results.film:Film.to_json",
     "FirmwareVerification": "mcusim.verification.firmware.result:FirmwareVerification.to_json",
     "Verification": "mcusim.verification.verification:Verification.to_json",
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcusim.errors import DoesNotFit, InputError, KernelFault
+from mcusim.errors import DoesNotFit, InputError, KernelFault, UsageError
 from mcusim.machine.description import Machine
 from mcusim.model.graph import Graph
 from mcusim.plan import SRAM_BUDGET
@@ -19,9 +19,11 @@ from mcusim.verification.emulation import MacProgress
 
 if TYPE_CHECKING:
     from mcusim.engine.run import Invocation, Run
+    from mcusim.memory.film.recorder import FilmRecorder
     from mcusim.model.graph import Tensor
     from mcusim.program.program import Program
     from mcusim.request.tensors import Array
+    from mcusim.results.film import Film
 
 __all__ = ["result_of", "simulate_program"]
 
@@ -33,6 +35,7 @@ class _Simulated:
     run: Run
     invocations: tuple[Invocation, ...] = ()
     outputs: tuple[KernelOutput, ...] = ()
+    film: Film | None = None
 
 
 def simulate_program(request: RunRequest, machine: Machine, flash: FlashUse | None = None) -> Result:
@@ -79,6 +82,7 @@ def result_of(
         invocations=() if played is None or chosen.run[INVOCATIONS] == 1 else played.invocations,
         flash=flash,
         request=request,
+        film=None if played is None else played.film,
     )
 
 
@@ -99,6 +103,8 @@ def _assumptions(run: Run, machine: Machine, request: RunRequest) -> tuple[str, 
 
 def _play(program: Program, machine: Machine, chosen: Settings, graph: Graph | None) -> _Simulated:
     if program.header.recorded:
+        if chosen.film is not None:
+            raise UsageError("a film is of a program that mcusim plans; this one was recorded from a firmware")
         from mcusim.engine.execute import execute_recorded
 
         return _Simulated(execute_recorded(program, machine))
@@ -107,7 +113,9 @@ def _play(program: Program, machine: Machine, chosen: Settings, graph: Graph | N
 
         own, profile = chosen.run, chosen.kernels.cost_profile()
         named = own[CODE], own[OPERATOR_OVERHEAD], own[INVOCATIONS]
-        return _Simulated(*execute_series(program, machine, profile, *named))
+        film = None if chosen.film is None else chosen.film.recorder(machine.core.clock)
+        run, series = execute_series(program, machine, profile, *named, film=film)
+        return _Simulated(run, series, film=_film(film, run, program, machine, chosen))
     assert graph is not None
     return _emulate(program, machine, chosen, graph)
 
@@ -124,13 +132,30 @@ def _emulate(program: Program, machine: Machine, chosen: Settings, graph: Graph)
     options = Options(own[CODE], own[OPERATOR_OVERHEAD], chosen.most_instructions, observe=chosen.observe)
     core = EmulatedCore(program, machine, graph, kernels, inputs[0], options)
     progress = None if chosen.progress is None else MacProgress(program, chosen.progress)
-    run = run_program(program, machine, core, kernels.name, "emulate", progress)
+    film = None if chosen.film is None else chosen.film.recorder(machine.core.clock)
+    run = run_program(program, machine, core, kernels.name, "emulate", progress, film=film)
+    taken = _film(film, run, program, machine, chosen, core.image.place_of)
     series, computed = [], []
     for one in run_again(program, machine, core, run, count - 1, lambda n: core.feed(inputs[n]), progress):
         series.append(one)
         computed.append([core.tensor(t) for t in graph.outputs])
     outputs = zip(graph.outputs, zip(*computed, strict=True), strict=True)
-    return _Simulated(run, tuple(series), tuple(_output(graph.tensors[t], values) for t, values in outputs))
+    return _Simulated(run, tuple(series), tuple(_output(graph.tensors[t], values) for t, values in outputs), taken)
+
+
+def _film(
+    recorder: FilmRecorder | None,
+    run: Run,
+    program: Program,
+    machine: Machine,
+    chosen: Settings,
+    place: Callable[[int], str | None] = lambda _: None,
+) -> Film | None:
+    if recorder is None or chosen.film is None:
+        return None
+    from mcusim.results.film import FilmScene, film_of
+
+    return film_of(recorder, FilmScene.of_run(run, program, place), machine, chosen.film)
 
 
 def _output(tensor: Tensor, values: Sequence[Array]) -> KernelOutput:

@@ -19,6 +19,7 @@ from mcusim.plan.options import WEIGHTS
 from mcusim.program import Program, read_program
 from mcusim.program.opaque import opaque_types, refuse_opaque, refuse_recorded, require_known
 from mcusim.program.program import Header
+from mcusim.request.film_window import FilmWindow
 from mcusim.request.kernels import shipped_kernels
 from mcusim.request.run_options import CODE, EXECUTION, RUN, ExecutionKeywords, RunKeywords, documented
 from mcusim.request.settings import (
@@ -55,6 +56,7 @@ def simulate(
     max_instructions: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     observe: Callable[[int, list[Any]], object] | None = None,
+    film: str | FilmWindow | None = None,
     **options: Unpack[RunKeywords],
 ) -> Result:
     """Plan ``model`` on ``machine`` and simulate the program.
@@ -64,7 +66,8 @@ def simulate(
     ``allow_unknown`` leaves operators unknown to mcusim out of totals, but for ``costs`` (``{"OP": "12 cycles/B"}``).
     ``kernels`` names a profile or set. ``fidelity`` ``emulate`` runs the set on ``input``, ``.npy`` files or arrays (by
     default random values), ends a kernel call after ``max_instructions``, calls ``progress`` with the MACs done and all
-    there are, and ``observe`` with each operator's index and outputs. ``options`` are those of a plan and of a run, as
+    there are, and ``observe`` with each operator's index and outputs. ``film``: a window (``"2 ms to 3 ms"``) of which
+    ``Result.film`` shows caches and rows, access by access. ``options`` are those of a plan and of a run, as
     ``weights`` or ``invocations``: ``help(mcusim.simulate)`` and `mcusim run --help` list them.
 
     A model that does not fit, and a kernel that faults, are results. Raises :class:`~mcusim.errors.InputError` for what
@@ -76,7 +79,7 @@ def simulate(
     require_overrides(overrides)
     chosen = settings(
         policy, kernels, *split(options), fidelity=fidelity, costs=costs, inputs=input,
-        most_instructions=max_instructions, progress=progress, observe=observe,
+        most_instructions=max_instructions, progress=progress, observe=observe, film=film,
     )  # fmt: skip
     return simulate_row(_graph(model, allow_unknown, chosen), changed(machine, overrides), chosen)
 
@@ -150,10 +153,11 @@ def replay(
     max_instructions: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     observe: Callable[[int, list[Any]], object] | None = None,
+    film: str | FilmWindow | None = None,
     **options: Unpack[ExecutionKeywords],
 ) -> Result:
     """Simulate a program, or that of a file, on a machine. ``model`` is needed by fidelity ``emulate`` alone, which
-    runs it on real data; ``input`` to ``observe`` are those of :func:`simulate`.
+    runs it on real data; ``input``, ``observe`` and ``film`` are those of :func:`simulate`.
 
     ``machine`` is by default the one that the program was written for, with the keys that were changed for it;
     ``overrides`` changes further ones, or these again.
@@ -172,7 +176,7 @@ def replay(
         refuse_opaque((op.type for op in program.header.operators), program.header.model)
     chosen = base_settings(
         named, {}, options, fidelity=fidelity, policy=program.header.policy, inputs=input,
-        most_instructions=max_instructions, progress=progress, observe=observe,
+        most_instructions=max_instructions, progress=progress, observe=observe, film=film,
     )  # fmt: skip
     graph = _graph_of_program(model, fidelity, chosen)
     return simulate_program(RunRequest(chosen, graph, program, given=True), machine)

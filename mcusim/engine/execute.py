@@ -12,6 +12,7 @@ from mcusim.engine.system import CoreModel, System
 from mcusim.errors import UsageError
 from mcusim.kernels.cost.profile import Profile
 from mcusim.machine.description import Machine
+from mcusim.memory.film.recorder import FilmRecorder
 from mcusim.program import check_program
 from mcusim.program.opaque import opaque_cycles
 from mcusim.program.program import Compute, Program, Task, Work
@@ -42,14 +43,15 @@ def execute_series(
     code: str | None = None,
     overhead: int | None = None,
     invocations: int = 1,
+    film: FilmRecorder | None = None,
 ) -> tuple[Run, tuple[Invocation, ...]]:
     """:func:`execute`, and all of several ``invocations``: each begins when the one before is done, with the caches as
-    that left them; the run is the first one."""
+    that left them; the run is the first one, of which ``film`` is taken."""
     check_program(program, machine)
     opaque = opaque_cycles(program)
     runtime = recorded_runtime(program.header.options)
     core = ReplayCore(profile, machine, code_address(machine, code), overhead, opaque, runtime)
-    run = run_program(program, machine, core, profile.name, "replay")
+    run = run_program(program, machine, core, profile.name, "replay", film=film)
     return run, tuple(run_again(program, machine, core, run, invocations - 1))
 
 
@@ -94,13 +96,18 @@ def run_program(
     fidelity: str,
     progress: Progress | None = None,
     disturb: Disturbance | None = None,
+    film: FilmRecorder | None = None,
 ) -> Run:
     """Run a checked program with a core model; ``progress`` is called with each task of the core when it is done.
 
-    ``disturb`` holds up transfers and tasks at random, by seed.
+    ``disturb`` holds up transfers and tasks at random, by seed; ``film`` is taken of it.
     """
     system = System(program, machine, core, progress, disturb)
+    if film is not None:
+        film.attach(core.memory)
     cycles = system.play()
+    if film is not None:
+        film.detach()
     return _run(system, core, cycles, kernels, fidelity)
 
 

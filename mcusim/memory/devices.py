@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from mcusim.memory import flash_accelerator, read_fifo
 from mcusim.memory import state_layout as L
+from mcusim.memory.film import record as film
 from mcusim.native.compile import State, inlined, native
 
 
@@ -35,6 +36,8 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     """Ticks until the column command may go out: 0 for an open row; opens the row. Honours tRC, tRAS, tWR, refresh."""
     wait = 0
     if s[r + L.T_REFI] > 0 and start >= s[r + L.NEXT_REFRESH]:
+        if s[L.FILM]:
+            film.note(s, film.REFRESH, r, 0, 0)
         for b in range(s[r + L.BANKS]):
             s[r + L.OPEN + b] = -1
         read_fifo.flush(s, r)
@@ -48,6 +51,8 @@ def sdram_row(s: State, r: int, address: int, start: int) -> int:
     row = (address >> s[r + L.ROW_SHIFT]) & s[r + L.ROW_MASK]
     if s[r + L.OPEN + bank] == row:
         return wait
+    if s[L.FILM]:
+        film.note(s, film.ROW, r, bank, row)
     at = start + wait
     activated = s[r + L.ACTIVATED + bank]
     if s[r + L.OPEN + bank] >= 0:

@@ -109,6 +109,7 @@ WATCH = header.field(
 # of lines apart from what the core gets (mcusim.memory.cache.apart): the cache is off and has some; where the host
 # keeps their bytes then (0: nowhere); 1: dirty ones, 2: flash has changed behind some
 ASIDE, ASIDE_ROOM, APART = header.fields("ASIDE", "ASIDE_ROOM", "APART")
+FILM = header.field("FILM")  # address of what a film needs (mcusim.memory.film.record), 0: none is taken
 OPERAND_COUNT = header.field("OPERAND_COUNT")  # in use, of the running kernel call
 # when the last word of every fill under way is there, and the linefill buffers: two for data, one for code
 FILLED = header.field("FILLED")

@@ -15,6 +15,7 @@ from mcusim.plan import PlanOptions, declared_options, plan_options, require_eff
 from mcusim.plan.options import whole
 from mcusim.program.opaque import Costs, parse_costs
 from mcusim.program.program import Program
+from mcusim.request.film_window import FilmWindow
 from mcusim.request.kernels import DEFAULT_KERNELS, FIDELITIES, Kernels, require_callable, resolve
 from mcusim.request.period import Period
 from mcusim.request.run_options import BATTERY, PERIOD, RUN, RunOptions
@@ -50,7 +51,7 @@ class Settings(Displayed):
     ``options`` are those of the plan, ``run`` those of the run. Of an emulation: ``inputs`` go in, None for random
     values (of several inferences each array has them along a leading axis of its own), a kernel call ends after
     ``most_instructions``, and ``observe`` is called with an operator's index and outputs. ``progress`` is called with
-    the MACs done and all there are.
+    the MACs done and all there are. ``film``: the window of which a film is taken.
     """
 
     policy: str = "internal"
@@ -62,6 +63,7 @@ class Settings(Displayed):
     most_instructions: int | None = None
     progress: Callable[[int, int], object] | None = None
     observe: Callable[[int, list[Any]], object] | None = None
+    film: FilmWindow | None = None
 
     @property
     def period(self) -> Period | None:
@@ -139,6 +141,7 @@ def base_settings(
     most_instructions: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     observe: Callable[[int, list[Any]], object] | None = None,
+    film: str | FilmWindow | None = None,
 ) -> Settings:
     """The arguments of :func:`~mcusim.api.simulate.simulate`, checked, for several policies, which may each take other
     options: ``plan`` are those of a plan, ``run`` those of a run, by name and as a user gives them.
@@ -156,17 +159,21 @@ def base_settings(
     require_declared(plan or {}, declared_options())
     require_declared(run or {}, [option.name for option in RUN])
     most = MOST_INSTRUCTIONS.given(most_instructions)
-    if fidelity == "replay":
-        for option, given in (("input", inputs is not None), ("max-instructions", most is not None)):
-            if given:
-                raise UsageError(f"--{option} has no effect with --fidelity replay; it is for emulate")
+    _require_emulation(fidelity, {"input": inputs, "max-instructions": most})
     chosen = plan_options(costs=_costs(costs), **(plan or {}))
     own = RunOptions.of(RUN, run or {})
     Period.of(own[PERIOD], own[BATTERY])
     if not isinstance(kernels, Kernels):
         kernels = resolve(kernels, fidelity, chosen.runtime)
     require_callable(kernels.name, chosen.runtime)
-    return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe)
+    window = film if film is None or isinstance(film, FilmWindow) else FilmWindow.parse(film)
+    return Settings(policy, kernels, chosen, fidelity, own, inputs, most, progress, observe, window)
+
+
+def _require_emulation(fidelity: str, given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value is not None and fidelity == "replay":
+            raise UsageError(f"--{option} has no effect with --fidelity replay; it is for emulate")
 
 
 def split(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:

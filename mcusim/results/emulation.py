@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcusim.cpu.stops.taken_faults import TakenFault
     from mcusim.machine.description import Machine
     from mcusim.program.program import Program
+    from mcusim.results.film import Film
 
 __all__ = ["Dump", "EmulationResult", "StackUse", "StreamUse", "place"]
 
@@ -79,7 +80,8 @@ class EmulationResult(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     ``set_up``: what the program set up by registers.
     ``profile``: ``cycles``, ``issued`` (instructions), ``causes``, ``regions``, ``exceptions``, ``depths`` and more.
     ``dma``: what each stream moved. ``recording``: the run over time, of ``record=True``, which pages and traces need.
-    ``faults``: those that handlers of the program took, by place, in the order of the first.
+    ``faults``: those that handlers of the program took, by place, in the order of the first. ``film``: that of a window
+    that was asked for.
     """
 
     machine: Machine = field(repr=False)
@@ -102,6 +104,7 @@ class EmulationResult(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     recording: Recording | None = field(default=None, repr=False, compare=False)
     faults: tuple[TakenFault, ...] = ()
     resets: tuple[PerformedReset, ...] = ()  # of the part, that the program ran on from
+    film: Film | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:

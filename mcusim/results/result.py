@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mcusim.model.graph import Graph
     from mcusim.program.program import Program
     from mcusim.request.settings import RunRequest
+    from mcusim.results.film import Film
 
 __all__ = ["Result", "sram_bytes", "to_json"]
 
@@ -49,6 +50,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     (:mod:`mcusim.report.compare_pairs`).
     ``flash`` is what flash keeps; None where the model is not known, as in the replay of a saved program.
     ``advice`` has limits and ways out (:mod:`mcusim.api.advice`). ``step`` is that of an ablation, of which the row is.
+    ``film`` is that of a window, where one was asked for (:mod:`mcusim.results.film`).
     """
 
     model: str
@@ -74,6 +76,7 @@ class Result(Displayed, SavedAsJson, SavedAsPage, SavedAsTrace):
     advice: Advice = field(default=Advice(), repr=False)
     request: RunRequest | None = field(default=None, repr=False, compare=False)
     step: str = ""
+    film: Film | None = field(default=None, repr=False, compare=False)
 
     @property
     def negative(self) -> DoesNotFit | KernelFault | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from mcusim.api.firmware.film import begin_film
 from mcusim.api.firmware.guest_arguments import address_of, dump_range, load_file, word_of
 from mcusim.api.firmware.inputs import (
     core_with,
@@ -134,11 +135,13 @@ def _ran(
     ranges = [dump_range(emulator, image, text) for text in dumps]
     words = _prepare(emulator, image, begin, arguments)
     watch(emulator, begin.pc if begin.kind == "reset" else None, end)
-    recorder = begin_recording(emulator, image, more.get("record", False))
+    film = begin_film(emulator, more.get("film"))
+    recorder = begin_recording(emulator, image, more.get("record", False) or film is not None)
     stop = run_to(emulator, end, most_instructions(max_instructions), more.get("progress"))
     taken = tuple(Dump(r.address, emulator.read(r.address, r.size), r.name) for r in ranges)
     result = replace(_result(emulator, image, begin, stop), recording=recording_of(emulator, recorder))
-    return replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
+    result = replace(result, caches=begin.caches, arguments=words, dumps=taken, until=end.text)
+    return result if film is None else replace(result, film=film.taken(result))
 
 
 def _texts(argument: str, values: Iterable[str]) -> list[str]:

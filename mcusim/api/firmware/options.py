@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypedDict
 
+from mcusim.request.film_window import FilmWindow
+
 __all__ = ["FirmwareOptions", "require_known"]
 
 
@@ -19,8 +21,8 @@ class FirmwareOptions(TypedDict, total=False):
     ``machine_from_firmware``: run once to find the figures that the firmware sets up by registers, then again from the
     start on a machine that has them. ``set_up_costs``: a further run for each figure that differs, for the cycles that
     it is worth. ``record``: the result has the run over time; calls of functions that a pattern of names has, as
-    ``"arm_*"``, apart. ``progress`` gets instructions and simulated seconds of a run now and then, ``stage`` the name
-    of each run where there are several.
+    ``"arm_*"``, apart. ``film``: a window, as ``"2 ms to 3 ms"``, of which the result has a film. ``progress`` gets
+    instructions and simulated seconds of a run now and then, ``stage`` the name of each run where there are several.
     """
 
     peripherals: Literal["strict", "lenient"]
@@ -32,6 +34,7 @@ class FirmwareOptions(TypedDict, total=False):
     machine_from_firmware: bool
     set_up_costs: bool
     record: bool | str
+    film: str | FilmWindow | None
     progress: Callable[[int, float], object] | None
     stage: Callable[[str], object] | None
 

@@ -194,7 +194,7 @@ def emulate(
     files = [*(path for _, path in dumps), callgrind, *pictures.files]
     _check_files([program, *(firmware.image or ())], files, written)
     asked = {**firmware.asked, "dumps": [where for where, _ in dumps], "overrides": keys.overrides}
-    asked["record"] = pictures.record
+    asked |= {"record": pictures.record, "film": pictures.window}
     result = _run(program, machine, asked, max_instructions, output, quiet)
     _files(result, dumps, callgrind, written.force)
     pictures.write(result, written.force)

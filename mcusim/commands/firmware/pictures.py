@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mcusim.commands.shared.exports import FilmTimes, film_window
 from mcusim.commands.shared.output import write_bytes
 from mcusim.commands.shared.progress import spinner
 from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcusim.request.film_window import FilmWindow
     from mcusim.results.emulation import EmulationResult
 
 __all__ = ["Pictures"]
@@ -38,6 +40,10 @@ Vcd = Annotated[
     Path | None,
     typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
 ]
+FilmFile = Annotated[
+    Path | None,
+    typer.Option("--film", metavar="FILE", help="A film as a page: caches, SDRAM rows, code, access by access."),
+]
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,18 @@ class Pictures:
     html: Html = None
     perfetto: Perfetto = None
     vcd: Vcd = None
+    film: FilmFile = None
+    film_window: FilmTimes = None
 
     @property
     def files(self) -> list[Path]:
         """Those that are to be written."""
-        return [path for path in (self.program_file, self.html, self.perfetto, self.vcd) if path is not None]
+        return [path for path in (self.program_file, self.html, self.perfetto, self.vcd, self.film) if path is not None]
+
+    @property
+    def window(self) -> FilmWindow | None:
+        """Of the film that was asked for. Raises UsageError and UnitError."""
+        return film_window(self.film, self.film_window)
 
     @property
     def record(self) -> bool | str:
@@ -87,3 +100,7 @@ class Pictures:
             from mcusim.report.export.firmware import firmware_vcd
 
             yield self.vcd, firmware_vcd(result)
+        if self.film is not None and result.film is not None:
+            from mcusim.report.html.film_page import film_page
+
+            yield self.film, film_page(result.film)

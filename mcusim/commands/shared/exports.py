@@ -1,4 +1,4 @@
-"""``--html``, ``--page``, ``--perfetto`` and ``--vcd``: a run to look at, in a browser or in other tools."""
+"""``--html``, ``--perfetto``, ``--vcd`` and ``--film``: a run to look at, in a browser or in other tools."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from mcusim.errors import UsageError
 
 if TYPE_CHECKING:
     from mcusim.api.both import Both
+    from mcusim.request.film_window import FilmWindow
     from mcusim.results import Result
 
-__all__ = ["Views"]
+__all__ = ["FilmTimes", "Views", "film_window"]
 
 Html = Annotated[
     Path | None,
@@ -35,6 +36,25 @@ Vcd = Annotated[
     Path | None,
     typer.Option("--vcd", metavar="FILE", help="The run over time as a value change dump, for GTKWave or Surfer."),
 ]
+FilmFile = Annotated[
+    Path | None,
+    typer.Option("--film", metavar="FILE", help="A film as a page: what caches and SDRAM rows hold, access by access."),
+]
+FilmTimes = Annotated[
+    str | None,
+    typer.Option("--film-window", metavar="TIMES", help='Of the film: "2 ms to 3 ms". Default: from the beginning.'),
+]
+
+
+def film_window(file: Path | None, times: str | None) -> FilmWindow | None:
+    """The window of a film that is to go to ``file``. Raises UsageError and UnitError."""
+    from mcusim.request.film_window import FilmWindow
+
+    if file is None:
+        if times is not None:
+            raise UsageError("--film-window has no effect without --film, which names the film's file")
+        return None
+    return FilmWindow() if times is None else FilmWindow.parse(times)
 
 
 @dataclass(frozen=True)
@@ -45,11 +65,18 @@ class Views:
     page: Page = None
     perfetto: Perfetto = None
     vcd: Vcd = None
+    film: FilmFile = None
+    film_window: FilmTimes = None
+
+    @property
+    def window(self) -> FilmWindow | None:
+        """Of the film that was asked for. Raises UsageError and UnitError."""
+        return film_window(self.film, self.film_window)
 
     @property
     def files(self) -> list[Path]:
         """Those that are to be written."""
-        return [path for path in (self.html, self.perfetto, self.vcd) if path is not None]
+        return [path for path in (self.html, self.perfetto, self.vcd, self.film) if path is not None]
 
     def check(self, json: Path | None, inputs: Iterable[str | Path | None], force: bool, fidelity: str) -> None:
         """Refuse before the work what could not be written after it, and what would overwrite an input."""
@@ -77,7 +104,7 @@ class Views:
 
     def unwritten(self) -> str:
         """What to say about the traces when there is no run."""
-        names = ", ".join(str(path) for path in (self.perfetto, self.vcd) if path is not None)
+        names = ", ".join(str(path) for path in (self.perfetto, self.vcd, self.film) if path is not None)
         return f"; there is no run to trace: {names} not written" if names else ""
 
     def _texts(self, results: Sequence[Result]) -> list[tuple[Path, str]]:
@@ -95,4 +122,9 @@ class Views:
             from mcusim.report.export.vcd import vcd_text
 
             found.append((self.vcd, vcd_text(*results)))
+        taken = [result.film for result in results if result.film is not None]
+        if self.film is not None and taken:
+            from mcusim.report.html.film_page import film_page
+
+            found.append((self.film, film_page(taken[-1])))
         return found

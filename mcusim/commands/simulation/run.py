@@ -24,6 +24,7 @@ from mcusim.commands.shared.progress import spinner, spinner_with_bar
 if TYPE_CHECKING:
     from mcusim.api.both import Both
     from mcusim.model.graph import Graph
+    from mcusim.request.film_window import FilmWindow
     from mcusim.request.limits import RunLimits
     from mcusim.request.settings import Settings
     from mcusim.results import Result
@@ -61,7 +62,9 @@ class PlannedModel:
     planning: Planning
     kernels: options.Kernels = None
 
-    def settings(self, fidelity: str, run: Mapping[str, object], values: Values, step: Step) -> Settings:
+    def settings(
+        self, fidelity: str, run: Mapping[str, object], values: Values, step: Step, film: FilmWindow | None
+    ) -> Settings:
         """Of a run; ``both`` are those of the emulation. Raises UnitError or UsageError."""
         from mcusim.plan.options import runtime_of
         from mcusim.request.kernels import resolve
@@ -71,7 +74,7 @@ class PlannedModel:
         kernels = self.kernels if named == fidelity else resolve(self.kernels, fidelity, runtime)
         return self.planning.settings(
             self.policy, kernels, run, fidelity=named, inputs=values.inputs,
-            most_instructions=values.max_instructions, progress=step,
+            most_instructions=values.max_instructions, progress=step, film=film,
         )  # fmt: skip
 
     def graph(self, model: str, chosen: Settings) -> Graph:
@@ -131,7 +134,7 @@ def run(
     limits = most.limits
     files = _files([model, planned.machine], fidelity, values, views, written)
     with (spinner_with_bar if fidelity != "replay" else _quiet)(f"simulating {model}") as step:
-        chosen = planned.settings(fidelity, {**how, **repeated}, values, step)
+        chosen = planned.settings(fidelity, {**how, **repeated}, values, step, views.window)
         found = _simulate(model, planned, fidelity, files, chosen)
     with _quiet(f"trying ways out for {model}"):
         found = _advised(found, limits, model, _given(context, planned))
@@ -140,7 +143,19 @@ def run(
 
 def _given(context: typer.Context, planned: PlannedModel) -> dict[str, str | list[str] | bool | None]:
     """What a way out keeps: all options but those of outputs and of an emulation."""
-    written = {"json", "force", "html", "page", "perfetto", "vcd", "output", "operators", "assumptions"}
+    written = {
+        "json",
+        "force",
+        "html",
+        "page",
+        "perfetto",
+        "vcd",
+        "film",
+        "film-window",
+        "output",
+        "operators",
+        "assumptions",
+    }
     given = given_options(context, written | {"fidelity", "input", "max-instructions"})
     return {"machine": planned.machine, "policy": planned.policy, **given}
 
@@ -264,7 +279,7 @@ def _play(
     check_outputs(files.values.output, 0 if graph is None else len(graph.outputs))
     return simulate_file(
         program, machine, fidelity, target.kernels, model=graph, input=files.values.inputs,
-        max_instructions=files.values.max_instructions, progress=step, **how,
+        max_instructions=files.values.max_instructions, progress=step, film=files.views.window, **how,
     )  # fmt: skip
 
 

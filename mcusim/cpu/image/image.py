@@ -57,6 +57,13 @@ class Image:
         """Name of the function that ``address`` is in and the offset into it in bytes, or None."""
         return self.symbols.function_at(address)
 
+    def place_of(self, address: int) -> str | None:
+        """``main.c:12 in main``, ``main+0x4`` without lines; None where nothing is known."""
+        function, line = self.function_at(address), self.line_at(address)
+        if line is not None:
+            return f"{line[0].rpartition('/')[2]}:{line[1]}" + (f" in {function[0]}" if function else "")
+        return None if function is None else f"{function[0]}+{function[1]:#x}"
+
     def line_at(self, address: int) -> tuple[str, int] | None:
         """Source file and line of the instruction at ``address`` by DWARF, or None. Read at the first call."""
         if self.parts:

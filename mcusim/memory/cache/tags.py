@@ -17,6 +17,7 @@ from __future__ import annotations
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement
+from mcusim.memory.film import record as film
 from mcusim.native.compile import State, inlined, native
 
 
@@ -54,13 +55,25 @@ def victim(s: State, c: int, tag: int) -> int:
 @inlined
 def put(s: State, c: int, record: int, tag: int, dirty: int) -> None:
     """Line number ``tag`` is in ``record`` from now on."""
+    if s[L.FILM]:
+        film.note(s, film.FILL, record, tag, dirty)
     s[record + L.TAG], s[record + L.DIRTY] = tag, dirty
     replacement.fill(s, c, record)
 
 
 @inlined
+def soil(s: State, record: int) -> None:
+    """The line in ``record`` is dirty from now on."""
+    if s[L.FILM] and s[record + L.DIRTY] == 0:
+        film.note(s, film.DIRTY, record, 0, 0)
+    s[record + L.DIRTY] = 1
+
+
+@inlined
 def empty(s: State, record: int) -> None:
     """``record`` holds no line."""
+    if s[L.FILM]:
+        film.note(s, film.DROP, record, 0, 0)
     s[record + L.TAG] = s[record + L.AGE] = -1
     s[record + L.DIRTY] = 0
 
@@ -70,6 +83,8 @@ def write_back(s: State, c: int, record: int, start: int) -> int:
     """Write the dirty line in ``record`` to its memory from ``start``; returns the ticks that takes."""
     bytes_ = s[c + L.C_LINE]
     address = s[record + L.TAG] * bytes_
+    if s[L.FILM]:
+        film.note(s, film.WRITE_BACK, record, s[record + L.TAG], 0)
     q = range_lookup.find(s, address)
     r = s[q + L.BLOCK]
     _, ticks = devices.line(s, r, address, bytes_, 1, max(start, s[r + L.BUSY]))
@@ -117,7 +132,7 @@ def access(s: State, q: int, address: int, n: int, size: int, write: int, gap: i
         if not write:
             return 0
         if back:
-            s[record + L.DIRTY] = 1
+            soil(s, record)
             return 0
     if write and not back:
         r = s[q + L.BLOCK]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from mcusim.memory import devices, flash_accelerator
 from mcusim.memory import state_layout as L
+from mcusim.memory.film import record as film
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native
 
@@ -219,6 +220,8 @@ def target_of(s: State, f: int) -> int:
 def read(s: State, f: int, r: int) -> int:
     """The read at ``s[NOW]`` from block ``r``; returns how many bytes."""
     size = min(s[f + L.D_STEP], s[f + L.D_AHEAD], s[f + L.D_ROOM] - s[f + L.D_LEVEL])
+    if s[L.FILM]:
+        film.note(s, film.BEAT_READ, f, s[f + L.D_READ], size)
     end = s[L.NOW] + data_read(s, f, r, size)
     s[f + L.D_READ] += size * s[f + L.D_MOVES_FROM]
     s[f + L.D_UNREAD] -= size
@@ -235,6 +238,8 @@ def read(s: State, f: int, r: int) -> int:
 def write(s: State, f: int, r: int) -> int:
     """The write at ``s[NOW]`` to block ``r``; returns how many bytes."""
     size = min(s[f + L.D_STEP_TO], s[f + L.D_CHUNK], s[f + L.D_DRAIN])
+    if s[L.FILM]:
+        film.note(s, film.BEAT_WRITE, f, s[f + L.D_TARGET], size)
     end = s[L.NOW] + data_write(s, f, r, size)
     s[f + L.D_LEVEL] -= size
     s[f + L.D_DRAIN] -= size

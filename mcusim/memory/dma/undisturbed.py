@@ -58,7 +58,7 @@ def play(s: State, at_once: int) -> int:
             s[r + L.WRITES] += beats.beats_to(s, f, size)
             s[r + L.WRITE_BYTES] += size
             beats.moved(s, f, size)
-            if at_once and s[f + L.D_LEFT] % rounds.BYTES == 0:
+            if at_once and s[L.FILM] == 0 and s[f + L.D_LEFT] % rounds.BYTES == 0:
                 later = rounds.made_at_once(s, f, writing, reading)
                 reading, writing, end = reading + later, writing + later, end + later
     s[L.NOW] = end

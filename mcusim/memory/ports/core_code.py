@@ -11,6 +11,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import tags
 from mcusim.memory.dma.arbitration import advance, arrive
 from mcusim.memory.dma.beats import at_hand
+from mcusim.memory.film import record as film
 from mcusim.memory.ports import linefill
 from mcusim.memory.range_lookup import find
 from mcusim.native.compile import State, native, shared
@@ -184,6 +185,15 @@ def flash_lines(s: State, r: int, address: int, size: int, rate: int) -> int:
 
 @shared
 def fetch_while(s: State, address: int, size: int, rate: int) -> int:
+    """:func:`fetch_block`, for a film too."""
+    stall = fetch_block(s, address, size, rate)
+    if s[L.FILM]:
+        film.accessed(s, film.FETCH, address, size, 1, stall, stall)
+    return stall
+
+
+@native
+def fetch_block(s: State, address: int, size: int, rate: int) -> int:
     """The ``size`` bytes of code of one basic block at ``address``; returns the stall in ticks.
 
     ``rate``: ticks that the block takes to execute without stalls, for each of its bytes, in 1 / 65,536: while the core

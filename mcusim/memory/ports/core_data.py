@@ -21,6 +21,7 @@ from mcusim.memory import state_layout as L
 from mcusim.memory.cache import data, tags
 from mcusim.memory.dma.arbitration import arrive
 from mcusim.memory.dma.beats import at_hand
+from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
 from mcusim.memory.ports import linefill
 from mcusim.memory.ports.core_code import fetch, fetch_while
@@ -86,6 +87,8 @@ def uncached(s: State, r: int, address: int, size: int, write: int) -> int:
 def evict(s: State, c: int, line: int, start: int) -> None:
     """Write line number ``line`` to its memory from ``start``, or when that is free: it stays busy so long."""
     bytes_ = s[c + L.C_LINE]
+    if s[L.FILM]:
+        film.note(s, film.WRITE_BACK, -1, line, 0)
     q = find(s, line * bytes_)
     r = s[q + L.BLOCK]
     data.write_back(s, q, line * bytes_, bytes_)
@@ -127,7 +130,7 @@ def hit(s: State, c: int, address: int, size: int, write: int) -> int:
         return 0
     s[L.HITS] += 1
     if write:
-        s[record + L.DIRTY] = 1
+        tags.soil(s, record)
     return 1
 
 
@@ -237,6 +240,15 @@ def access(s: State, q: int, address: int, size: int, write: int) -> int:
 @native
 def load(s: State, q: int, address: int, size: int) -> int:
     """A load of ``size`` bytes (1, 2, 4 or 8) from range record ``q``; returns the stall in ticks."""
+    stall = loaded(s, q, address, size)
+    if s[L.FILM]:
+        film.accessed(s, film.LOAD, address, size, 1, stall, stall)
+    return stall
+
+
+@native
+def loaded(s: State, q: int, address: int, size: int) -> int:
+    """``load`` that no film has."""
     if s[q + L.FLAGS] & L.FREE:
         r = s[q + L.BLOCK]
         s[r + L.READS] += 1
@@ -252,6 +264,15 @@ def load(s: State, q: int, address: int, size: int) -> int:
 @native
 def store(s: State, q: int, address: int, size: int) -> int:
     """A store of ``size`` bytes (1, 2, 4 or 8) to range record ``q``; returns the stall in ticks."""
+    stall = stored(s, q, address, size)
+    if s[L.FILM]:
+        film.accessed(s, film.STORE, address, size, 1, stall, stall)
+    return stall
+
+
+@native
+def stored(s: State, q: int, address: int, size: int) -> int:
+    """``store`` that no film has."""
     if s[q + L.FLAGS] & L.FREE:
         r = s[q + L.BLOCK]
         s[r + L.WRITES] += 1
@@ -266,6 +287,15 @@ def store(s: State, q: int, address: int, size: int) -> int:
 
 @native
 def second(s: State, q: int, address: int, write: int) -> int:
+    """:func:`second_word`, for a film too."""
+    stall = second_word(s, q, address, write)
+    if s[L.FILM]:
+        film.accessed(s, film.STORE if write else film.LOAD, address, 4, 1, stall, stall)
+    return stall
+
+
+@native
+def second_word(s: State, q: int, address: int, write: int) -> int:
     """The second word of a doubleword that a 64-bit bus moves in one access (LDRD, STRD, VLDR and VSTR of a double).
 
     Cached it is an access like any; uncached it costs its beats only, which follow the first word's in one burst; where

@@ -12,6 +12,7 @@ from __future__ import annotations
 from mcusim.memory import devices, range_lookup
 from mcusim.memory import state_layout as L
 from mcusim.memory.cache import replacement, tags
+from mcusim.memory.film import record as film
 from mcusim.memory.operand_stalls import charge
 from mcusim.native.compile import State, inlined, native, shared
 
@@ -34,6 +35,8 @@ def visit_in(s: State, q: int, address: int, n: int, size: int, write: int, gap:
     if stall:
         charge(s, address, stall)
     s[L.NOW] += n * gap + stall
+    if s[L.FILM]:
+        film.accessed(s, film.STORE if write else film.LOAD, address, size, n, stall, n * gap + stall)
     return stall
 
 
@@ -101,8 +104,8 @@ def walk_in(s: State, q: int, address: int, bytes_: int, size: int, write: int, 
 def cached_range(s: State, address: int, bytes_: int) -> int:
     """The range record of the whole of this memory if the data cache is on for it, else -1."""
     q = range_lookup.find(s, address)
-    if q < 0 or s[L.DCACHE] == 0 or s[q + L.ATTRIBUTE] == 0 or address + bytes_ > s[q + L.HIGH]:
-        return -1
+    if q < 0 or s[L.DCACHE] == 0 or s[q + L.ATTRIBUTE] == 0 or address + bytes_ > s[q + L.HIGH] or s[L.FILM]:
+        return -1  # a film has each visit
     return q
 
 
@@ -111,6 +114,8 @@ def coupled_range(s: State, address: int, bytes_: int) -> int:
     """The range record of the whole of this memory if it is tightly coupled, else -1."""
     q = range_lookup.find(s, address)
     if q < 0 or not _is_plain(s, q) or s[s[q + L.BLOCK] + L.KIND] != L.TCM or address + bytes_ > s[q + L.HIGH]:
+        return -1
+    if s[L.FILM]:
         return -1
     return q
 
@@ -244,6 +249,8 @@ def fetch(s: State, address: int, bytes_: int, sweeps: int, cold: int, begun: in
     s[r + L.STALL] += stall
     s[r + L.FETCH_STALL] += stall
     s[L.NOW] += stall
+    if s[L.FILM]:
+        film.accessed(s, film.FETCH, address, bytes_, 1, stall, stall)
     return stall
 
 

@@ -34,12 +34,17 @@ class PlotFigure:
     height: int = field(default=480, kw_only=True)
 
 
-def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]], more_scripts: Sequence[str] = ()) -> str:
+def page(
+    title: str,
+    parts: Sequence[str | PlotFigure | Sequence[PlotFigure]],
+    more_scripts: Sequence[str] = (),
+    more_styles: Sequence[str] = (),
+) -> str:
     """A whole HTML file: each part is HTML, a plot, or plots side by side that share the ranges of their y axes.
 
-    ``title`` is plain text; a part that is a str is taken as it is; ``more_scripts`` are names of assets. Equal
-    arguments give equal text. Nothing is loaded from elsewhere, and the file forbids it to the browser. Not modelled:
-    any picture where scripts are switched off.
+    ``title`` is plain text; a part that is a str is taken as it is; ``more_scripts`` and ``more_styles`` are names of
+    assets. Equal arguments give equal text. Nothing is loaded from elsewhere, and the file forbids it to the browser.
+    Not modelled: any picture where scripts are switched off.
     """
     from plotly.offline import get_plotlyjs
 
@@ -58,21 +63,28 @@ def page(title: str, parts: Sequence[str | PlotFigure | Sequence[PlotFigure]], m
     scripts += [_asset(name) for name in more_scripts]
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{plain(title)}</title>",
-            f"<style>{_asset('page.css')}</style></head>",
-            f"<body><main><h1>{plain(title)}</h1>",
+            *_head(title, more_styles),
             *body,
             "</main>",
-            *(f"<script>{script}</script>" for script in scripts),
+            *(f"<script>{one}</script>" for one in scripts),
             "</body></html>",
             "",
         ]
     )
+
+
+def _head(title: str, more_styles: Sequence[str]) -> list[str]:
+    styles = "".join(f"<style>{_asset(name)}</style>" for name in ("page.css", *more_styles))
+    return [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{plain(title)}</title>",
+        f"{styles}</head>",
+        f"<body><main><h1>{plain(title)}</h1>",
+    ]
 
 
 def plain(text: str) -> str:

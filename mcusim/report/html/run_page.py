@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcusim.program.opaque import left_out_text
 from mcusim.report.html.advice_section import advice_section
+from mcusim.report.html.film_page import FILM_SCRIPTS, FILM_STYLES, film_section
 from mcusim.report.html.flash_table import flash_section
 from mcusim.report.html.moved_table import moved_table
 from mcusim.report.html.page import PlotFigure, bullets, page, plain, shortened, table
@@ -45,8 +46,10 @@ def run_page(result: Result) -> str:
         parts += [traffic_figure(run)] if run.traffic else []
         parts += [f'<h2>In numbers</h2><div class="tables">{numbers(result, run)}</div>']
     parts += [flash_section(result.flash)] if result.flash else []
+    scripts, styles = ((), ()) if result.film is None else (FILM_SCRIPTS, FILM_STYLES)
+    parts += ["<h2>Film</h2>", film_section(result.film)] if result.film else []
     parts += [_reading(result), rests_on(result)]
-    return page(title, [part for part in parts if part])
+    return page(title, [part for part in parts if part], scripts, styles)
 
 
 PAGE = RunPage("run", "lanes over time, memory, cycles and energy", lambda results: run_page(results[0]))
