@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import isclose
 
+from mcusim.errors import InputError
 from mcusim.labs.figures import Figures, setups, shown
 from mcusim.labs.judge import Judge, judged
-from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question
+from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question, Watch
 from mcusim.labs.lab_file import LabFile
 from mcusim.report.html.page import shortened
 
@@ -22,25 +23,27 @@ Problem = tuple[Place, str]
 _TIE = 0.001  # values that are nearer have no order that a student can read off
 
 
-def findings(file: LabFile, progress: Callable[[int, int], object] = lambda done, of: None) -> list[str]:
+def findings(
+    file: LabFile, progress: Callable[[int, int], object] = lambda done, of: None, draws: int | None = None
+) -> list[str]:
     """What is not true, each with its place and the parameters of the first student of whom it is not.
 
-    ``progress`` is called with how many runs were made and how many there are. Raises UsageError for a file that is no
-    lab.
+    ``draws``: of so many combinations of the parameters alone, without what may be explored. ``progress`` is called
+    with how many runs were made and how many there are. Raises UsageError for a file that is no lab.
     """
-    draws = file.draws()
-    several, done = sum(len(setups(lab)) for lab in draws), 0
+    labs = file.draws()[:draws]
+    several, done = sum(len(setups(lab)) for lab in labs), 0
     found: dict[Place, str] = {}
-    for lab in draws:
+    for lab in labs:
         figures = Figures(lab, file.folder)
-        for setup in setups(lab):
+        for setup in setups(lab) if draws is None else ():
             figures.of(setup)
             done += 1
             progress(done, several)
         who = ", ".join(f"{name} = {value}" for name, value in lab.values.items())
         for place, rule in _of_lab(lab, figures):
             text = file.place(place, rule)
-            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(draws) > 1 else text)
+            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(file.draws()) > 1 else text)
     return [*found.values()]
 
 
@@ -61,12 +64,24 @@ def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, ju
         case LabRun():
             if figures.run(step.run)["latency_ms"] is None:
                 yield ("run",), f"{step.run}: does not fit on {step.machine}"
+        case Watch():
+            yield from _of_film(step, figures)
         case Compare():
             asked, value = predictions[step.compare], figures.value(step.value)
             if not asked.low <= value <= asked.high:
                 yield ("with",), f"is {shown(value)}, which could not be predicted: {asked.low:g} to {asked.high:g}"
         case Ask() | Choose() | Arrange() | Design():
             yield from _of_question(step, figures, judge)
+
+
+def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
+    from mcusim.api.simulate import simulate
+
+    model, machine, policy, kernels, options, keys = figures.key(step)
+    try:
+        simulate(model, machine, policy, kernels, overrides=dict(keys), film=step.window, **dict(options))
+    except InputError as error:
+        yield ("window",), str(error)
 
 
 def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Problem]:

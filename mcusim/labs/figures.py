@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcusim.errors import InputError
-from mcusim.labs.lab import Design, Explore, Lab, LabRun, SetUp
+from mcusim.labs.lab import Design, Explore, Lab, LabRun, SetUp, Watch
 from mcusim.sweeps.expressions import Expression, parse
 from mcusim.text import columns
 
@@ -121,7 +120,12 @@ class Figures(Mapping[str, float | None]):
 
     def of(self, setup: SetUp) -> Values:
         """The figures of a set-up."""
-        return _simulated(*_key(self.lab, setup, self.folder))
+        return _simulated(*self.key(setup))
+
+    def key(self, setup: SetUp) -> tuple[Any, ...]:
+        """Model, machine, policy, kernels, options and changed keys as :func:`~mcusim.api.simulate.simulate` has
+        them, the last two as pairs."""
+        return _key(self.lab, setup, self.folder)
 
     def run(self, name: str) -> Values:
         """Those of the run ``name``."""
@@ -176,7 +180,13 @@ class Figures(Mapping[str, float | None]):
 
 def _key(lab: Lab, setup: SetUp, folder: Path | None) -> tuple[Any, ...]:
     pairs = tuple(sorted(setup.options.items())), tuple((key, str(value)) for key, value in sorted(setup.set.items()))
-    return located(setup.model or lab.model, folder), located(setup.machine, folder), setup.policy, *pairs
+    return (
+        located(setup.model or lab.model, folder),
+        located(setup.machine, folder),
+        setup.policy,
+        setup.kernels,
+        *pairs,
+    )
 
 
 def located(name: str, folder: Path | None) -> str:
@@ -188,21 +198,17 @@ def located(name: str, folder: Path | None) -> str:
 
 @lru_cache(maxsize=512)
 def _simulated(
-    model: str, machine: str, policy: str, options: tuple[tuple[str, Any], ...], keys: tuple[tuple[str, str], ...]
+    model: str,
+    machine: str,
+    policy: str,
+    kernels: str | None,
+    options: tuple[tuple[str, Any], ...],
+    keys: tuple[tuple[str, str], ...],
 ) -> Values:
     from mcusim.api.simulate import simulate
 
     overrides = {key: value.lower() if value in ("True", "False") else value for key, value in keys}
-    return figures_of(simulate(model, machine, policy, overrides=overrides, **dict(options)))
-
-
-def unusable(lab: Lab, setup: SetUp, folder: Path | None) -> str | None:
-    """Why a set-up cannot be simulated at all; None where it can, or does not fit."""
-    try:
-        _simulated(*_key(lab, setup, folder))
-    except InputError as error:
-        return str(error)
-    return None
+    return figures_of(simulate(model, machine, policy, kernels, overrides=overrides, **dict(options)))
 
 
 def shown(value: float, figure: str = "") -> str:
@@ -214,21 +220,25 @@ def shown(value: float, figure: str = "") -> str:
 def command(lab: Lab, run: SetUp) -> str:
     """The command line of a run."""
     words = ["mcusim", "run", run.model or lab.model, "--machine", run.machine, "--policy", run.policy]
+    words += [] if run.kernels is None else ["--kernels", run.kernels]
     for key, value in run.options.items():
         flag = key.replace("_", "-")
         words += [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
     for key, value in run.set.items():
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    words += ["--film", "film.html", "--film-window", run.window, "--force"] if isinstance(run, Watch) else []
     return " ".join(f'"{word}"' if " " in word else shlex.quote(word) for word in words)
 
 
 def python_call(lab: Lab, run: SetUp) -> str:
     """The same in Python."""
     arguments = [repr(run.model or lab.model), repr(run.machine), repr(run.policy)]
+    arguments += [] if run.kernels is None else [f"kernels={run.kernels!r}"]
     arguments += [f"{key}={value!r}" for key, value in run.options.items()]
     if run.set:
         keys = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in run.set.items()}
         arguments.append(f"overrides={keys!r}")
+    arguments += [f"film={run.window!r}"] if isinstance(run, Watch) else []
     return f"mcusim.simulate({', '.join(arguments)})".replace("'", '"')
 
 

@@ -306,13 +306,14 @@ def _rules(question: Question, figures: Figures, progress: Callable[[], object] 
 
 def _of_number(question: Ask, figures: Figures) -> dict[str, Any]:
     right, unit = figures.value(question.answer), question.unit
-    solution = f"It is {question.answer} = {figures.worked(question.answer)} = {shown(right)} {unit}. {question.why}"
+    value = f"{shown(right)} {unit}".strip()
+    solution = f"It is {question.answer} = {figures.worked(question.answer)} = {value}. {question.why}"
     return {
         "unit": unit,
         "right": right,
         "near": question.within / 100,
         "wrong": tuple((figures.value(one.value), one.hint, one.name or one.value) for one in question.mistakes),
-        "exactly": f"{'It is' if isinstance(right, int) else 'To four digits:'} {shown(right)} {unit}.",
+        "exactly": f"{'It is' if float(right).is_integer() else 'To four digits:'} {value}.",
         "solution": solution.strip(),
         "allowed": len(question.hints),
     }

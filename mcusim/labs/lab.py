@@ -34,6 +34,7 @@ __all__ = [
     "Requirement",
     "SetUp",
     "Step",
+    "Watch",
     "Write",
 ]
 
@@ -66,11 +67,12 @@ class Predict(LabTableModel):
 
 class SetUp(LabTableModel):
     """What is simulated: ``options`` are those of :func:`~mcusim.api.simulate.simulate`, ``set`` changes keys of the
-    machine; ``model`` where it is not the lab's."""
+    machine; ``model`` where it is not the lab's, ``kernels`` where they are not the usual ones."""
 
     machine: Text
     policy: Text = "internal"
     model: Text | None = None
+    kernels: Text | None = None
     options: Mapping[str, Option] = Field(default_factory=dict)
     set: Mapping[str, Option] = Field(default_factory=dict)
 
@@ -108,6 +110,18 @@ class Compare(LabTableModel):
     @property
     def id(self) -> str:
         return self.compare
+
+
+class Watch(SetUp):
+    """A film of a run to look at, of a ``window`` of time; ``watch`` says what to look for."""
+
+    kind: ClassVar[str] = "watch"
+    watch: Text
+    window: Text
+
+    @property
+    def text(self) -> str:
+        return self.watch
 
 
 class LabQuestion(LabTableModel):
@@ -240,15 +254,13 @@ class Knobs(SetUp):
     def of(self, setting: tuple[Option, ...]) -> SetUp:
         """The set-up with these values; a name with a dot is a key of the machine."""
         options, keys = dict(self.options), dict(self.set)
-        machine, policy, model = self.machine, self.policy, self.model
+        own = {name: getattr(self, name) for name in ("machine", "policy", "model", "kernels")}
         for name, value in zip(self.knobs, setting, strict=True):
-            if name in ("machine", "policy", "model"):
-                machine = str(value) if name == "machine" else machine
-                policy = str(value) if name == "policy" else policy
-                model = str(value) if name == "model" else model
+            if name in own:
+                own[name] = str(value)
             else:
                 (keys if "." in name else options)[name] = value
-        return SetUp(machine=machine, policy=policy, model=model, options=options, set=keys)
+        return SetUp(**own, options=options, set=keys)
 
 
 class Explore(Knobs):
@@ -296,7 +308,7 @@ class Design(LabQuestion, Knobs):
 
 
 STEPS: tuple[type[LabTableModel], ...] = (
-    Predict, LabRun, LabTable, Compare, Explore, Ask, Choose, Arrange, Write, Design,
+    Predict, LabRun, LabTable, Compare, Watch, Explore, Ask, Choose, Arrange, Write, Design,
 )  # fmt: skip
 KINDS = tuple(str(step.kind) for step in STEPS)  # type: ignore[attr-defined]
 
@@ -314,6 +326,7 @@ Step = Annotated[
     | Annotated[LabRun, Tag("run")]
     | Annotated[LabTable, Tag("table")]
     | Annotated[Compare, Tag("compare")]
+    | Annotated[Watch, Tag("watch")]
     | Annotated[Explore, Tag("explore")]
     | Annotated[Ask, Tag("ask")]
     | Annotated[Choose, Tag("choose")]

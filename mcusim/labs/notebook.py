@@ -25,6 +25,7 @@ from mcusim.labs.lab import (
     Predict,
     Question,
     Step,
+    Watch,
     Write,
 )
 from mcusim.labs.lab_file import open_file
@@ -165,6 +166,9 @@ def _step(lab: Lab, step: Step, judge: Judge | None) -> Iterator[tuple[str, str]
             yield "code", f"lab.table({', '.join(chosen)})"
         case Compare():
             yield "code", f'lab.compare("{step.id}")'
+        case Watch():
+            yield "markdown", f"**Watch.** {step.text} The cell writes film.html; open it in a browser."
+            yield "code", f'{python_call(lab, step)}.film.save_html("film.html", force=True)'
         case Explore():
             yield "markdown", f"**Explore.** {step.text}\n\n{_knobs(step)}"
             yield "code", f'lab.explore("{step.id}", "{" ".join("1" for _ in step.knobs)}")'
@@ -204,7 +208,8 @@ def _answer(step: Question, judge: Judge) -> str:
     """The right answer as a cell has it."""
     match step:
         case Ask():
-            return f'lab.value("{step.answer}")'
+            quoted = repr(step.answer) if '"' in step.answer else f'"{step.answer}"'
+            return f"lab.value({quoted})"
         case Choose():
             return str(step.right)
         case Arrange():

@@ -30,7 +30,9 @@ from mcusim.labs.lab import (
     Predict,
     SetUp,
     Step,
+    Watch,
 )
+from mcusim.request.film_window import FilmWindow
 from mcusim.sweeps.expressions import parse
 
 __all__ = ["statements"]
@@ -107,6 +109,11 @@ class _Statements:
                 if step.compare not in self.predictions:
                     yield ("compare",), f"{step.compare[:40]!r} was not predicted before"
                 yield from self._expression(("with",), step.value)
+            case Watch():
+                try:
+                    FilmWindow.parse(step.window)
+                except InputError as error:
+                    yield ("window",), str(error)
             case Explore():
                 yield from ((("figures",), text) for text in _unknown_figures(step.figures))
             case LabQuestion():
@@ -114,7 +121,7 @@ class _Statements:
 
     def _named(self, step: Any) -> Iterator[Problem]:
         key = "run" if isinstance(step, LabRun) else "id"
-        if isinstance(step, LabTable | Compare):
+        if isinstance(step, LabTable | Compare | Watch):
             return
         name, form = getattr(step, key), _RUN if isinstance(step, SetUp) else _ID
         if not form.fullmatch(name):
@@ -156,6 +163,7 @@ class _Statements:
                 model,
                 located(one.machine, self.folder),
                 one.policy,
+                one.kernels,
                 tuple(sorted(one.options.items())),
                 tuple(sorted((k, str(v)) for k, v in one.set.items())),
             )
@@ -166,7 +174,12 @@ class _Statements:
 
 @lru_cache(maxsize=1024)
 def _usable(
-    model: str, machine: str, policy: str, options: tuple[tuple[str, Any], ...], keys: tuple[tuple[str, str], ...]
+    model: str,
+    machine: str,
+    policy: str,
+    kernels: str | None,
+    options: tuple[tuple[str, Any], ...],
+    keys: tuple[tuple[str, str], ...],
 ) -> tuple[str, str]:
     """What of a set-up cannot be, and why; two empty texts for one that can be simulated."""
     from mcusim.api.simulate import changed
@@ -181,8 +194,8 @@ def _usable(
         changed(machine, {key: value.lower() if value in ("True", "False") else value for key, value in keys})
         tried = "policy"
         settings(policy)
-        tried = "options"
-        settings(policy, None, *split(dict(options)))
+        tried = "options" if kernels is None else "kernels"
+        settings(policy, kernels, *split(dict(options)))
     except InputError as error:
         return tried, str(error)
     except TypeError as error:  # an option that does not exist

@@ -24,6 +24,7 @@ from mcusim.labs.lab import (
     Predict,
     Question,
     Step,
+    Watch,
     Write,
 )
 from mcusim.report.html.page import page, plain
@@ -147,6 +148,9 @@ def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:
             yield "\n".join(f"    {line}" for line in figures.table(step.runs, step.figures).splitlines())
         case Compare():
             yield f"Compare `{step.id}`: {step.value} = {figures.value(step.value):.4g}"
+        case Watch():
+            yield f"Watch: {step.text}"
+            yield f"    {command(lab, step)}"
         case Explore():
             yield f"Explore `{step.id}`: {step.text}"
             yield _knobs(step)

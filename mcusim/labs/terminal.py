@@ -27,6 +27,7 @@ from mcusim.labs.lab import (
     Predict,
     Question,
     Step,
+    Watch,
     Write,
 )
 from mcusim.labs.teacher_page import terminal, wrapped
@@ -148,6 +149,9 @@ class Session:
                 self.say(f"\n{self._last}")
             case Compare():
                 self._compare(step)
+            case Watch():
+                self.say("\n" + self._wrapped(f"Watch. {step.text} Run this in another terminal, then open film.html:"))
+                self.say(_broken(command(self.lab, step), self.width).lstrip("\n"))
             case Explore():
                 self._explore(step)
             case LabQuestion():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from mcusim.commands.app import main
 from mcusim.labs import lab_names, read_lab
 from mcusim.labs.figures import Figures
 from mcusim.labs.judge import Judge
-from mcusim.labs.lab import Ask, Choose, Predict
+from mcusim.labs.lab import Arrange, Ask, Choose, Predict
 from mcusim.labs.notebook import notebook
 from tests.support.cases import only_with_all_cases
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
@@ -278,8 +279,14 @@ def cells(text: str) -> list[dict[str, Any]]:
     return list(found["cells"])
 
 
-def executed(text: str) -> None:
+def executed(text: str, folder: Path) -> None:
+    """In a folder of its own, as a film is written."""
     names: dict[str, Any] = {}
+    with chdir(folder):
+        _run_cells(text, names)
+
+
+def _run_cells(text: str, names: dict[str, Any]) -> None:
     for cell in cells(text):
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
@@ -289,18 +296,22 @@ def executed(text: str) -> None:
 def test_the_solution_runs_as_a_notebook(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "solved.ipynb"
     assert main(["lab", name, "--notebook", str(path), "--solved"]) == 0
-    executed(path.read_text(encoding="utf-8"))
+    executed(path.read_text(encoding="utf-8"), tmp_path)
     message = capsys.readouterr().out
-    assert (
-        message.count("Right.") == len(read_lab(name).questions) and "Not yet" not in message and "No." not in message
+    judged = [question for question in read_lab(name).questions if isinstance(question, Ask | Choose | Arrange)]
+    assert message.count("Right.") == len(judged) and "Not yet" not in message and "No." not in message
+    assert message.count("the best there is") + message.count("Noted. Compare") + len(judged) == len(
+        read_lab(name).questions
     )
 
 
 @pytest.mark.parametrize("name", lab_names())
-def test_the_students_notebook_runs_before_anything_is_filled_in(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_students_notebook_runs_before_anything_is_filled_in(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lab = read_lab(name)
     text = notebook(lab)
-    executed(text)
+    executed(text, tmp_path)
     message = capsys.readouterr().out
     assert "Right." not in message and message.count("Write your answer instead of None") == len(lab.questions)
     judge = Judge(Figures(lab))
