@@ -31,7 +31,8 @@ def findings(
     ``draws``: of so many combinations of the parameters alone, without what may be explored. ``progress`` is called
     with how many runs were made and how many there are. Raises UsageError for a file that is no lab.
     """
-    labs = file.draws()[:draws]
+    every = file.draws()
+    labs = every[:draws]
     several, done = sum(len(setups(lab)) for lab in labs), 0
     found: dict[Place, str] = {}
     for lab in labs:
@@ -43,7 +44,7 @@ def findings(
         who = ", ".join(f"{name} = {value}" for name, value in lab.values.items())
         for place, rule in _of_lab(lab, figures):
             text = file.place(place, rule)
-            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(file.draws()) > 1 else text)
+            found.setdefault(place, f"{text} (with {shortened(who, 120)})" if len(every) > 1 else text)
     return [*found.values()]
 
 
@@ -75,11 +76,8 @@ def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, ju
 
 
 def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
-    from mcusim.api.simulate import simulate
-
-    model, machine, policy, kernels, options, keys = figures.key(step)
     try:
-        simulate(model, machine, policy, kernels, overrides=dict(keys), film=step.window, **dict(options))
+        figures.simulation(step).result(film=step.window)
     except InputError as error:
         yield ("window",), str(error)
 

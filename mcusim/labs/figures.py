@@ -14,9 +14,20 @@ from mcusim.sweeps.expressions import Expression, parse
 from mcusim.text import columns
 
 if TYPE_CHECKING:
+    from mcusim.program.program import Span
     from mcusim.results import Result
 
-__all__ = ["FIGURES", "DesignTry", "Figures", "command", "figures_of", "figures_table", "python_call", "shown"]
+__all__ = [
+    "FIGURES",
+    "DesignTry",
+    "Figures",
+    "LabSimulation",
+    "command",
+    "figures_of",
+    "figures_table",
+    "python_call",
+    "shown",
+]
 
 CAUSES = ("compute", "runtime", "flash", "sram", "sdram", "qspi", "dma_wait", "bus", "maintenance")
 _TABLE = {
@@ -31,6 +42,7 @@ _TABLE = {
 }
 _OTHERS = {
     "macs": "MACs",
+    "activation_bytes": "activations, B",
     "flash_bytes": "flash, B",
     "dcache_hits": "data cache hits",
     "dcache_misses": "data cache misses",
@@ -75,10 +87,18 @@ def figures_of(result: Result) -> dict[str, float | None]:
         "cycles": run.cycles,
         **{cause: run.by_cause.get(cause, 0) for cause in CAUSES},
         "macs": result.macs or 0,
+        "activation_bytes": _extent([one.span for one in run.header.buffers if one.kind == "activation"]),
         "flash_bytes": 0 if result.flash is None else result.flash.total,
         **{name: run.counters.get(name, 0) for name in COUNTERS},
         "dma_bytes": sum(traffic.dma_write for traffic in run.traffic.values()),
     }  # fmt: skip
+
+
+def _extent(spans: Sequence[Span]) -> int:
+    """Bytes from the first to the last of what lies in one region, of all regions together."""
+    regions = {span.region for span in spans}
+    own = [[span for span in spans if span.region == region] for region in regions]
+    return sum(max(s.address + s.bytes for s in each) - min(s.address for s in each) for each in own)
 
 
 def figures_table(found: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
@@ -103,6 +123,41 @@ def _within(rows: list[list[str]], width: int | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class LabSimulation:
+    """A set-up as :func:`~mcusim.api.simulate.simulate` has it, ``options`` and changed ``keys`` as sorted pairs."""
+
+    model: str
+    machine: str
+    policy: str
+    kernels: str | None
+    options: tuple[tuple[str, Any], ...]
+    keys: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, lab_model: str, setup: SetUp, folder: Path | None) -> LabSimulation:
+        """Of the lab's model where the set-up names none; files are looked for in ``folder``."""
+        return cls(
+            located(setup.model or lab_model, folder),
+            located(setup.machine, folder),
+            setup.policy,
+            setup.kernels,
+            tuple(sorted(setup.options.items())),
+            tuple((key, str(value)) for key, value in sorted(setup.set.items())),
+        )
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        return {key: value.lower() if value in ("True", "False") else value for key, value in self.keys}
+
+    def result(self, **others: Any) -> Result:
+        """What :func:`~mcusim.api.simulate.simulate` says."""
+        from mcusim.api.simulate import simulate
+
+        options = {**dict(self.options), **others}
+        return simulate(self.model, self.machine, self.policy, self.kernels, overrides=self.overrides, **options)
+
+
+@dataclass(frozen=True, slots=True)
 class DesignTry:
     """A setting of the design ``id``: its knobs and its figures."""
 
@@ -120,12 +175,11 @@ class Figures(Mapping[str, float | None]):
 
     def of(self, setup: SetUp) -> Values:
         """The figures of a set-up."""
-        return _simulated(*self.key(setup))
+        return _simulated(self.simulation(setup))
 
-    def key(self, setup: SetUp) -> tuple[Any, ...]:
-        """Model, machine, policy, kernels, options and changed keys as :func:`~mcusim.api.simulate.simulate` has
-        them, the last two as pairs."""
-        return _key(self.lab, setup, self.folder)
+    def simulation(self, setup: SetUp) -> LabSimulation:
+        """A set-up with the lab's model and folder."""
+        return LabSimulation.of(self.lab.model, setup, self.folder)
 
     def run(self, name: str) -> Values:
         """Those of the run ``name``."""
@@ -178,17 +232,6 @@ class Figures(Mapping[str, float | None]):
         return len(self.lab.runs) * len(FIGURES)
 
 
-def _key(lab: Lab, setup: SetUp, folder: Path | None) -> tuple[Any, ...]:
-    pairs = tuple(sorted(setup.options.items())), tuple((key, str(value)) for key, value in sorted(setup.set.items()))
-    return (
-        located(setup.model or lab.model, folder),
-        located(setup.machine, folder),
-        setup.policy,
-        setup.kernels,
-        *pairs,
-    )
-
-
 def located(name: str, folder: Path | None) -> str:
     """A file in the folder of a lab of one's own, else the name as it is."""
     if folder is not None and (folder / name).is_file():
@@ -197,18 +240,8 @@ def located(name: str, folder: Path | None) -> str:
 
 
 @lru_cache(maxsize=512)
-def _simulated(
-    model: str,
-    machine: str,
-    policy: str,
-    kernels: str | None,
-    options: tuple[tuple[str, Any], ...],
-    keys: tuple[tuple[str, str], ...],
-) -> Values:
-    from mcusim.api.simulate import simulate
-
-    overrides = {key: value.lower() if value in ("True", "False") else value for key, value in keys}
-    return figures_of(simulate(model, machine, policy, kernels, overrides=overrides, **dict(options)))
+def _simulated(simulation: LabSimulation) -> Values:
+    return figures_of(simulation.result())
 
 
 def shown(value: float, figure: str = "") -> str:

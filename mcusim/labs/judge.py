@@ -262,14 +262,15 @@ def _setting(rules: Rules, text: str) -> Setting:
 
 
 def knob_values(knobs: Mapping[str, tuple[str, ...]], text: str) -> tuple[str, ...]:
-    """The values that a text names: for each knob the number of its value, or the value itself. Raises UsageError."""
+    """The values that a text names: for each knob the number of its value, the value itself where it is no such number,
+    or ``knob=value``. Raises UsageError."""
     words = [word.strip() for word in re.split(r"[,;]" if re.search(r"[,;]", text) else r"\s+", text) if word.strip()]
     if len(words) != len(knobs):
         raise UsageError(f"type a number for each of {', '.join(knobs)}: {' '.join('1' for _ in knobs)}")
     chosen = []
     for word, (name, values) in zip(words, knobs.items(), strict=True):
-        plain = word.rpartition("=")[2].strip()
-        if re.fullmatch("[0-9]{1,2}", plain, re.ASCII) and 1 <= int(plain) <= len(values):
+        _, named, plain = (part.strip() for part in word.rpartition("="))
+        if not named and re.fullmatch("[0-9]{1,2}", plain, re.ASCII) and 1 <= int(plain) <= len(values):
             plain = values[int(plain) - 1]
         if plain not in values:
             raise UsageError(f"{name}: {plain[:40]!r} is none of its values; type a number from 1 to {len(values)}")

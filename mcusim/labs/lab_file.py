@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,14 @@ from mcusim.machine.document import show
 from mcusim.machine.toml_file import read_toml
 from mcusim.units import quoted
 
-__all__ = ["LabFile", "lab_names", "lab_of", "open_file", "read_lab"]
+__all__ = ["LabFile", "lab_names", "open_file", "read_lab"]
 
 COMMANDS = ("check", "export", "collect")  # no lab may have these names
 _NAME = re.compile("[a-z][a-z0-9-]{0,39}")
+_TYPES = {  # pydantic's kinds of errors, and what TOML calls these types
+    "dict_type": "a table", "model_type": "a table", "model_attributes_type": "a table", "tuple_type": "a list",
+    "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
+}  # fmt: skip
 Lines = Mapping[str, int]
 Place = tuple[str | int, ...]
 
@@ -42,7 +47,7 @@ def lab_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LabFile:
     """A lab as it is written: ``raw`` is the document, ``lines`` its keys' lines. ``folder``: of one's own lab, what
     its paths are relative to."""
@@ -59,6 +64,21 @@ class LabFile:
         found = Lab.model_validate(drawn(self.raw, seed))
         return found.model_copy(update={"name": self.name, "seed": seed, "student": student})
 
+    @property
+    def title(self) -> str:
+        """As it is written, whether the rest is right or not."""
+        return str(self.raw.get("title"))
+
+    @property
+    def own_path(self) -> str | None:
+        """The path of a lab of one's own, None for one that ships."""
+        return None if self.folder is None else self.shown
+
+    @property
+    def minutes(self) -> object:
+        """Likewise."""
+        return self.raw.get("minutes")
+
     def draws(self) -> list[Lab]:
         """The lab with each combination of its parameters."""
         self.require()
@@ -66,11 +86,12 @@ class LabFile:
 
     def require(self) -> None:
         """Raise UsageError with all that is wrong."""
-        found = self.errors()
+        found = self.errors
         if found:
             count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
             raise UsageError.of_lines(f"{self.shown} is not a lab yet, {count} to repair", found)
 
+    @cached_property
     def errors(self) -> list[str]:
         """All that is wrong, each with its place; without a simulation."""
         found = [] if _NAME.fullmatch(self.name) else [f"{self.shown}: a name is like my-lab: letters, digits and -"]
@@ -126,6 +147,8 @@ def _rule(error: Any) -> str:
         return "unknown key"
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return f"a step is what one of its keys says: {', '.join(KINDS)}"
+    if kind in _TYPES:
+        return f"must be {_TYPES[kind]}"
     message = str(context["error"]) if kind == "value_error" else str(error["msg"])
     return (message[0].lower() + message[1:]).replace("input should be", "must be").replace("input should", "must")
 
@@ -134,9 +157,7 @@ def open_file(name: str) -> LabFile:
     """A lab that ships, by its name, or one of a user's own, by its path. Raises UsageError for neither."""
     names = lab_names()
     if name in names:
-        path = _folder() / f"{name}.toml"
-        raw, lines = read_toml(path, f"{name}.toml", "lab", UsageError)
-        return LabFile(name, f"{name}.toml", raw, lines)
+        return _shipped(name)
     if name.endswith(".toml") or "/" in name or "\\" in name:
         path = Path(name)
         raw, lines = read_toml(path, name, "lab", UsageError)
@@ -146,14 +167,15 @@ def open_file(name: str) -> LabFile:
     raise UsageError(f"no lab {quoted(name)}{hint}; there are {', '.join(names)}, and a path like ./my.toml works")
 
 
+@lru_cache(maxsize=32)
+def _shipped(name: str) -> LabFile:
+    raw, lines = read_toml(_folder() / f"{name}.toml", f"{name}.toml", "lab", UsageError)
+    return LabFile(name, f"{name}.toml", raw, lines)
+
+
 def read_lab(name: str, seed: int = 0, student: str | None = None) -> Lab:
     """The lab ``name``, or that of a file, for a seed; of a ``student`` it is :func:`~mcusim.labs.draw.seed_of` them.
 
     Raises UsageError for one that does not exist, with all that is wrong in a file.
     """
     return open_file(name).lab(seed_of(student) if student else seed, student)
-
-
-def lab_of(name: str, raw: Mapping[str, Any]) -> Lab:
-    """The lab of a parsed TOML document. Raises UsageError with all that is wrong."""
-    return LabFile(name, name, raw, {}).lab()

@@ -219,6 +219,6 @@ def _answer(step: Question, judge: Judge) -> str:
         case Design():
             rules = judge.rules(step)
             best = next(one for one in rules.settings if one.goal == rules.best and not one.missed)
-            return repr("; ".join(best.values))
+            return repr("; ".join(f"{name}={value}" for name, value in zip(step.knobs, best.values, strict=True)))
         case Write():
             return repr(step.answer)

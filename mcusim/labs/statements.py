@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcusim.errors import InputError, UsageError
 from mcusim.labs.draw import placeholders
-from mcusim.labs.figures import FIGURES, located
+from mcusim.labs.figures import FIGURES, LabSimulation
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -158,44 +158,29 @@ class _Statements:
         found = [step.of(one) for one in step.settings] if isinstance(step, Knobs) else [step]
         seen: dict[str, str] = {}
         for one in found:
-            model = located(one.model or self.model, self.folder)
-            key, why = _usable(
-                model,
-                located(one.machine, self.folder),
-                one.policy,
-                one.kernels,
-                tuple(sorted(one.options.items())),
-                tuple(sorted((k, str(v)) for k, v in one.set.items())),
-            )
+            key, why = _usable(LabSimulation.of(self.model, one, self.folder))
             if why:
                 seen.setdefault(why, key)
         yield from (((key,), why) for why, key in seen.items())
 
 
 @lru_cache(maxsize=1024)
-def _usable(
-    model: str,
-    machine: str,
-    policy: str,
-    kernels: str | None,
-    options: tuple[tuple[str, Any], ...],
-    keys: tuple[tuple[str, str], ...],
-) -> tuple[str, str]:
+def _usable(simulation: LabSimulation) -> tuple[str, str]:
     """What of a set-up cannot be, and why; two empty texts for one that can be simulated."""
     from mcusim.api.simulate import changed
     from mcusim.request.settings import settings, split
 
     tried = "model"
     try:
-        _known_model(model)
+        _known_model(simulation.model)
         tried = "machine"
-        changed(machine, {})
+        changed(simulation.machine, {})
         tried = "set"
-        changed(machine, {key: value.lower() if value in ("True", "False") else value for key, value in keys})
+        changed(simulation.machine, simulation.overrides)
         tried = "policy"
-        settings(policy)
-        tried = "options" if kernels is None else "kernels"
-        settings(policy, kernels, *split(dict(options)))
+        settings(simulation.policy)
+        tried = "options" if simulation.kernels is None else "kernels"
+        settings(simulation.policy, simulation.kernels, *split(dict(simulation.options)))
     except InputError as error:
         return tried, str(error)
     except TypeError as error:  # an option that does not exist

@@ -90,24 +90,25 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             yield "text", lines
 
 
-def teacher_text(lab: Lab, folder: Path | None = None) -> str:
-    """The page for a terminal; answers are computed from runs made now."""
+def teacher_text(lab: Lab, folder: Path | None = None, path: str | None = None) -> str:
+    """The page for a terminal; answers are computed from runs made now. ``path``: of a lab of one's own, which the
+    commands name; its paths are relative to ``folder``."""
     found = []
-    for kind, text in _sections(lab, folder):
+    for kind, text in _sections(lab, folder, path):
         found.append(
             f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
         )
     return "\n\n".join(found)
 
 
-def teacher_html(lab: Lab, folder: Path | None = None) -> str:
+def teacher_html(lab: Lab, folder: Path | None = None, path: str | None = None) -> str:
     """The same as an HTML file that needs no network."""
-    title, *rest = _sections(lab, folder)
+    title, *rest = _sections(lab, folder, path)
     return page(title[1], [f"<h2>{text}</h2>" if kind == "h2" else html(text) for kind, text in rest])
 
 
-def _sections(lab: Lab, folder: Path | None) -> Iterator[tuple[str, str]]:
-    figures = Figures(lab, folder)
+def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple[str, str]]:
+    figures, name = Figures(lab, folder), path or lab.name
     judge, whose = Judge(figures), "as it is written"
     if lab.seed:
         whose = f"of student {lab.student}, seed {lab.seed}" if lab.student else f"of seed {lab.seed}"
@@ -122,7 +123,7 @@ def _sections(lab: Lab, folder: Path | None) -> Iterator[tuple[str, str]]:
     yield "text", "\n".join(f"- {aim}" for aim in lab.aims)
     yield (
         "text",
-        f"At a terminal it is `mcusim lab {lab.name}`, as a notebook `mcusim lab {lab.name} --notebook "
+        f"At a terminal it is `mcusim lab {name}`, as a notebook `mcusim lab {name} --notebook "
         f"{lab.name}.ipynb`; `--solved` fills that in. `--student NAME` gives each student numbers and orders of their "
         "own, and with it this page has theirs. `--save FILE` keeps what is typed, to continue later, `--answers FILE` "
         "replays it; `--json FILE` is what students hand in.",

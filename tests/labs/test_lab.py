@@ -47,7 +47,8 @@ def right_answer(question: Question, judge: Judge) -> str:
         case Write():
             return question.answer
         case Design():
-            return "; ".join(next(one.values for one in rules.settings if one.goal == rules.best and not one.missed))
+            best = next(one.values for one in rules.settings if one.goal == rules.best and not one.missed)
+            return "; ".join(f"{name}={value}" for name, value in zip(question.knobs, best, strict=True))
     return str(question.right)
 
 

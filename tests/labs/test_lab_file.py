@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def test_everything_that_is_wrong_is_named_at_once_with_its_line(own: Path, caps
         ("table: 'bore' did not run", "table"),
         ("no figure of a run before", "mistakes"), ("wit: unknown key", "compare"), ("with: is missing", "compare"),
         ("every choice but the right one has a hint", "choose"), ("id: 'ratio' is there twice", "ratio"),
-        ("points = \"three\": must be a valid number", "points"), ("there is no parameter 'sze'", "sze"),
+        ("points = \"three\": must be a number", "points"), ("there is no parameter 'sze'", "sze"),
         ("minutes = 0: must be greater", "minutes"), ("figures_: unknown key", "figures_"),
     ):  # fmt: skip
         found = next(line for line in error.value.lines if said.split(":")[0] in line and said.split(": ")[-1] in line)
@@ -160,7 +161,7 @@ def test_what_is_not_true_is_found(
     assert any(says in " ".join(text.split()) for text in findings(file)), findings(file)
     if "is not true" in says:
         assert main(["lab", "check", str(own)]) == 1
-        assert "1 statements are not true" in capsys.readouterr().out
+        assert "1 statement is not true" in capsys.readouterr().out
 
 
 def test_names_that_labs_cannot_have(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +191,7 @@ def test_damaged_files_are_errors_of_one_kind(own: Path) -> None:
     for _ in range(sample_size(400, 60)):
         raw = json.loads(json.dumps(file.raw))
         _damage(raw, dice)
-        LabFile("cache", "cache.toml", raw, file.lines, own.parent).errors()
+        assert isinstance(LabFile("cache", "cache.toml", raw, file.lines, own.parent).errors, list)
         drawn(raw, dice.randrange(1000))
 
 
@@ -204,3 +205,14 @@ def _damage(raw: Any, dice: random.Random) -> None:
                 raw[key] = dice.choice([None, 3, -1.5, True, "", "x", "1 / 0", "{size}", [], {}, [[]], "cached.cycles"])
             return
         raw = raw[key]
+
+
+def test_a_lab_that_is_interrupted_hands_in_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.StringIO):
+        def readline(self, size: int = -1, /) -> str:
+            return super().readline(size) or signal.raise_signal(signal.SIGINT) or ""
+
+    monkeypatch.setattr("sys.stdin", Interrupted("3\n2.2\n"))
+    assert main(["lab", "overlap", "--json", str(tmp_path / "a.json")]) == 130
+    found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert (found["finished"], found["points"], len(found["answers"])) == (False, 1, 1)

@@ -82,4 +82,5 @@ def begin_film(emulator: Emulator, asked: str | FilmWindow | None) -> FirmwareFi
     window = asked if isinstance(asked, FilmWindow) else FilmWindow.parse(asked)
     recorder = window.recorder(emulator.machine.core.clock)
     recorder.attach(emulator.memory)
+    emulator.waits.film = recorder
     return FirmwareFilm(emulator, recorder, window)

@@ -119,7 +119,8 @@ def check(files: Files) -> int:
             print(printable(text))
         lab = file.lab()
         draws = len(file.draws())
-        told = f"{len(found)} statements are not true" if found else "all it states is true"
+        wrong = "1 statement is" if len(found) == 1 else f"{len(found)} statements are"
+        told = f"{wrong} not true" if found else "all it states is true"
         print(f"{file.shown}: {len(lab.questions)} questions, {lab.points:g} points, {draws} draws: {told}")
         status = max(status, bool(found))
     return status
@@ -158,10 +159,10 @@ def _check(
 
 
 def _list(output: Output) -> int:
-    from mcusim.labs import lab_names, read_lab
+    from mcusim.labs import lab_names, open_file
     from mcusim.text import columns
 
-    found = [read_lab(name) for name in lab_names()]
+    found = [open_file(name) for name in lab_names()]
     rows = [["lab", "about", "minutes"], *([one.name, one.title, str(one.minutes)] for one in found)]
     last = "mcusim lab NAME starts one; with --save FILE it can be left and continued later."
     output.emit(
@@ -174,7 +175,7 @@ def _list(output: Output) -> int:
 def _notebook(found: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> int:
     from mcusim.labs.notebook import notebook
 
-    text = notebook(found, solved, file.folder, None if file.folder is None else file.shown)
+    text = notebook(found, solved, file.folder, file.own_path)
     write_file(path, lambda file: file.write(text), force)
     note(f"{path}: lab {found.name}{', solved' if solved else ''}")
     return 0
@@ -184,7 +185,8 @@ def _teacher(found: Lab, file: LabFile, html: Path | None, force: bool) -> int:
     from mcusim.labs.teacher_page import teacher_html, teacher_text
 
     with spinner(f"running lab {found.name}"):
-        text = teacher_text(found, file.folder) if html is None else teacher_html(found, file.folder)
+        own = (found, file.folder, file.own_path)
+        text = teacher_text(*own) if html is None else teacher_html(*own)
     if html is None:
         print(text)
     else:
@@ -207,8 +209,10 @@ def _session(found: Lab, file: LabFile, answers: Path | None, save: Path | None,
         read = kept(save, found, say, read)
     width = min(WIDTH, shutil.get_terminal_size().columns - 1) if shown.isatty() else WIDTH
     session = Session(found, read, say, spinner, max(width, 20), file.folder)
-    done = session.run()
-    output.emit(None, session.to_json)
+    try:
+        done = session.run()
+    finally:  # after Ctrl-C too, and where the answers end
+        output.emit(None, session.to_json)
     if not done:
         count = f"{len(session.answers)} of {len(found.questions)}"
         if save is None:

@@ -26,6 +26,7 @@ from mcusim.memory import state_layout as L
 
 if TYPE_CHECKING:
     from mcusim.cpu.guest_core import GuestCore
+    from mcusim.memory.film.recorder import FilmRecorder
 
 __all__ = ["CoreWaits"]
 
@@ -37,10 +38,12 @@ LONGEST = 8  # taken branches of a loop that is recognised by them
 
 
 class CoreWaits:
-    """Of one core. ``skips`` False: every round is run; ``rounds``: those that were not."""
+    """Of one core. ``skips`` False: every round is run; ``rounds``: those that were not. While ``film`` is being
+    taken, every round of its window is run."""
 
     def __init__(self) -> None:
         self.skips, self.rounds = True, 0
+        self.film: FilmRecorder | None = None
         self._kinds: dict[str, Any] = {}
         self._moments: list[CoreMoment] = []
         self._block = -1  # the marked one that is measured at
@@ -68,11 +71,15 @@ class CoreWaits:
         if not self.skips or watched or block is None:
             self._rest(core, NEVER if block is not None else int(core.memory.state[L.NOW]) + LEAST)
             return
+        now, (since, until) = int(core.memory.state[L.NOW]), self._filmed()
+        if since <= now < until:
+            self._rest(core, now + LEAST)
+            return
         if self._moments and block.index != self._block:
             self._mark(core, block, False)
             return
         self._mark(core, block)
-        now, due = int(core.memory.state[L.NOW]), self._due(core)
+        due = self._due(core)
         if not self._moments:
             if due - now < WORTH:
                 self._rest(core, due)
@@ -165,9 +172,14 @@ class CoreWaits:
     # counting
 
     def _due(self, core: GuestCore) -> int:
-        """The tick of what comes next."""
-        c = core.state
-        return int(min(c[C.RUN_HORIZON], c[C.EVENT_DUE], c[C.SYSTICK_DUE]))
+        """The tick of what comes next, a film's window too."""
+        c, (since, _) = core.state, self._filmed()
+        film = since if core.memory.state[L.NOW] < since else NEVER
+        return int(min(c[C.RUN_HORIZON], c[C.EVENT_DUE], c[C.SYSTICK_DUE], film))
+
+    def _filmed(self) -> tuple[int, int]:
+        """From which tick to which everything is run for a film."""
+        return (0, 0) if self.film is None else self.film.open_ticks
 
     def _changes(self, core: GuestCore, found: Repetition) -> int:
         """The tick from which a load of the round may find something else by itself."""

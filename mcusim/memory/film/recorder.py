@@ -51,6 +51,11 @@ class FilmRecorder:
             self._memory.state[L.FILM] = 0
 
     @property
+    def open_ticks(self) -> tuple[int, int]:
+        """From when until when events are written down: to no tick once there is no more room."""
+        return self.since * L.TICK, 0 if self._head[record.LOST] else self.until * L.TICK
+
+    @property
     def memory(self) -> MemorySystem:
         """What is watched. Raises RuntimeError before :meth:`attach`."""
         if self._memory is None:

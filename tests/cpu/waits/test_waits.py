@@ -16,6 +16,7 @@ from mcusim.cpu.peripherals.endless_polls import Polls
 from mcusim.cpu.system import exception_layout as X
 from mcusim.machine import load_machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.film.recorder import FilmRecorder
 from tests.support.programs.exception_code import ISAS, SYSTICK, prepared
 from tests.support.programs.register_script import load, poll, run, store
 
@@ -113,6 +114,26 @@ def test_a_loop_that_stores_or_reads_the_time_is_run(isa: str, program: str) -> 
         lambda skips: waiting(isa, program, OTHERS[program], skips), lambda emulator: emulator.run(2_000_000)
     )
     assert short.waits.rounds == 0
+
+
+def test_a_film_has_every_round_of_its_window() -> None:
+    """Those before it, and after the last event that it has room for, are counted."""
+    films: list[FilmRecorder] = []
+
+    def filmed(skips: bool, most: int) -> Emulator:
+        emulator = waiting("cortex-m7", DELAY, REPEATS[DELAY], skips)
+        films.append(FilmRecorder(40_000, 80_000, most))
+        films[-1].attach(emulator.memory)
+        emulator.waits.film = films[-1]
+        return emulator
+
+    for most in (400_000, 500):
+        pair = [filmed(skips, most) for skips in (True, False)]
+        for emulator in pair:
+            emulator.run(2_000_000)
+        short, whole = films[-2:]
+        assert short.events.tolist() == whole.events.tolist() and 500 <= len(short.events) <= most
+        assert pair[0].cycles == pair[1].cycles and pair[0].waits.rounds > 1000 and pair[1].waits.rounds == 0
 
 
 def test_a_run_that_is_cut_anywhere_leaves_rounds_out_too() -> None:
