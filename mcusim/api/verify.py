@@ -18,6 +18,7 @@ from mcusim.plan.options import runtime_of
 from mcusim.plan.policy_keywords import PolicyOptions
 from mcusim.program import Program, program_graph, read_program
 from mcusim.program.opaque import opaque_types, refuse_recorded, require_known
+from mcusim.program.samples import sample_file
 from mcusim.request.kernels import DEFAULT_SET, resolve, shipped_kernels, shipped_names
 from mcusim.request.run_options import documented
 from mcusim.request.settings import MachineArg, require_overrides, require_type, settings
@@ -183,7 +184,7 @@ def _model(program: Program, asked: VerifyRequest) -> Graph | None:
         graph = program_graph(program, asked.model)
         check_model(program, graph)
         return graph
-    file = Path() if isinstance(asked.what, Program) else Path(str(asked.what))
+    file = Path() if isinstance(asked.what, Program) else sample_file(str(asked.what))
     return model_of(program, file, None if asked.model is None else str(asked.model))
 
 

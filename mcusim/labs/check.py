@@ -64,7 +64,7 @@ def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, ju
     match step:
         case LabRun():
             if figures.run(step.run)["latency_ms"] is None:
-                yield ("run",), f"{step.run}: does not fit on {step.machine}"
+                yield ("run",), f"{step.run}: {'cannot be run' if step.verify else f'does not fit on {step.machine}'}"
         case Watch():
             yield from _of_film(step, figures)
         case Compare():

@@ -16,6 +16,7 @@ from mcusim.text import columns
 if TYPE_CHECKING:
     from mcusim.program.program import Span
     from mcusim.results import Result
+    from mcusim.verification.verification import Verification
 
 __all__ = [
     "FIGURES",
@@ -55,7 +56,16 @@ _OTHERS = {
     "sdram_row_misses": "SDRAM rows opened",
     "sdram_refreshes": "SDRAM refreshes",
     "dma_bytes": "copied by DMA, B",
+    "findings": "findings",
+    "wrong_bytes": "wrong bytes of an output",
+    "unordered": "  unordered",
+    "missing_clean": "  missing-clean",
+    "missing_invalidate": "  missing-invalidate",
+    "lost_store": "  lost-store",
+    "dirty_target": "  dirty-target",
+    "shared_line": "  shared-line",
 }
+_RULES = ("unordered", "missing_clean", "missing_invalidate", "lost_store", "dirty_target", "shared_line")
 COUNTERS = tuple(name for name in _OTHERS if name.startswith(("dcache", "icache", "flash_d", "flash_f", "sdram")))
 LABELS: Mapping[str, str] = {**_TABLE, **{cause: f"  {cause}" for cause in CAUSES}, **_OTHERS}
 FIGURES = tuple(LABELS)
@@ -65,11 +75,15 @@ USUAL = (*_TABLE, *CAUSES)
 Values = Mapping[str, float | None]
 
 
-def figures_of(result: Result) -> dict[str, float | None]:
+def figures_of(result: Result | Verification) -> dict[str, float | None]:
     """The figures of one run by name; ``calls`` counts kernel calls, the buffers are those of single tiles and filters.
 
-    All are None for a result without a run.
+    All are None for a result without a run; of a verified program those that it has not.
     """
+    from mcusim.verification.verification import Verification
+
+    if isinstance(result, Verification):
+        return _of_verification(result)
     run, energy = result.run, result.energy
     if run is None or energy is None:
         return dict.fromkeys(FIGURES)
@@ -91,7 +105,25 @@ def figures_of(result: Result) -> dict[str, float | None]:
         "flash_bytes": 0 if result.flash is None else result.flash.total,
         **{name: run.counters.get(name, 0) for name in COUNTERS},
         "dma_bytes": sum(traffic.dma_write for traffic in run.traffic.values()),
+        **dict.fromkeys(("findings", "wrong_bytes", *_RULES)),
     }  # fmt: skip
+
+
+def _of_verification(found: Verification) -> dict[str, float | None]:
+    """What it took, ``findings`` of all kinds and of each, and bytes that differ from the untiled run's, of the first
+    tensor in which some do."""
+    if found.ran is None or found.untiled is None:
+        return dict.fromkeys(FIGURES)
+    rules, cycles = [one.finding.rule.replace("-", "_") for one in found.findings], int(found.ran["cycles"])
+    wrong = found.untiled.difference
+    return {
+        **dict.fromkeys(FIGURES),
+        "latency_ms": 1000 * cycles / found.machine.core.clock,
+        "cycles": cycles,
+        "findings": len(rules),
+        "wrong_bytes": 0 if wrong is None else wrong.count,
+        **{rule: rules.count(rule) for rule in _RULES},
+    }
 
 
 def _extent(spans: Sequence[Span]) -> int:
@@ -132,6 +164,7 @@ class LabSimulation:
     kernels: str | None
     options: tuple[tuple[str, Any], ...]
     keys: tuple[tuple[str, str], ...]
+    verify: bool = False
 
     @classmethod
     def of(cls, lab_model: str, setup: SetUp, folder: Path | None) -> LabSimulation:
@@ -143,6 +176,7 @@ class LabSimulation:
             setup.kernels,
             tuple(sorted(setup.options.items())),
             tuple((key, str(value)) for key, value in sorted(setup.set.items())),
+            setup.verify,
         )
 
     @property
@@ -150,11 +184,21 @@ class LabSimulation:
         return {key: value.lower() if value in ("True", "False") else value for key, value in self.keys}
 
     def result(self, **others: Any) -> Result:
-        """What :func:`~mcusim.api.simulate.simulate` says."""
-        from mcusim.api.simulate import simulate
+        """What :func:`~mcusim.api.simulate.simulate` says, of a program :func:`~mcusim.api.simulate.replay`."""
+        from mcusim.api.simulate import replay, simulate
 
         options = {**dict(self.options), **others}
+        if is_program(self.model):
+            return replay(self.model, self.machine, kernels=self.kernels, overrides=self.overrides, **options)
         return simulate(self.model, self.machine, self.policy, self.kernels, overrides=self.overrides, **options)
+
+    def verification(self) -> Verification:
+        """What :func:`mcusim.verify` says: of a program, as it is, else of the model's."""
+        from mcusim.api.verify import verify
+
+        own: dict[str, Any] = {"policy": self.policy, **dict(self.options)}
+        planned = {} if is_program(self.model) else own
+        return verify(self.model, machine=self.machine, kernels=self.kernels, overrides=self.overrides, **planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +276,11 @@ class Figures(Mapping[str, float | None]):
         return len(self.lab.runs) * len(FIGURES)
 
 
+def is_program(name: str) -> bool:
+    """A program by its name, or else a model."""
+    return name.endswith(".jsonl")
+
+
 def located(name: str, folder: Path | None) -> str:
     """A file in the folder of a lab of one's own, else the name as it is."""
     if folder is not None and (folder / name).is_file():
@@ -241,7 +290,7 @@ def located(name: str, folder: Path | None) -> str:
 
 @lru_cache(maxsize=512)
 def _simulated(simulation: LabSimulation) -> Values:
-    return figures_of(simulation.result())
+    return figures_of(simulation.verification() if simulation.verify else simulation.result())
 
 
 def shown(value: float, figure: str = "") -> str:
@@ -252,7 +301,10 @@ def shown(value: float, figure: str = "") -> str:
 
 def command(lab: Lab, run: SetUp) -> str:
     """The command line of a run."""
-    words = ["mcusim", "run", run.model or lab.model, "--machine", run.machine, "--policy", run.policy]
+    model = run.model or lab.model
+    program = is_program(model)
+    words = ["mcusim", "verify" if run.verify else "replay" if program else "run", model, "--machine", run.machine]
+    words += [] if program else ["--policy", run.policy]
     words += [] if run.kernels is None else ["--kernels", run.kernels]
     for key, value in run.options.items():
         flag = key.replace("_", "-")
@@ -265,14 +317,16 @@ def command(lab: Lab, run: SetUp) -> str:
 
 def python_call(lab: Lab, run: SetUp) -> str:
     """The same in Python."""
-    arguments = [repr(run.model or lab.model), repr(run.machine), repr(run.policy)]
+    model = run.model or lab.model
+    name, program = "verify" if run.verify else "replay" if is_program(model) else "simulate", is_program(model)
+    arguments = [repr(model), f"machine={run.machine!r}", *([] if program else [f"policy={run.policy!r}"])]
     arguments += [] if run.kernels is None else [f"kernels={run.kernels!r}"]
     arguments += [f"{key}={value!r}" for key, value in run.options.items()]
     if run.set:
         keys = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in run.set.items()}
         arguments.append(f"overrides={keys!r}")
     arguments += [f"film={run.window!r}"] if isinstance(run, Watch) else []
-    return f"mcusim.simulate({', '.join(arguments)})".replace("'", '"')
+    return f"mcusim.{name}({', '.join(arguments)})".replace("'", '"')
 
 
 def setups(lab: Lab) -> list[SetUp]:

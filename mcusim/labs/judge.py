@@ -264,7 +264,8 @@ def _setting(rules: Rules, text: str) -> Setting:
 def knob_values(knobs: Mapping[str, tuple[str, ...]], text: str) -> tuple[str, ...]:
     """The values that a text names: for each knob the number of its value, the value itself where it is no such number,
     or ``knob=value``. Raises UsageError."""
-    words = [word.strip() for word in re.split(r"[,;]" if re.search(r"[,;]", text) else r"\s+", text) if word.strip()]
+    words = [text] if len(knobs) == 1 else re.split(r"[,;]" if re.search(r"[,;]", text) else r"\s+", text)
+    words = [word.strip() for word in words if word.strip()]
     if len(words) != len(knobs):
         raise UsageError(f"type a number for each of {', '.join(knobs)}: {' '.join('1' for _ in knobs)}")
     chosen = []
@@ -345,7 +346,7 @@ def _of_design(question: Design, figures: Figures, progress: Callable[[], object
     return {
         "unit": question.goal.unit,
         "near": question.within / 100,
-        "knobs": {name: tuple(map(str, values)) for name, values in question.knobs.items()},
+        "knobs": question.texts,
         "settings": tuple(settings),
         "best": None if best is None else best.goal,
         "solution": f"The best is {named}{value}. {question.why}".strip(),
@@ -356,7 +357,7 @@ def _of_design(question: Design, figures: Figures, progress: Callable[[], object
 def _tried(question: Design, figures: Figures, chosen: tuple[Option, ...]) -> Setting:
     values: Values = figures.of(question.of(chosen))
     tried = DesignTry(question.id, dict(zip(question.knobs, chosen, strict=True)), values)
-    texts = tuple(map(str, chosen))
+    texts = question.called(chosen)
     table = figures_table({"yours": values}, question.figures or figures.lab.figures)
     if values["latency_ms"] is None:
         return Setting(texts, None, "It does not fit.", table)

@@ -7,6 +7,7 @@ over the lab's parameters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, ClassVar, Self
@@ -67,7 +68,8 @@ class Predict(LabTableModel):
 
 class SetUp(LabTableModel):
     """What is simulated: ``options`` are those of :func:`~mcusim.api.simulate.simulate`, ``set`` changes keys of the
-    machine; ``model`` where it is not the lab's, ``kernels`` where they are not the usual ones."""
+    machine; ``model`` where it is not the lab's, which may be a program (``.jsonl``), played as it is; ``kernels``
+    where they are not the usual ones. ``verify``: it is verified instead (:func:`~mcusim.verify`)."""
 
     machine: Text
     policy: Text = "internal"
@@ -75,6 +77,7 @@ class SetUp(LabTableModel):
     kernels: Text | None = None
     options: Mapping[str, Option] = Field(default_factory=dict)
     set: Mapping[str, Option] = Field(default_factory=dict)
+    verify: bool = False
 
 
 class LabRun(SetUp):
@@ -231,9 +234,11 @@ class Write(LabQuestion):
 
 
 class Knobs(SetUp):
-    """A set-up whose ``knobs``, options or keys of the machine, have one of a few values each, the first by default."""
+    """A set-up whose ``knobs``, options or keys of the machine, have one of a few values each, the first by default.
+    ``names``: what values are called, in their order, where it is not what they are."""
 
     knobs: Mapping[str, Annotated[tuple[Option, ...], Field(min_length=1, max_length=24, strict=False)]]
+    names: Mapping[str, Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -242,6 +247,9 @@ class Knobs(SetUp):
             count *= len(values)
             if len(set(map(str, values))) < len(values):
                 raise ValueError(f"knob {name[:40]} has a value twice")
+        for name, texts in self.names.items():
+            if len(set(texts)) != len(self.knobs.get(name, ())) or any(re.search(r"[,;=]", text) for text in texts):
+                raise ValueError(f"names of {name[:40]}: a text for each value of that knob, without , ; and =")
         if not self.knobs or count > MOST_SETTINGS:
             raise ValueError(f"the knobs have {count:,} settings together: 1 to {MOST_SETTINGS} can be simulated")
         return self
@@ -250,6 +258,16 @@ class Knobs(SetUp):
     def settings(self) -> tuple[tuple[Option, ...], ...]:
         """Every setting, a value of each knob."""
         return tuple(product(*self.knobs.values()))
+
+    @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """What the values of each knob are called."""
+        return {name: self.names.get(name, tuple(map(str, values))) for name, values in self.knobs.items()}
+
+    def called(self, setting: tuple[Option, ...]) -> tuple[str, ...]:
+        """The texts of a setting's values."""
+        pairs = zip(self.knobs.values(), self.texts.values(), setting, strict=True)
+        return tuple(texts[values.index(value)] for values, texts, value in pairs)
 
     def of(self, setting: tuple[Option, ...]) -> SetUp:
         """The set-up with these values; a name with a dot is a key of the machine."""
@@ -260,7 +278,7 @@ class Knobs(SetUp):
                 own[name] = str(value)
             else:
                 (keys if "." in name else options)[name] = value
-        return SetUp(**own, options=options, set=keys)
+        return SetUp(**own, options=options, set=keys, verify=self.verify)
 
 
 class Explore(Knobs):

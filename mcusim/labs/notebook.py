@@ -88,11 +88,10 @@ class Book:
         step = next((s for s in self.lab.steps if isinstance(s, Explore) and s.id == id), None)
         if step is None:
             raise UsageError(f"lab {self.lab.name} has nothing to explore called '{id}'")
-        knobs = {name: tuple(map(str, values)) for name, values in step.knobs.items()}
         found = {}
         for text in settings:
-            values = knob_values(knobs, text)
-            chosen = next(one for one in step.settings if tuple(map(str, one)) == values)
+            values = knob_values(step.texts, text)
+            chosen = next(one for one in step.settings if step.called(one) == values)
             found[", ".join(values)] = self.figures.of(step.of(chosen))
         print(figures_table(found, step.figures or self.lab.figures) if found else "Write settings behind the id.")
 
@@ -183,7 +182,7 @@ def _between(step: Predict) -> float:
 def _knobs(step: Explore | Design) -> str:
     lines = (
         f"- {name}: " + ", ".join(f"{n} {value}" for n, value in enumerate(values, 1))
-        for name, values in step.knobs.items()
+        for name, values in step.texts.items()
     )
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcusim.errors import InputError, UsageError
 from mcusim.labs.draw import placeholders
-from mcusim.labs.figures import FIGURES, LabSimulation
+from mcusim.labs.figures import FIGURES, LabSimulation, is_program
 from mcusim.labs.lab import (
     Arrange,
     Ask,
@@ -177,6 +177,8 @@ def _usable(simulation: LabSimulation) -> tuple[str, str]:
         changed(simulation.machine, {})
         tried = "set"
         changed(simulation.machine, simulation.overrides)
+        if is_program(simulation.model):
+            return "", ""
         tried = "policy"
         settings(simulation.policy)
         tried = "options" if simulation.kernels is None else "kernels"
@@ -191,6 +193,9 @@ def _usable(simulation: LabSimulation) -> tuple[str, str]:
 def _known_model(name: str) -> None:
     from mcusim.model import load_model
     from mcusim.model.zoo import parse_name
+    from mcusim.program import read_program
 
-    if parse_name(name) is None:
+    if is_program(name):
+        read_program(name)
+    elif parse_name(name) is None:
         cast(Any, load_model)(name)

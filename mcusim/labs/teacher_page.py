@@ -160,7 +160,7 @@ def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:
 
 
 def _knobs(step: Explore | Design) -> str:
-    return "\n".join(f"- {name}: {', '.join(map(str, values))}" for name, values in step.knobs.items())
+    return "\n".join(f"- {name}: {', '.join(map(str, values))}" for name, values in step.texts.items())
 
 
 def _question(judge: Judge, question: Question) -> Iterator[str]:

@@ -183,18 +183,18 @@ class Session:
     def _explore(self, step: Explore) -> None:
         """Runs of the settings that are typed, side by side with the ones before, until the student goes on."""
         self.say("\n" + self._wrapped(f"Explore. {step.text}"))
-        self._knobs({name: tuple(map(str, values)) for name, values in step.knobs.items()})
+        self._knobs(step.texts)
         tried: dict[str, Any] = {}
         while True:
             text = self._line(DONE, step.id)
             if text == DONE:
                 return
             try:
-                values = knob_values({name: tuple(map(str, one)) for name, one in step.knobs.items()}, text)
+                values = knob_values(step.texts, text)
             except UsageError as error:
                 self.say(self._wrapped(f"{error}; {DONE} goes on."))
                 continue
-            chosen = next(one for one in step.settings if tuple(map(str, one)) == values)
+            chosen = next(one for one in step.settings if step.called(one) == values)
             with self.busy("simulating"):
                 tried[", ".join(values)] = self.figures.of(step.of(chosen))
             shown_ = dict([*tried.items()][-4:])

@@ -34,6 +34,7 @@ from mcusim.program.program import (
     Transfer,
     Work,
 )  # fmt: skip
+from mcusim.program.samples import sample_file
 
 __all__ = ["LINE_BYTES", "read_program"]
 
@@ -72,12 +73,13 @@ CYCLES = 1 << 53  # of recorded work
 
 
 def read_program(path: str | Path) -> Program:
-    """The program in the file ``path``. Raises ProgramError with file, line number and reason for whatever is wrong.
+    """The program in the file ``path``, or the sample of that name (:func:`~mcusim.program.samples.sample_file`).
+    Raises ProgramError with file, line number and reason for whatever is wrong.
 
     Checked: syntax, keys, types, ranges, ids, ``after``, geometry. Left to :func:`mcusim.program.check.check_program`:
     what only a machine can tell (regions, streams, who reaches what).
     """
-    lines = _lines(Path(path))
+    lines = _lines(sample_file(path))
     header = _at(path, 1, lambda: _header(_parse(lines[0])))
     tasks: dict[int, Task] = {}
 

@@ -23,7 +23,7 @@ from mcusim.labs.figures import Figures
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import Arrange, Ask, Choose, Predict
 from mcusim.labs.notebook import notebook
-from tests.support.cases import only_with_all_cases
+from tests.support.cases import few, only_with_all_cases
 from tests.support.other_processes import AS_A_TERMINAL, LONGEST_WAIT
 
 # as a student who reads the first number that looks right, and gets it in the end; the last line of each id is right
@@ -305,6 +305,7 @@ def test_the_solution_runs_as_a_notebook(name: str, tmp_path: Path, capsys: pyte
     )
 
 
+@few(3)
 @pytest.mark.parametrize("name", lab_names())
 def test_the_students_notebook_runs_before_anything_is_filled_in(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
