@@ -77,9 +77,15 @@ def _of_step(step: object, predictions: dict[str, Predict], figures: Figures, ju
 
 def _of_film(step: Watch, figures: Figures) -> Iterator[Problem]:
     try:
-        figures.simulation(step).result(film=step.window)
+        film = figures.simulation(step).result(film=step.window).film
     except InputError as error:
         yield ("window",), str(error)
+        return
+    counts = {} if film is None else film.counts
+    for name in step.sees:
+        if not counts.get(name):
+            kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+            yield ("sees",), f"there are no {name[:40]} in the film; there are {kinds or 'no events'}"
 
 
 def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Problem]:

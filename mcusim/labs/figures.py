@@ -25,6 +25,7 @@ __all__ = [
     "LabSimulation",
     "command",
     "figures_of",
+    "figures_rows",
     "figures_table",
     "python_call",
     "shown",
@@ -134,14 +135,19 @@ def _extent(spans: Sequence[Span]) -> int:
 
 
 def figures_table(found: Mapping[str, Values], figures: Sequence[str] = (), width: int | None = None) -> str:
-    """The ``figures`` of several runs, one column each; causes of no cycle are left out. What is wider than ``width``
-    comes in parts below each other."""
+    """:func:`figures_rows` as a text; what is wider than ``width`` comes in parts below each other."""
+    return _within(figures_rows(found, figures), width)
+
+
+def figures_rows(found: Mapping[str, Values], figures: Sequence[str] = ()) -> list[list[str]]:
+    """The ``figures`` of several runs, one column each, below a row with the runs' names; causes of no cycle are left
+    out."""
     rows = [["", *found]]
     for figure in figures or USUAL:
         values = [one[figure] for one in found.values()]
         if figure not in CAUSES or any(values):
             rows.append([LABELS[figure], *("-" if v is None else shown(v, figure) for v in values)])
-    return _within(rows, width)
+    return rows
 
 
 def _within(rows: list[list[str]], width: int | None) -> str:

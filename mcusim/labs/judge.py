@@ -17,7 +17,7 @@ from mcusim.labs.figures import DesignTry, Figures, Values, figures_table, shown
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Option, Predict, Question, Write
 from mcusim.sweeps.expressions import parse
 
-__all__ = ["DONE", "AnswerVerdict", "Judge", "Rules", "Setting", "judged", "knob_values", "number", "worth"]
+__all__ = ["DONE", "AnswerVerdict", "Judge", "Rules", "Setting", "judged", "knob_values", "number", "solution", "worth"]
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
@@ -27,6 +27,7 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
 }
 _THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3}(?:,\d{3})+)(?![\d,])")
 _UNIT = re.compile(r"(.*?[\d.)])\s*([^\d\s.,()*/+-][^\d()]*)$")
+_NO_ARITHMETIC = re.compile(r"""["'<>=!\[\]{}]|\b(?:if|and|or|not|in)\b""")  # of what expressions have
 _ROUNDING = 1e-9
 _COST = 0.25  # of its points, for each wrong answer and each hint
 DONE = "done"  # hands a design in
@@ -47,13 +48,14 @@ class AnswerVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of a design's knobs as texts: its ``goal``, None where it does not run; the hint of the first
-    requirement that it misses; and its figures as a table."""
+    """A setting of a design's knobs as texts: its ``goal``, None where it does not run, also as it is ``shown``; the
+    hint of the first requirement that it misses; and its figures as a table."""
 
     values: tuple[str, ...]
     goal: float | None
     missed: str
     table: str
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class Rules:
     """How answers to a question are judged; what another kind has is empty.
 
     ``right``: the number, the place of the choice, or the places of the items in order. ``near`` is a fraction.
-    ``wrong``: wrong numbers or places with what to say, and a name. ``knobs`` have texts of values."""
+    ``wrong``: wrong numbers or places with what to say, and a name. ``solution``: without the places, which are an
+    order's own; ``named``: its items with their values. ``knobs`` have texts of values."""
 
     id: str
     kind: str
@@ -72,6 +75,7 @@ class Rules:
     hints: tuple[str, ...] = ()
     why: str = ""
     solution: str = ""
+    named: tuple[str, ...] = ()
     exactly: str = ""
     count: int = 0
     allowed: int = 0
@@ -102,12 +106,12 @@ def number(text: str, unit: str) -> float:
         factor = known[meant]
     plain = re.sub(r"(?<=\d),(?=\d)", ".", plain)  # a decimal comma
     try:
-        value = parse(plain, ())({})
+        value = None if _NO_ARITHMETIC.search(plain) else parse(plain, ())({})
     except UsageError:
         value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise UsageError(f"{text.strip()[:40]!r} is not a number; type one in {unit}, or a calculation such as 3 * 4.5")
-    return value * factor
+    return float(value * factor)
 
 
 def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float:
@@ -147,7 +151,7 @@ class Judge:
 
     def solution(self, question: Question) -> str:
         """The right answer, how it is found, and why it is so."""
-        return self.rules(question).solution
+        return solution(self.rules(question))
 
 
 def judged(rules: Rules, text: str, tries: int) -> AnswerVerdict:
@@ -156,6 +160,16 @@ def judged(rules: Rules, text: str, tries: int) -> AnswerVerdict:
         return _JUDGES[rules.kind](rules, text.strip(), tries)
     except UsageError as error:
         return AnswerVerdict(False, f"{error}.", counts=False)
+
+
+def solution(rules: Rules) -> str:
+    """The right answer, how it is found, and why it is so."""
+    if rules.kind == Choose.kind:
+        return f"It is {rules.right}: {rules.solution}"
+    if isinstance(rules.right, tuple):
+        named = "; ".join(rules.named[place - 1] for place in rules.right)
+        return f"It is {' '.join(map(str, rules.right))}: {named}. {rules.solution}".strip()
+    return rules.solution
 
 
 def hint(rules: Rules, number: int) -> str:
@@ -170,7 +184,7 @@ def hint(rules: Rules, number: int) -> str:
 
 def _wrong(rules: Rules, says: str, tries: int, mistake: str = "") -> AnswerVerdict:
     if tries >= rules.allowed:
-        return AnswerVerdict(False, f"{says} {rules.solution}", over=True, mistake=mistake)
+        return AnswerVerdict(False, f"{says} {solution(rules)}", over=True, mistake=mistake)
     return AnswerVerdict(False, says, mistake=mistake)
 
 
@@ -249,7 +263,7 @@ def _design(rules: Rules, text: str, tries: int) -> AnswerVerdict:
         return _wrong(rules, f"{setting.table}\n\nThat does not do. {setting.missed}", tries, "requirement")
     assert rules.best is not None  # a lab without a setting that does is refused
     share = 1.0 if setting.goal <= rules.best * (1 + rules.near) else rules.best / setting.goal
-    good = f"{setting.table}\n\nThat does, with {shown(setting.goal)} {rules.unit}"
+    good = f"{setting.table}\n\nThat does, with {setting.shown} {rules.unit}"
     if share == 1.0:
         return AnswerVerdict(True, f"{good}: the best there is. {rules.why}".rstrip(), over=True)
     says = f"{good}: {100 * share:.0f} % of the best that is known. Try to improve it, or type {DONE}."
@@ -295,9 +309,8 @@ def _rules(question: Question, figures: Figures, progress: Callable[[], object] 
         case Choose():
             right = next(one for one in question.choices if one.right)
             wrong = tuple((n, c.hint, c.text) for n, c in enumerate(question.choices, 1) if not c.right)
-            solution = f"It is {question.right}: {right.text}. {question.why}"
-            count = len(question.choices)
-            return Rules(**common, right=question.right, wrong=wrong, solution=solution, count=count, allowed=count - 2)
+            text, count = f"{right.text}. {question.why}", len(question.choices)
+            return Rules(**common, right=question.right, wrong=wrong, solution=text, count=count, allowed=count - 2)
         case Arrange():
             return Rules(**common, **_of_order(question, figures))
         case Write():
@@ -309,7 +322,8 @@ def _rules(question: Question, figures: Figures, progress: Callable[[], object] 
 def _of_number(question: Ask, figures: Figures) -> dict[str, Any]:
     right, unit = figures.value(question.answer), question.unit
     value = f"{shown(right)} {unit}".strip()
-    solution = f"It is {question.answer} = {figures.worked(question.answer)} = {value}. {question.why}"
+    worked = " = ".join(dict.fromkeys([question.answer, figures.worked(question.answer), value]))
+    solution = f"It is {worked}. {question.why}"
     return {
         "unit": unit,
         "right": right,
@@ -324,11 +338,11 @@ def _of_number(question: Ask, figures: Figures) -> dict[str, Any]:
 def _of_order(question: Arrange, figures: Figures) -> dict[str, Any]:
     values = [figures.value(item.value) for item in question.items]
     places = sorted(range(1, len(values) + 1), key=lambda place: values[place - 1], reverse=question.falling)
-    named = "; ".join(f"{question.items[p - 1].text} ({shown(values[p - 1])})" for p in places)
     return {
         "right": tuple(places),
         "count": len(values),
-        "solution": f"It is {' '.join(map(str, places))}: {named}. {question.why}".strip(),
+        "named": tuple(f"{item.text} ({shown(value)})" for item, value in zip(question.items, values, strict=True)),
+        "solution": question.why,
         "allowed": len(question.hints),
     }
 
@@ -362,4 +376,5 @@ def _tried(question: Design, figures: Figures, chosen: tuple[Option, ...]) -> Se
     if values["latency_ms"] is None:
         return Setting(texts, None, "It does not fit.", table)
     missed = next((one.hint for one in question.require if figures.asked(one.that, tried) is not True), "")
-    return Setting(texts, figures.value(question.goal.value, tried), missed, table)
+    goal = figures.value(question.goal.value, tried)
+    return Setting(texts, goal, missed, table, shown(goal))

@@ -116,11 +116,13 @@ class Compare(LabTableModel):
 
 
 class Watch(SetUp):
-    """A film of a run to look at, of a ``window`` of time; ``watch`` says what to look for."""
+    """A film of a run to look at, of a ``window`` of time; ``watch`` says what to look for, ``sees`` which kinds of
+    events (:data:`~mcusim.results.film.FILM_EVENTS`) have to be in it."""
 
     kind: ClassVar[str] = "watch"
     watch: Text
     window: Text
+    sees: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
 
     @property
     def text(self) -> str:

@@ -13,7 +13,9 @@ from pathlib import Path
 from mcusim.labs.figures import Figures, command, shown
 from mcusim.labs.judge import Judge
 from mcusim.labs.lab import (
+    Arrange,
     Ask,
+    Choose,
     Compare,
     Design,
     Explore,
@@ -29,9 +31,12 @@ from mcusim.labs.lab import (
 )
 from mcusim.report.html.page import page, plain
 
-__all__ = ["html", "teacher_html", "teacher_text", "terminal", "wrapped"]
+__all__ = ["NAMES", "html", "inline", "teacher_html", "teacher_text", "terminal", "wrapped"]
 
 _WIDTH = 78
+_EMPHASIS = re.compile(r"(?<![\w*])\*([A-Za-z][^*`\n]*[A-Za-z]|[A-Za-z])\*(?![\w*])")
+NAMES = {Choose.kind: "Explain", Arrange.kind: "Put in order", Write.kind: "Write", Design.kind: "Design"}
+"""What questions of a kind are headed with; others are a question."""
 
 
 def terminal(text: str, width: int = _WIDTH) -> str:
@@ -60,11 +65,11 @@ def html(text: str) -> str:
     found = []
     for kind, lines in _blocks(text):
         if kind == "block":
-            found.append(f'<div class="table"><pre>{plain_lines(lines)}</pre></div>')
+            found.append(f'<div class="table"><pre tabindex="0">{plain_lines(lines)}</pre></div>')
         elif kind == "list":
-            found.append(f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in lines)}</ul>")
+            found.append(f"<ul>{''.join(f'<li>{inline(line)}</li>' for line in lines)}</ul>")
         else:
-            found.append(f"<p>{_inline(' '.join(lines))}</p>")
+            found.append(f"<p>{inline(' '.join(lines))}</p>")
     return "\n".join(found)
 
 
@@ -72,8 +77,13 @@ def plain_lines(lines: list[str]) -> str:
     return "\n".join(plain(line) for line in textwrap.dedent("\n".join(lines)).splitlines())
 
 
-def _inline(text: str) -> str:
-    return re.sub("`([^`]+)`", r"<code>\1</code>", plain(text))
+def inline(text: str) -> str:
+    """A text as HTML: ``code`` in backticks and *emphasis* in asterisks are marked up, nothing else."""
+    pieces = re.split("(`[^`]+`)", plain(text))
+    return "".join(
+        f"<code>{one[1:-1]}</code>" if one.startswith("`") and len(one) > 2 else _EMPHASIS.sub(r"<em>\1</em>", one)
+        for one in pieces
+    )
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -169,7 +179,7 @@ def _question(judge: Judge, question: Question) -> Iterator[str]:
     yield f"Ask `{question.id}` ({points}): {question.text}"
     if isinstance(question, Design):
         yield _knobs(question)
-    yield rules.solution
+    yield judge.solution(question)
     if isinstance(question, Ask):
         wrong = [f"- {shown(value)} {question.unit}: {says}" for value, says, _ in rules.wrong]
     else:

@@ -11,13 +11,10 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_table, shown
-from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, worth
+from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, solution, worth
 from mcusim.labs.lab import (
-    Arrange,
     Ask,
-    Choose,
     Compare,
-    Design,
     Explore,
     Lab,
     LabPart,
@@ -28,9 +25,8 @@ from mcusim.labs.lab import (
     Question,
     Step,
     Watch,
-    Write,
 )
-from mcusim.labs.teacher_page import terminal, wrapped
+from mcusim.labs.teacher_page import NAMES, terminal, wrapped
 
 __all__ = ["LEAVE", "WIDTH", "Session"]
 
@@ -39,7 +35,6 @@ LEAVE = "q"
 _KEYS = (
     "An answer is a number, or a calculation such as 148.6 / 67.4. ? gives a hint, t the last table, q ends the lab."
 )
-_NAMES = {Choose.kind: "Explain", Arrange.kind: "Put in order", Write.kind: "Write", Design.kind: "Design"}
 
 
 class Left(Exception):
@@ -209,7 +204,7 @@ class Session:
         self.say(self._wrapped(f"Type a number for each ({example}); {DONE} goes on.", "  ", "  "))
 
     def _question(self, question: Question) -> None:
-        self.say("\n" + self._wrapped(f"{_NAMES.get(question.kind, 'Question')}. {question.text}"))
+        self.say("\n" + self._wrapped(f"{NAMES.get(question.kind, 'Question')}. {question.text}"))
         with self.busy("working out what is right"):
             rules = self.judge.rules(question)
         listed = [one.text for one in (*getattr(question, "choice", ()), *getattr(question, "items", ()))]
@@ -226,7 +221,7 @@ class Session:
                 hints += 1
                 continue
             if text == DONE and rules.knobs:
-                verdict = AnswerVerdict(best.right, rules.solution, counts=False, over=True, share=best.share)
+                verdict = AnswerVerdict(best.right, solution(rules), counts=False, over=True, share=best.share)
             else:
                 verdict = self.judge.verdict(question, text, wrong)
                 typed += [text] * verdict.counts
@@ -235,7 +230,7 @@ class Session:
             best = max(best, verdict, key=lambda one: (one.right, one.share))
             if verdict.over or (rules.knobs and len(typed) > rules.allowed):
                 if not verdict.over:
-                    self.say(self._wrapped(rules.solution))
+                    self.say(self._wrapped(solution(rules)))
                 points = worth(rules, best, wrong, hints)
                 self.answers.append(
                     {"id": question.id, "typed": typed, "right": best.right, "points": points, "hints": hints}

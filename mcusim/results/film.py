@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from mcusim.engine.run import Run
     from mcusim.machine.description import Machine
 
-__all__ = ["MOST_BYTES", "Film", "FilmCache", "FilmScene", "FilmTransfer", "film_of"]
+__all__ = ["FILM_EVENTS", "MOST_BYTES", "Film", "FilmCache", "FilmScene", "FilmTransfer", "film_of"]
 
 MOST_BYTES = 5_000_000  # of a film's file
 NO_LINE = 0xFFFF_FFFF
 INTERRUPT = 11  # of kinds, behind those of mcusim.memory.film.record
+FILM_EVENTS = (  # by kind
+    "loads", "stores", "fetches", "fills", "dirtied", "write-backs", "drops", "rows", "refreshes", "beats read",
+    "beats written", "interrupts",
+)  # fmt: skip
 MOST_PLACES = 20_000
 CACHES = (("data", L.DATA_AT), ("code", L.CODE_AT))
 COLUMNS = ("tick", "kind", "a", "b", "c")
@@ -106,6 +110,12 @@ class Film(Displayed, SavedAsJson, SavedAsPage):
             "count": len(self.columns["tick"]),
             "events": base64.b64encode(gzip.compress(packed, 6, mtime=0)).decode(),
         }
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many events of each kind of :data:`FILM_EVENTS` it has."""
+        kinds = np.bincount(self.columns["kind"], minlength=len(FILM_EVENTS))
+        return {name: int(count) for name, count in zip(FILM_EVENTS, kinds, strict=True)}
 
     def _line(self) -> str:
         begin, end = (f"{cycle * 1000 / self.clock:.4g}" for cycle in (self.since, self.until))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from mcusim.commands.shared import options
-from mcusim.commands.shared.output import Output, check_outputs, fail, note, write_file
+from mcusim.commands.shared.output import Output, check_outputs, check_writable, fail, note, write_file
 from mcusim.commands.shared.progress import bar_with_eta, spinner
 from mcusim.errors import UsageError
 from mcusim.text import printable
@@ -96,6 +97,42 @@ def _drawn(file: LabFile, student: str | None, seed: int | None, save: Path | No
     if save is not None and number is None:
         number, student = kept_seed(save)
     return file.lab(number or 0, student)
+
+
+def export(
+    name: Annotated[str, typer.Argument(metavar="LAB", help="A lab, or the path of one (./my.toml).")],
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder; index.html is the lab.")],
+    films: Annotated[bool, typer.Option("--films/--no-films", help="With the films to watch, up to 5 MB each.")] = True,
+    force: options.Force = False,
+) -> int:
+    """A lab as a folder for browsers: no Python, no network, from any web server or a USB stick.
+
+    Every run that the lab can reach is made now. Students type a name, which gives them numbers of their own; what they
+    do stays in their browser until they save the answer file that they hand in.
+
+    \b
+    Example:
+      mcusim lab export overlap -o overlap
+    """
+    with spinner("opening the labs"):
+        from mcusim.labs.export import LabExport
+        from mcusim.labs.lab_file import open_file
+    folder = LabExport(open_file(name), films)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"cannot write {out}: it is a file, and a folder is wanted")
+    check_writable(out / "index.html" if out.is_dir() else out, force)
+    with bar_with_eta("simulating", "runs") as step:
+        texts = folder.files(step)
+    size = sum(len(text.encode()) for text in texts.values())
+    note(f"{out}: {len(texts)} file{'s' if len(texts) > 1 else ''}, {size / 1e6:.1f} MB")
+    out.mkdir(exist_ok=True)
+    for file, text in texts.items():
+        write_file(out / file, partial(_write, text), force)
+    return 0
+
+
+def _write(text: str, file: TextIO) -> None:
+    file.write(text)
 
 
 def check(files: Files) -> int:
