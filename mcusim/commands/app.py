@@ -114,6 +114,7 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
     "Teaching": [
         ("lab", lab.lab, "Guided exercises: predict, run, compare, explain."),
         ("lab export", lab.export, "A lab as a folder for browsers, without Python and network."),
+        ("lab collect", lab.collect, "Grades and typical mistakes of a class."),
         ("lab check", lab.check, "Whether a lab of your own is right."),
     ],
 }

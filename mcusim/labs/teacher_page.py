@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mcusim.labs.figures import Figures, command, shown
 from mcusim.labs.judge import Judge
@@ -29,7 +30,8 @@ from mcusim.labs.lab import (
     Watch,
     Write,
 )
-from mcusim.report.html.page import page, plain
+from mcusim.report.html.page import PlotFigure, page, plain
+from mcusim.report.html.style import CAUSE_COLOURS, LAYOUT, axis, tooltip
 
 __all__ = ["NAMES", "html", "inline", "teacher_html", "teacher_text", "terminal", "wrapped"]
 
@@ -105,6 +107,8 @@ def teacher_text(lab: Lab, folder: Path | None = None, path: str | None = None) 
     commands name; its paths are relative to ``folder``."""
     found = []
     for kind, text in _sections(lab, folder, path):
+        if isinstance(text, PlotFigure):
+            continue
         found.append(
             f"{text}\n{('=' if kind == 'h1' else '-') * len(text)}" if kind in ("h1", "h2") else terminal(text)
         )
@@ -114,10 +118,17 @@ def teacher_text(lab: Lab, folder: Path | None = None, path: str | None = None) 
 def teacher_html(lab: Lab, folder: Path | None = None, path: str | None = None) -> str:
     """The same as an HTML file that needs no network."""
     title, *rest = _sections(lab, folder, path)
-    return page(title[1], [f"<h2>{text}</h2>" if kind == "h2" else html(text) for kind, text in rest])
+    assert isinstance(title[1], str)
+    return page(title[1], [_part(kind, text) for kind, text in rest])
 
 
-def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple[str, str]]:
+def _part(kind: str, text: str | PlotFigure) -> str | PlotFigure:
+    if isinstance(text, PlotFigure):
+        return text
+    return f"<h2>{text}</h2>" if kind == "h2" else html(text)
+
+
+def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple[str, str | PlotFigure]]:
     figures, name = Figures(lab, folder), path or lab.name
     judge, whose = Judge(figures), "as it is written"
     if lab.seed:
@@ -146,6 +157,25 @@ def _sections(lab: Lab, folder: Path | None, path: str | None) -> Iterator[tuple
         yield "h2", f"Part {number}: {part.title}"
         for step in part.steps:
             yield from (("text", text) for text in _step(lab, judge, step))
+            if isinstance(step, LabTable) and (drawn := _bars(figures, step)) is not None:
+                yield "plot", drawn
+
+
+def _bars(figures: Figures, step: LabTable) -> PlotFigure | None:
+    """The runs of a table as bars of cycles by cause, for slides; None where there is nothing to compare."""
+    found = {name: figures.run(name) for name in step.runs}
+    causes = [cause for cause in CAUSE_COLOURS if any(one[cause] for one in found.values())]
+    if len(found) < 2 or not causes:
+        return None
+    names = [plain(name) for name in found]
+    data: list[dict[str, Any]] = [
+        {"type": "bar", "orientation": "h", "name": cause, "y": names, "x": [one[cause] or 0 for one in found.values()],
+         "marker": {"color": CAUSE_COLOURS[cause]}, "hovertemplate": tooltip("%{y}", f"{cause} %{{x:,}} cycles")}
+        for cause in causes
+    ]  # fmt: skip
+    layout = {**LAYOUT, "barmode": "stack", "xaxis": axis("cycles"), "yaxis": {"autorange": "reversed"}}
+    layout["margin"] = {"l": 110, "r": 10, "t": 30, "b": 46}
+    return PlotFigure("Cycles by cause (the camera saves a picture)", data, layout, height=110 + 34 * len(found))
 
 
 def _step(lab: Lab, judge: Judge, step: Step) -> Iterator[str]:

@@ -44,7 +44,17 @@ Save = Annotated[
 Notebook = Annotated[Path | None, typer.Option("--notebook", metavar="FILE", help="Write it as a Jupyter notebook.")]
 Solved = Annotated[bool, typer.Option("--solved", help="With --notebook: with the solution in its cells.")]
 Teacher = Annotated[bool, typer.Option("--teacher", help="The teacher's page: answers, mistakes, what to discuss.")]
+Handout = Annotated[Path | None, typer.Option("--handout", metavar="FILE", help="Write it as a page to print (A4).")]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --teacher: as an HTML page.")]
+
+AnswerFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Answer files, of one lab or several.")]
+Grades = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="CSV", help="Grades with the points of each question.")
+]
+OwnLabs = Annotated[
+    list[str] | None, typer.Option("--lab", metavar="PATH", help="A lab of your own they are of. Repeatable.")
+]
+ClassPage = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="A page with questions and mistakes.")]
 
 
 def lab(
@@ -55,6 +65,7 @@ def lab(
     save: Save = None,
     notebook: Notebook = None,
     solved: Solved = False,
+    handout: Handout = None,
     teacher: Teacher = False,
     html: Html = None,
     json: options.Json = None,
@@ -72,17 +83,17 @@ def lab(
       mcusim lab overlap --teacher --html teacher.html
       mcusim lab ./my.toml
     """
-    _check(name, {"--answers": answers, "--save": save}, notebook, solved, teacher, html, (student, seed, json))
+    written = {"--notebook": notebook, "--handout": handout}
+    _check(name, {"--answers": answers, "--save": save}, written, solved, teacher, html, (student, seed, json))
     output = Output(json, force, [answers, save])
-    check_outputs([path for path in (notebook, html) if path is not None], json, [answers], force)
+    check_outputs([*filter(None, (notebook, handout, html))], json, [answers], force)
     with spinner("opening the labs"):  # the first start after an installation compiles what they need
         from mcusim.labs import open_file
     if name is None:
         return _list(output)
-    file = open_file(name)
-    found = _drawn(file, student, seed, save)
-    if notebook is not None:
-        return _notebook(found, file, notebook, solved, force)
+    found = _drawn(file := open_file(name), student, seed, save)
+    if notebook is not None or handout is not None:
+        return _on_paper(found, file, notebook, handout, solved, force)
     if teacher:
         return _teacher(found, file, html, force)
     return _session(found, file, answers, save, output)
@@ -135,6 +146,43 @@ def _write(text: str, file: TextIO) -> None:
     file.write(text)
 
 
+def collect(
+    files: AnswerFiles,
+    out: Grades = None,
+    own: OwnLabs = None,
+    html: ClassPage = None,
+    json: options.Json = None,
+    force: options.Force = False,
+) -> int:
+    """A class's answer files put together: points, times, hints, typical mistakes.
+
+    What was typed is judged again, whatever points a file claims. Files that are none, of another version or of a seed
+    that is not the student's are named, the others are judged. Exit status: 0 all were judged, 2 some were not.
+
+    \b
+    Examples:
+      mcusim lab collect *.json -o grades.csv --html class.html
+      mcusim lab collect *.json --lab ./my.toml --json -
+    """
+    output = Output(json, force, [*files])
+    check_outputs([path for path in (out, html) if path is not None], json, [*files], force)
+    with spinner("opening the labs"):
+        from mcusim.labs.class_page import class_html, class_table, grades_csv
+        from mcusim.labs.collect import collect as judge_all
+        from mcusim.labs.lab_file import open_file
+    with bar_with_eta("judging", "files") as step:
+        found = judge_all(files, [open_file(path) for path in own or ()], step)
+    if out is not None:
+        write_file(out, partial(_write, grades_csv(found)), force)
+    if html is not None:
+        write_file(html, partial(_write, class_html(found)), force)
+    output.emit(lambda: class_table(found), found.to_json)
+    if found.refused:
+        count = f"{len(found.refused)} of {len(files)} files"
+        fail(f"{count} could not be judged", lines=found.refused)
+    return 2 if found.refused else 0
+
+
 def check(files: Files) -> int:
     """Whether labs are right: the form of their files, and what they state of their runs, for every student.
 
@@ -166,7 +214,7 @@ def check(files: Files) -> int:
 def _check(
     name: str | None,
     of_a_session: Mapping[str, Path | None],
-    notebook: Path | None,
+    written: Mapping[str, Path | None],
     solved: bool,
     teacher: bool,
     html: Path | None,
@@ -174,16 +222,16 @@ def _check(
 ) -> None:
     """Raise UsageError for options that contradict each other or have no effect."""
     student, seed, json = others
-    if solved and notebook is None:
+    if solved and written["--notebook"] is None:
         raise UsageError("--solved has no effect without --notebook")
     if html is not None and not teacher:
         raise UsageError("--html has no effect without --teacher")
     if student is not None and seed is not None:
         raise UsageError("--student and --seed are two ways to say the same; name one")
-    ways = {"--notebook": notebook, "--teacher": teacher or None}
+    ways = {**written, "--teacher": teacher or None}
     given = [way for way, value in ways.items() if value is not None]
     if len(given) > 1:
-        raise UsageError("--notebook and --teacher are two things; ask for one")
+        raise UsageError(f"{given[0]} and {given[1]} are two things; ask for one")
     idle = [option for option, value in of_a_session.items() if value is not None]
     if given and (idle or json):
         raise UsageError(f"{[*idle, '--json'][0]} has no effect with {given[0]}")
@@ -209,13 +257,29 @@ def _list(output: Output) -> int:
     return 0
 
 
-def _notebook(found: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> int:
+def _on_paper(found: Lab, file: LabFile, notebook: Path | None, handout: Path | None, solved: bool, force: bool) -> int:
+    if notebook is not None:
+        _notebook(found, file, notebook, solved, force)
+    if handout is not None:
+        _handout(found, file, handout, force)
+    return 0
+
+
+def _notebook(found: Lab, file: LabFile, path: Path, solved: bool, force: bool) -> None:
     from mcusim.labs.notebook import notebook
 
     text = notebook(found, solved, file.folder, file.own_path)
     write_file(path, lambda file: file.write(text), force)
     note(f"{path}: lab {found.name}{', solved' if solved else ''}")
-    return 0
+
+
+def _handout(found: Lab, file: LabFile, path: Path, force: bool) -> None:
+    from mcusim.labs.handout import handout
+
+    with spinner(f"running lab {found.name}"):
+        text = handout(found, file.folder)
+    write_file(path, partial(_write, text), force)
+    note(f"{path}: lab {found.name}, to print")
 
 
 def _teacher(found: Lab, file: LabFile, html: Path | None, force: bool) -> int:

@@ -1,0 +1,112 @@
+"""Answer files that students hand in, read as from strangers: what is wrong is said, nothing in them is obeyed.
+
+What was typed is judged again: points that a file claims are not taken from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcusim.errors import UsageError
+from mcusim.files import read_guarded, utf8_text
+from mcusim.labs.draw import MOST_SEED, seed_of
+from mcusim.machine.document import show
+
+__all__ = ["AnswerFile", "GivenAnswer", "read_answer_file"]
+
+LARGEST = 1 << 20
+_DEEPEST = "is nested too deep"
+
+
+class AnswerModel(BaseModel):
+    """A part of an answer file: no other types; other keys are left alone."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class GivenAnswer(AnswerModel):
+    """``typed`` has all that was an answer, the last one last; ``hints``: how many were asked for."""
+
+    id: Annotated[str, Field(min_length=1, max_length=80)]
+    typed: Annotated[tuple[Annotated[str, Field(max_length=4000)], ...], Field(max_length=100, strict=False)]
+    hints: Annotated[int, Field(ge=0, le=1000)] = 0
+
+
+class GivenPrediction(AnswerModel):
+    predicted: Annotated[float, Field(allow_inf_nan=False)]
+    simulated: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class AnswerFile(AnswerModel):
+    """What ``mcusim lab --json`` and a lab's page write (:meth:`~mcusim.labs.terminal.Session.to_json`)."""
+
+    lab: Annotated[str, Field(min_length=1, max_length=80)]
+    version: int
+    student: Annotated[str, Field(max_length=80)] | None
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)]
+    started: Annotated[str, Field(max_length=40)]
+    ended: Annotated[str, Field(max_length=40)]
+    finished: bool
+    points: Annotated[float, Field(allow_inf_nan=False)]
+    answers: Annotated[tuple[GivenAnswer, ...], Field(max_length=200, strict=False)]
+    predictions: Annotated[Mapping[str, GivenPrediction], Field(max_length=200)] = Field(default_factory=dict)
+
+    @property
+    def minutes(self) -> float | None:
+        """From the start to the end; None where these are no times."""
+        try:
+            passed = datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)
+        except (ValueError, TypeError):  # one of them with a zone, the other without
+            return None
+        return passed.total_seconds() / 60
+
+    def disagreements(self) -> list[str]:
+        """What the file says of itself that cannot be."""
+        found = []
+        if self.student is not None:
+            try:
+                own = seed_of(self.student)
+            except UsageError:
+                return ["student: a name or number of 1 to 80 characters"]
+            if own != self.seed:
+                found.append(f"seed = {self.seed}: that of {show(self.student)} is {own}")
+        ids = [one.id for one in self.answers]
+        found += [f"answers: {show(id)} is there twice" for id in dict.fromkeys(ids) if ids.count(id) > 1]
+        return found
+
+
+def read_answer_file(path: Path) -> AnswerFile:
+    """The answer file at ``path``. Raises UsageError that names the file and what is wrong first, and how much more."""
+    data = read_guarded(path, LARGEST, UsageError, too_large=", the most an answer file may have")
+    try:
+        raw = json.loads(utf8_text(data, UsageError, path))
+    except ValueError as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"{path}{line}: is not JSON, and so no answer file") from None
+    except RecursionError:
+        raise UsageError(f"{path}: {_DEEPEST}") from None
+    try:
+        found = AnswerFile.model_validate(raw)
+    except ValidationError as error:
+        rules = [_rule(one) for one in error.errors()]
+        more = f", and {len(rules) - 1} more" if len(rules) > 1 else ""
+        raise UsageError(f"{path}: {rules[0]}{more}") from None
+    wrong = found.disagreements()
+    if wrong:
+        raise UsageError(f"{path}: {'; '.join(wrong)}")
+    return found
+
+
+def _rule(error: Any) -> str:
+    key = ".".join(str(one) for one in error["loc"])[:80] or "the file"
+    value = error["input"]
+    plain = isinstance(value, str | int | float | bool) and error["type"] != "missing"
+    message = "is missing" if error["type"] == "missing" else str(error["msg"])
+    message = (message[:1].lower() + message[1:]).replace("input should be", "must be").replace("input should", "must")
+    return f"{key}{f' = {show(value)}' if plain else ''}: {message}"

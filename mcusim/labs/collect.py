@@ -1,0 +1,200 @@
+"""A class's answer files, judged again and put together: points, times, hints, typical mistakes.
+
+Not modelled: whether a student has done it alone; a lab's files have its answers in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcusim.errors import UsageError
+from mcusim.labs.answer_file import AnswerFile, GivenAnswer, read_answer_file
+from mcusim.labs.figures import Figures
+from mcusim.labs.judge import AnswerVerdict, Judge, Rules, judged, worth
+from mcusim.labs.lab import Lab, Question, Write
+from mcusim.labs.lab_file import LabFile, open_file
+
+__all__ = ["CollectedLabs", "Grade", "QuestionGrade", "collect"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGrade:
+    """``mistakes``: names of the known wrong answers that were given; ``last`` what was typed last."""
+
+    id: str
+    right: bool
+    points: float
+    wrong: int
+    hints: int
+    mistakes: tuple[str, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What a file is worth; ``note`` where it claims something else."""
+
+    file: str
+    lab: str
+    student: str | None
+    seed: int
+    finished: bool
+    minutes: float | None
+    points: float
+    of: float
+    questions: tuple[QuestionGrade, ...]
+    note: str = ""
+
+    @property
+    def hints(self) -> int:
+        return sum(one.hints for one in self.questions)
+
+    @property
+    def wrong(self) -> int:
+        return sum(one.wrong for one in self.questions)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, the questions as ``{id right points wrong hints mistakes}``."""
+        own = {name: getattr(self, name) for name in ("file", "lab", "student", "seed", "finished", "minutes")}
+        questions = [
+            {
+                "id": one.id, "right": one.right, "points": one.points, "wrong": one.wrong, "hints": one.hints,
+                "mistakes": list(one.mistakes),
+            }
+            for one in self.questions
+        ]  # fmt: skip
+        counts = {"points": self.points, "of": self.of, "hints": self.hints, "wrong": self.wrong}
+        return {**own, **counts, "questions": questions, "note": self.note}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedLabs:
+    """``grades`` in the order of the files, ``refused`` what is wrong with others, ``labs`` by name as written."""
+
+    grades: tuple[Grade, ...]
+    refused: tuple[str, ...]
+    labs: Mapping[str, Lab] = field(default_factory=dict)
+
+    def of_lab(self, name: str) -> list[Grade]:
+        return [one for one in self.grades if one.lab == name]
+
+    def mistakes(self, lab: str, id: str) -> list[tuple[str, int]]:
+        """Known mistakes at a question and how many students made them, the most frequent first."""
+        made = Counter(
+            name for grade in self.of_lab(lab) for one in grade.questions if one.id == id for name in {*one.mistakes}
+        )
+        return sorted(made.items(), key=lambda one: (-one[1], one[0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """``grades``; ``labs`` by name with ``questions[{id asked right points mistakes[{name students}]}]``, of those
+        who came to it; ``refused``."""
+        labs = {name: {"questions": [self._question(lab, q) for q in lab.questions]} for name, lab in self.labs.items()}
+        return {"grades": [one.to_json() for one in self.grades], "labs": labs, "refused": list(self.refused)}
+
+    def _question(self, lab: Lab, question: Question) -> dict[str, Any]:
+        given = self.given(lab.name, question.id)
+        return {
+            "id": question.id,
+            "asked": len(given),
+            "right": sum(one.right for one in given),
+            "points": round(sum(one.points for one in given), 2),
+            "of": 0.0 if isinstance(question, Write) else question.points * len(given),
+            "mistakes": [{"name": name, "students": count} for name, count in self.mistakes(lab.name, question.id)],
+        }
+
+    def given(self, lab: str, id: str) -> list[QuestionGrade]:
+        """What students of ``lab`` answered to a question."""
+        return [one for grade in self.of_lab(lab) for one in grade.questions if one.id == id]
+
+
+def collect(
+    paths: Sequence[Path], own: Iterable[LabFile] = (), progress: Callable[[int, int], object] = lambda done, of: None
+) -> CollectedLabs:
+    """Judge the answer files at ``paths``, of labs that ship and of the user's ``own``.
+
+    A file that is none, or of another version, seed or lab, is refused and the others are judged. ``progress`` is
+    called with how many files were judged and how many there are.
+    """
+    class_ = _Class({file.name: file for file in own})
+    grades, refused = [], []
+    for done, path in enumerate(paths, 1):
+        try:
+            grades.append(class_.grade(path))
+        except UsageError as error:
+            refused.append(" ".join(str(error).split()))
+        progress(done, len(paths))
+    labs = {grade.lab: class_.files[grade.lab].lab() for grade in grades}
+    return CollectedLabs(tuple(grades), tuple(refused), labs)
+
+
+class _Class:
+    """Labs that were opened, and the rules of each seed that has come."""
+
+    def __init__(self, files: dict[str, LabFile]) -> None:
+        self.files = files
+        self._rules: dict[tuple[str, int], dict[str, Rules]] = {}
+
+    def grade(self, path: Path) -> Grade:
+        """Raises UsageError for a file that cannot be judged."""
+        given = read_answer_file(path)
+        lab = self._lab(path, given)
+        rules = self._rules_of(lab)
+        unknown = next((one.id for one in given.answers if one.id not in rules), None)
+        if unknown is not None:
+            raise UsageError(f"{path}: answers: lab {lab.name} has no question {unknown[:40]!r}")
+        questions = tuple(_graded(rules[one.id], one) for one in given.answers)
+        points = round(sum(one.points for one in questions), 2)
+        notes = []
+        if abs(points - given.points) > 0.011:
+            notes.append(f"the file claims {given.points:g} points; what was typed is worth {points:g}")
+        finished = len(questions) == len(rules)
+        minutes = given.minutes
+        if minutes is not None and not 0 <= minutes < 60 * 24 * 366:
+            notes.append("its times cannot be")
+            minutes = None
+        return Grade(
+            str(path), lab.name, given.student, given.seed, finished, minutes, points, lab.points, questions,
+            "; ".join(notes),
+        )  # fmt: skip
+
+    def _lab(self, path: Path, given: AnswerFile) -> Lab:
+        if given.lab not in self.files:
+            if "/" in given.lab or given.lab.endswith(".toml"):
+                raise UsageError(f"{path}: lab = {given.lab[:40]!r} is no name of a lab")
+            try:
+                self.files[given.lab] = open_file(given.lab)
+            except UsageError as error:
+                raise UsageError(f"{path}: {error}; --lab names one of your own") from None
+        lab = self.files[given.lab].lab(given.seed, given.student)
+        if lab.version != given.version:
+            raise UsageError(f"{path}: version = {given.version}: lab {lab.name} has version {lab.version} here")
+        return lab
+
+    def _rules_of(self, lab: Lab) -> dict[str, Rules]:
+        key = lab.name, lab.seed
+        if key not in self._rules:
+            judge = Judge(Figures(lab, self.files[lab.name].folder))
+            self._rules[key] = {question.id: judge.rules(question) for question in lab.questions}
+        return self._rules[key]
+
+
+def _graded(rules: Rules, given: GivenAnswer) -> QuestionGrade:
+    """As a session judges: answers one after the other, until nothing more is asked."""
+    best, wrong, mistakes = AnswerVerdict(False, ""), 0, []
+    for text in given.typed:
+        verdict = judged(rules, text, wrong)
+        if not verdict.counts:
+            continue
+        if not verdict.right:
+            wrong += 1
+            mistakes += [verdict.mistake] if verdict.mistake else []
+        best = max(best, verdict, key=lambda one: (one.right, one.share))
+        if verdict.over:
+            break
+    points = worth(rules, best, wrong, given.hints)
+    last = given.typed[-1] if given.typed else ""
+    return QuestionGrade(given.id, best.right, points, wrong, given.hints, tuple(mistakes), last)
