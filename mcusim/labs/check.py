@@ -11,7 +11,7 @@ from math import isclose
 
 from mcusim.errors import InputError
 from mcusim.labs.figures import Figures, setups, shown
-from mcusim.labs.judge import Judge, judged
+from mcusim.labs.judge import Judge, Rules, judged
 from mcusim.labs.lab import Arrange, Ask, Choose, Compare, Design, Lab, LabRun, Predict, Question, Watch
 from mcusim.labs.lab_file import LabFile
 from mcusim.report.html.page import shortened
@@ -103,8 +103,17 @@ def _of_question(step: Question, figures: Figures, judge: Judge) -> Iterator[Pro
                 if isclose(a, b, rel_tol=_TIE):
                     yield ("items",), f"{step.items[i].text} and {step.items[j].text} are as good as equal, {shown(a)}"
         case Design():
-            if judge.rules(step).best is None:
-                yield ("require",), "no setting of the knobs meets it"
+            yield from _of_design(judge.rules(step))
+
+
+def _of_design(rules: Rules) -> Iterator[Problem]:
+    good = [one.goal for one in rules.settings if one.goal is not None and not one.missed]
+    if not good:
+        yield ("require",), "no setting of the knobs meets it"
+    elif min(good) <= 0:
+        yield ("goal",), f"is {shown(min(good))} in the best setting: it has to be above 0; 1 / x is what makes x large"
+    elif isclose(min(good), max(good)) and len(good) > 1:
+        yield ("goal",), f"is {shown(good[0])} whatever is chosen: it has to depend on the knobs"
 
 
 def _of_number(step: Ask, judge: Judge) -> Iterator[Problem]:

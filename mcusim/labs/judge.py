@@ -17,7 +17,19 @@ from mcusim.labs.figures import DesignTry, Figures, Values, figures_table, shown
 from mcusim.labs.lab import Arrange, Ask, Choose, Design, Option, Predict, Question, Write
 from mcusim.sweeps.expressions import parse
 
-__all__ = ["DONE", "AnswerVerdict", "Judge", "Rules", "Setting", "judged", "knob_values", "number", "solution", "worth"]
+__all__ = [
+    "DONE",
+    "AnswerVerdict",
+    "Judge",
+    "Rules",
+    "Setting",
+    "judged",
+    "knob_values",
+    "number",
+    "solution",
+    "whole_numbers",
+    "worth",
+]
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "%": {"%": 1, "percent": 1},
@@ -115,9 +127,10 @@ def number(text: str, unit: str) -> float:
 
 
 def worth(rules: Rules, verdict: AnswerVerdict, wrong: int, hints: int) -> float:
-    """Points of an answer after ``wrong`` other ones and ``hints``: each of them costs a quarter."""
+    """Points of an answer after ``wrong`` other ones and ``hints``: each costs a quarter, the last hint once."""
     if not verdict.right:
         return 0.0
+    hints = min(hints, max(1, len(rules.hints)))
     return round(rules.points * verdict.share * max(0.0, 1 - _COST * (wrong + hints)), 2)
 
 
@@ -198,12 +211,13 @@ def _number(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     if isclose(given, right, rel_tol=rules.near + _ROUNDING, abs_tol=_ROUNDING):
         return _right(rules)
     close = max(rules.near, 0.002)
+    if _THOUSANDS.search(text) and isclose(given, right * 1000, rel_tol=close):
+        read = f"A comma before three digits is read as one between thousands, so this was {shown(given)}."
+        return AnswerVerdict(False, f"{read} Write a decimal number with a point.", counts=False)
     for value, says, name in rules.wrong:
         if isclose(given, value, rel_tol=close):
             return _wrong(rules, f"Not yet. {says}", tries, name)
     diagnosed = _diagnosed(given, right, rules.unit, close)
-    if diagnosed and _THOUSANDS.search(text):
-        diagnosed += f" A comma before three digits is read as one between thousands, so this was {shown(given)}."
     direction = "too low" if given < right else "too high"
     says = diagnosed or f"Not yet: {shown(given)} is {direction}. {hint(rules, tries)}"
     return _wrong(rules, says, tries)
@@ -253,7 +267,7 @@ def _order(rules: Rules, text: str, tries: int) -> AnswerVerdict:
 
 def _text(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     if len(text.split()) < rules.count:
-        raise UsageError(f"write at least {rules.count} words, in one line")
+        raise UsageError(f"write at least {rules.count} words")
     return AnswerVerdict(True, f"Noted. Compare with this: {rules.solution}", over=True)
 
 
@@ -266,7 +280,7 @@ def _design(rules: Rules, text: str, tries: int) -> AnswerVerdict:
     good = f"{setting.table}\n\nThat does, with {setting.shown} {rules.unit}"
     if share == 1.0:
         return AnswerVerdict(True, f"{good}: the best there is. {rules.why}".rstrip(), over=True)
-    says = f"{good}: {100 * share:.0f} % of the best that is known. Try to improve it, or type {DONE}."
+    says = f"{good}: {100 * share:.0f} % of the best that is known. Try to improve it, or take it as it is."
     return AnswerVerdict(True, says, share=share)
 
 
@@ -275,20 +289,32 @@ def _setting(rules: Rules, text: str) -> Setting:
     return next(one for one in rules.settings if one.values == chosen)
 
 
+def whole_numbers(values: tuple[str, ...]) -> bool:
+    """Whether all of a knob's values are such, so that a number can be mistaken for the place of one."""
+    return all(re.fullmatch("[0-9]{1,3}", value, re.ASCII) for value in values)
+
+
 def knob_values(knobs: Mapping[str, tuple[str, ...]], text: str) -> tuple[str, ...]:
-    """The values that a text names: for each knob the number of its value, the value itself where it is no such number,
-    or ``knob=value``. Raises UsageError."""
+    """The values that a text names: for each knob the number of its value, or the value itself, also as ``knob=value``;
+    values that are whole numbers are only named themselves. Raises UsageError."""
     words = [text] if len(knobs) == 1 else re.split(r"[,;]" if re.search(r"[,;]", text) else r"\s+", text)
     words = [word.strip() for word in words if word.strip()]
     if len(words) != len(knobs):
-        raise UsageError(f"type a number for each of {', '.join(knobs)}: {' '.join('1' for _ in knobs)}")
+        example = ", ".join(values[0] if whole_numbers(values) else "1" for values in knobs.values())
+        raise UsageError(f"type one for each of {', '.join(knobs)}: {example}")
     chosen = []
     for word, (name, values) in zip(words, knobs.items(), strict=True):
         _, named, plain = (part.strip() for part in word.rpartition("="))
-        if not named and re.fullmatch("[0-9]{1,2}", plain, re.ASCII) and 1 <= int(plain) <= len(values):
+        if (
+            not named
+            and not whole_numbers(values)
+            and re.fullmatch("[0-9]{1,2}", plain, re.ASCII)
+            and 1 <= int(plain) <= len(values)
+        ):
             plain = values[int(plain) - 1]
         if plain not in values:
-            raise UsageError(f"{name}: {plain[:40]!r} is none of its values; type a number from 1 to {len(values)}")
+            wanted = f"one of {', '.join(values)}" if whole_numbers(values) else f"a number from 1 to {len(values)}"
+            raise UsageError(f"{name}: {plain[:40]!r} is none of its values; type {wanted}")
         chosen.append(plain)
     return tuple(chosen)
 

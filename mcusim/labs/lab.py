@@ -182,7 +182,7 @@ class Choose(LabQuestion):
     @model_validator(mode="after")
     def _one_is_right(self) -> Self:
         if sum(one.right for one in self.choice) != 1:
-            raise ValueError("one choice is right")
+            raise ValueError("exactly one choice has to be right")
         if any(bool(one.hint) is one.right for one in self.choice):
             raise ValueError("every choice but the right one has a hint")
         return self
@@ -252,8 +252,10 @@ class Knobs(SetUp):
         for name, texts in self.names.items():
             if len(set(texts)) != len(self.knobs.get(name, ())) or any(re.search(r"[,;=]", text) for text in texts):
                 raise ValueError(f"names of {name[:40]}: a text for each value of that knob, without , ; and =")
-        if not self.knobs or count > MOST_SETTINGS:
-            raise ValueError(f"the knobs have {count:,} settings together: 1 to {MOST_SETTINGS} can be simulated")
+        if not self.knobs:
+            raise ValueError("there is no knob: name options or keys of the machine with their values")
+        if count > MOST_SETTINGS:
+            raise ValueError(f"the knobs have {count:,} settings together: at most {MOST_SETTINGS} can be simulated")
         return self
 
     @property

@@ -61,8 +61,10 @@ class LabFile:
     def lab(self, seed: int = 0, student: str | None = None) -> Lab:
         """The lab that a student has. Raises UsageError with all that is wrong."""
         self.require()
-        found = Lab.model_validate(drawn(self.raw, seed))
-        return found.model_copy(update={"name": self.name, "seed": seed, "student": student})
+        return self._valid(drawn(self.raw, seed)).model_copy(update={"seed": seed, "student": student})
+
+    def _valid(self, document: dict[str, Any]) -> Lab:
+        return Lab.model_validate(document).model_copy(update={"name": self.name})
 
     @property
     def title(self) -> str:
@@ -82,7 +84,7 @@ class LabFile:
     def draws(self) -> list[Lab]:
         """The lab with each combination of its parameters."""
         self.require()
-        return [Lab.model_validate(one).model_copy(update={"name": self.name}) for one in draws(self.raw)]
+        return [self._valid(one) for one in draws(self.raw)]
 
     def require(self) -> None:
         """Raise UsageError with all that is wrong."""
@@ -104,9 +106,21 @@ class LabFile:
             found += [self.place(_path(one["loc"]), _rule(one), one) for one in wrong]
         seen: dict[str, None] = {}
         for document in draws(self.raw):
+            seen |= {} if found else dict.fromkeys(self._wrong_with(document))
             for path, rule in statements(document, self.folder):
                 seen.setdefault(self.place(path, rule))
         return sorted([*found, *seen], key=_line)
+
+    def _wrong_with(self, document: dict[str, Any]) -> list[str]:
+        """What is wrong once the parameters have values: of a form that was right as it is written."""
+        try:
+            self._valid(document)
+        except ValidationError as error:
+            values = ", ".join(f"{name} = {several[0]}" for name, several in document.get("parameters", {}).items())
+            return [
+                f"{self.place(_path(one['loc']), _rule(one), one)} (with {values[:120]})" for one in error.errors()[:1]
+            ]
+        return []
 
     def place(self, path: Place, rule: str, error: Any = None) -> str:
         """``file:line: key = value: rule``."""
@@ -147,6 +161,9 @@ def _rule(error: Any) -> str:
         return "unknown key"
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return f"a step is what one of its keys says: {', '.join(KINDS)}"
+    if kind in ("too_short", "too_long") and "field_type" in context:
+        least = kind == "too_short"
+        return f"must have at {'least' if least else 'most'} {context['min_length' if least else 'max_length']}"
     if kind in _TYPES:
         return f"must be {_TYPES[kind]}"
     message = str(context["error"]) if kind == "value_error" else str(error["msg"])

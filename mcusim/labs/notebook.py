@@ -170,7 +170,8 @@ def _step(lab: Lab, step: Step, judge: Judge | None) -> Iterator[tuple[str, str]
             yield "code", f'{python_call(lab, step)}.film.save_html("film.html", force=True)'
         case Explore():
             yield "markdown", f"**Explore.** {step.text}\n\n{_knobs(step)}"
-            yield "code", f'lab.explore("{step.id}", "{" ".join("1" for _ in step.knobs)}")'
+            first = "; ".join(texts[0] for texts in step.texts.values())
+            yield "code", f'lab.explore("{step.id}", "{first}")'
         case LabQuestion():
             yield from _question(step, judge)
 

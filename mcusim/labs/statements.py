@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, cast
 
@@ -126,6 +127,8 @@ class _Statements:
         name, form = getattr(step, key), _RUN if isinstance(step, SetUp) else _ID
         if not form.fullmatch(name):
             yield (key,), f"{name[:40]!r}: letters and digits, so that expressions can have it"
+        if isinstance(step, LabRun) and (iskeyword(name) or name in ("lab", "mcusim", "answer")):
+            yield (key,), f"{name[:40]!r} has a meaning in a notebook; call the run otherwise"
         if name in self.ids:
             yield (key,), f"{name[:40]!r} is there twice"
         self.ids.add(name)

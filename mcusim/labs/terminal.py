@@ -11,7 +11,7 @@ from typing import Any
 
 from mcusim.errors import UsageError
 from mcusim.labs.figures import Figures, command, figures_table, shown
-from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, solution, worth
+from mcusim.labs.judge import DONE, AnswerVerdict, Judge, knob_values, solution, whole_numbers, worth
 from mcusim.labs.lab import (
     Ask,
     Compare,
@@ -34,6 +34,7 @@ WIDTH = 78
 LEAVE = "q"
 _KEYS = (
     "An answer is a number, or a calculation such as 148.6 / 67.4. ? gives a hint, t the last table, q ends the lab."
+    " A hint or a wrong answer costs a quarter of a question's points."
 )
 
 
@@ -199,9 +200,10 @@ class Session:
     def _knobs(self, knobs: dict[str, tuple[str, ...]]) -> None:
         for name, values in knobs.items():
             listed = "   ".join(f"{place}  {value}" for place, value in enumerate(values, 1))
+            listed = f"one of {', '.join(values)}" if whole_numbers(values) else listed
             self.say(self._wrapped(listed, f"  {name}:  ", "      "))
-        example = " ".join("1" for _ in knobs)
-        self.say(self._wrapped(f"Type a number for each ({example}); {DONE} goes on.", "  ", "  "))
+        example = ", ".join(values[0] if whole_numbers(values) else "1" for values in knobs.values())
+        self.say(self._wrapped(f"Type one for each ({example}); {DONE} goes on.", "  ", "  "))
 
     def _question(self, question: Question) -> None:
         self.say("\n" + self._wrapped(f"{NAMES.get(question.kind, 'Question')}. {question.text}"))

@@ -89,9 +89,10 @@ def guesses(lab: Lab) -> Callable[[str], str]:
             case Arrange() as step:
                 return cycle(" ".join(map(str, one)) for one in permutations(range(1, len(step.items) + 1)))
             case Design() as step:
-                return cycle(" ".join("1" if n != i else "2" for n in range(len(step.knobs))) for i in range(3))
+                texts = [*step.texts.values()]
+                return cycle("; ".join(t[int(n == i) % len(t)] for n, t in enumerate(texts)) for i in range(3))
             case Explore() as step:
-                return iter([" ".join("1" for _ in step.knobs), "?", "done"])
+                return iter(["; ".join(texts[0] for texts in step.texts.values()), "?", "done"])
             case Write():
                 return cycle(["no idea", "I have no idea at all why this should be so, but it is what the table says."])
         return cycle("4321")
@@ -197,12 +198,15 @@ def test_what_is_no_number(text: str, printed: str) -> None:
 
 
 def test_a_comma_before_three_digits_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """It costs nothing where a decimal comma was meant."""
     book = open_lab("overlap")
     assert not book.check("ratio", "2,206") and not book.check("ratio", 2206)
     printed = capsys.readouterr().out.splitlines()
-    assert "factor of 1000" in printed[0] and printed[0].endswith("read as one between thousands, so this was 2206.")
+    assert printed[0].startswith("A comma before three digits is read as one between thousands, so this was 2206.")
     assert printed[1] == "Not yet: that is off by a factor of 1000. The question asks for times."
     assert not book.check("hidden", "1642552 - 854493") and "788,059 is too high" in capsys.readouterr().out
+    verdict = Judge(book.figures).verdict(read_lab("overlap").questions[0], "2,206", 0)
+    assert not verdict.counts
 
 
 def test_a_narrow_terminal_gets_narrow_texts_and_tables() -> None:

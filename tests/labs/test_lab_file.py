@@ -42,7 +42,7 @@ def test_the_lab_of_the_how_to_is_checked_and_played(own: Path, capsys: pytest.C
     """By a student of seed 0, who looks at hints, turns knobs, and improves a design."""
     assert main(["lab", "check", "cache.toml"]) == 0
     assert "cache.toml: 5 questions, 6 points, 3 draws: all it states is true" in capsys.readouterr().out
-    lines = ["3", "0.3", "3.315", "2", "0", "4", "done", "1 2", "2 1", "4 1", "1 1", "?", "3 1"]
+    lines = ["3", "0.3", "3.315", "2", "0", "4", "done", "1 2", "2 1", "4 4", "1 4", "?", "3 4"]
     lines += ["more room holds what is read again", "too short"]
     Path("answers.txt").write_text("\n".join(lines[:-1]), encoding="utf-8")
     assert main(["lab", "./cache.toml", "--answers", "answers.txt", "--json", "a.json"]) == 0
@@ -60,7 +60,7 @@ def test_the_lab_of_the_how_to_is_checked_and_played(own: Path, capsys: pytest.C
     typed = {one["id"]: (one["typed"], one["points"], one["hints"]) for one in found["answers"]}
     assert typed["ratio"] == (["0.3", "3.315"], 0.75, 0) and typed["cause"] == (["2"], 0, 0)
     assert typed["misses"] == (["1 2", "2 1"], 0.75, 0)
-    assert typed["best"] == (["4 1", "1 1", "3 1"], 1.5, 1)
+    assert typed["best"] == (["4 4", "1 4", "3 4"], 1.5, 1)
     assert typed["text"][1] == 0 and (found["points"], found["of"]) == (3.0, 6)
 
 
@@ -94,6 +94,11 @@ def test_what_is_kept_continues_with_its_seed(
         assert "saved, 0 of 14" in capsys.readouterr().err
         found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
         assert (found["student"], found["seed"]) == ("anna", seed_of("anna"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+    assert main(["lab", "overlap", "--save", str(kept), "--json", str(tmp_path / "a.json")]) == 1, "without --force"
+    (tmp_path / "a.json").write_text("{}", encoding="utf-8")
+    assert main(["lab", "overlap", "--save", str(kept), "--json", str(tmp_path / "a.json")]) == 2
+    assert "--force overwrites it" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", None)
     assert main(["lab", "overlap", "--seed", "7", "--save", str(kept)]) == 2
     assert "is not what --save has written" in capsys.readouterr().err
@@ -143,6 +148,8 @@ def test_everything_that_is_wrong_is_named_at_once_with_its_line(own: Path, caps
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
+        ('value = "best.latency_ms", unit', 'value = "0 - best.latency_ms", unit', "goal: is -"),
+        ('value = "best.latency_ms", unit', 'value = "cached.latency_ms", unit', "whatever is chosen"),
         (
             "bare.sdram > 2",
             "bare.sdram > 200",
@@ -162,6 +169,13 @@ def test_what_is_not_true_is_found(
     if "is not true" in says:
         assert main(["lab", "check", str(own)]) == 1
         assert "1 statement is not true" in capsys.readouterr().out
+
+
+def test_what_only_some_students_have_is_named_too(own: Path) -> None:
+    file = changed(own, ('"8 KiB", "16 KiB"] }', '"8 KiB", "16 KiB", "{size}"] }'))
+    assert any("has a value twice (with size = " in error for error in file.errors), file.errors
+    file = changed(own, ('"16 KiB", "{size}"] }', '"16 KiB"] }'), ('run = "bare"', 'run = "class"'))
+    assert any("has a meaning in a notebook" in error for error in file.errors)
 
 
 def test_names_that_labs_cannot_have(own: Path, capsys: pytest.CaptureFixture[str]) -> None:

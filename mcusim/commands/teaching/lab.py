@@ -85,7 +85,7 @@ def lab(
     """
     written = {"--notebook": notebook, "--handout": handout}
     _check(name, {"--answers": answers, "--save": save}, written, solved, teacher, html, (student, seed, json))
-    output = Output(json, force, [answers, save])
+    output = Output(json, force or _continues(json, save), [answers, save])
     check_outputs([*filter(None, (notebook, handout, html))], json, [answers], force)
     with spinner("opening the labs"):  # the first start after an installation compiles what they need
         from mcusim.labs import open_file
@@ -97,6 +97,19 @@ def lab(
     if teacher:
         return _teacher(found, file, html, force)
     return _session(found, file, answers, save, output)
+
+
+def _continues(json: Path | None, save: Path | None) -> bool:
+    """Whether ``json`` is what the same student has handed in before, who goes on from ``save``."""
+    from mcusim.commands.teaching.lab_answers import kept_seed
+    from mcusim.labs.answer_file import read_answer_file
+
+    if json is None or save is None or not (json.is_file() and save.is_file()):
+        return False
+    try:
+        return read_answer_file(json).seed == (kept_seed(save)[0] or 0)
+    except UsageError:
+        return False
 
 
 def _drawn(file: LabFile, student: str | None, seed: int | None, save: Path | None) -> Lab:

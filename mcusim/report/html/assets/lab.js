@@ -16,14 +16,14 @@
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
   class Kept { // what a student did, in the browser's storage where there is one
-    constructor(lab) { this.key = `mcusim lab ${lab.lab} ${lab.version}`; }
+    constructor(lab) { this.key = `mcusim lab ${lab.lab} ${lab.version} ${lab.digest}`; this.works = true; }
     read() {
       try {
         const found = JSON.parse(localStorage.getItem(this.key));
         return found && Array.isArray(found.answers) && typeof found.seed === "number" ? found : null;
       } catch { return null; }
     }
-    write(state) { try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private window: nothing is kept */ } }
+    write(state) { try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { this.works = false; } }
     clear() { try { localStorage.removeItem(this.key); } catch { /* as above */ } }
   }
 
@@ -35,6 +35,8 @@
       this.root.append(this.welcome(), this.flow);
       const state = this.kept.read();
       if (state) this.begin(state);
+      addEventListener("storage", (event) => { if (event.key === this.kept.key || event.key === null) this.elsewhere(); }); // another tab
+      addEventListener("beforeunload", (event) => { if (this.state && !this.kept.works && !this.ended) event.preventDefault(); });
     }
 
     welcome() {
@@ -66,7 +68,16 @@
       this.flow.replaceChildren(node("div", {class: "bar"}, node("span", {}, whose), this.status, hand, again), html(this.drawn.text));
       this.queue = this.drawn.parts.flatMap((part, i) => [{kind: "part", title: `Part ${i + 1} of ${this.drawn.parts.length}: ${part.title}`, text: part.text}, ...part.steps]);
       this.answered = new Map(state.answers.map((one) => [one.id, one]));
-      this.advance(false);
+      this.kept.write(state);
+      if (!this.kept.works) this.flow.firstChild.after(node("p", {class: "says", role: "alert"}, "This browser keeps nothing: save the answer file before you leave this page."));
+      this.ended = false;
+      this.advance(!state.answers.length);
+    }
+    elsewhere() { // what another tab has done counts
+      const state = this.kept.read();
+      this.ended = false;
+      if (state) this.begin(state);
+      else { this.flow.replaceChildren(); this.form.hidden = false; }
     }
     restart() {
       if (this.state.answers.length && !confirm("Throw away what you have done?")) return;
@@ -270,6 +281,7 @@
         return made;
       };
       list.append(...texts.map(item));
+      if (rules.right.every((place, i) => place === i + 1)) list.append(list.firstChild); // it does not begin solved
       const set = (text) => { for (const place of text.split(" ")) { const one = list.querySelector(`[data-place="${CSS.escape(place)}"]`); if (one) list.append(one); } };
       return {id: null, element: list, value: () => [...list.children].map((one) => one.dataset.place).join(" "), set, head: same};
     }

@@ -168,9 +168,12 @@ const labJudge = (() => {
     const given = number(text, rules.unit);
     if (near(given, rules.right, rules.near + ROUNDING, ROUNDING)) return right(rules);
     const close = Math.max(rules.near, 0.002);
+    if (text.match(THOUSANDS) && near(given, rules.right * 1000, close)) {
+      const read = `A comma before three digits is read as one between thousands, so this was ${shown(given)}.`;
+      return verdict(false, `${read} Write a decimal number with a point.`, {counts: false});
+    }
     for (const [value, says, name] of rules.wrong) if (near(given, value, close)) return wrong(rules, `Not yet. ${says}`, tries, name);
     let says = diagnosed(given, rules.right, rules.unit, close);
-    if (says && text.match(THOUSANDS)) says += ` A comma before three digits is read as one between thousands, so this was ${shown(given)}.`;
     says ||= `Not yet: ${shown(given)} is ${given < rules.right ? "too low" : "too high"}. ${hint(rules, tries)}`;
     return wrong(rules, says, tries);
   }
@@ -204,17 +207,18 @@ const labJudge = (() => {
     return wrong(rules, `Not yet: from place ${misplaced} on it is another. ${hint(rules, tries)}`, tries);
   }
   function ofText(rules, text) {
-    if (text.split(/\s+/).filter(Boolean).length < rules.count) throw new Unreadable(`write at least ${rules.count} words, in one line`);
+    if (text.split(/\s+/).filter(Boolean).length < rules.count) throw new Unreadable(`write at least ${rules.count} words`);
     return verdict(true, `Noted. Compare with this: ${rules.solution}`, {over: true});
   }
+  const wholeNumbers = (values) => values.every((value) => /^[0-9]{1,3}$/.test(value));
   function knobValues(knobs, text) {
     const names = Object.keys(knobs);
     const words = (names.length === 1 ? [text] : text.split(/[,;]/.test(text) ? /[,;]/ : /\s+/)).map((word) => word.trim()).filter(Boolean);
-    if (words.length !== names.length) throw new Unreadable(`type a number for each of ${names.join(", ")}: ${names.map(() => "1").join(" ")}`);
+    if (words.length !== names.length) throw new Unreadable(`type one for each of ${names.join(", ")}: ${names.map((name) => wholeNumbers(knobs[name]) ? knobs[name][0] : "1").join(", ")}`);
     return words.map((word, i) => {
       const values = knobs[names[i]], named = word.includes("="), plain = word.slice(word.lastIndexOf("=") + 1).trim();
-      const value = !named && /^[0-9]{1,2}$/.test(plain) && plain >= 1 && plain <= values.length ? values[plain - 1] : plain;
-      if (!values.includes(value)) throw new Unreadable(`${names[i]}: ${quoted(first(plain, 40))} is none of its values; type a number from 1 to ${values.length}`);
+      const value = !named && !wholeNumbers(values) && /^[0-9]{1,2}$/.test(plain) && plain >= 1 && plain <= values.length ? values[plain - 1] : plain;
+      if (!values.includes(value)) throw new Unreadable(`${names[i]}: ${quoted(first(plain, 40))} is none of its values; type ${wholeNumbers(values) ? `one of ${values.join(", ")}` : `a number from 1 to ${values.length}`}`);
       return value;
     });
   }
@@ -225,7 +229,7 @@ const labJudge = (() => {
     const good = `${setting.table}\n\nThat does, with ${setting.shown} ${rules.unit}`;
     if (share === 1) return verdict(true, `${good}: the best there is. ${rules.why}`.trimEnd(), {over: true});
     const percent = digits(100 * share, 0);
-    return verdict(true, `${good}: ${percent} % of the best that is known. Try to improve it, or type ${DONE}.`, {share});
+    return verdict(true, `${good}: ${percent} % of the best that is known. Try to improve it, or take it as it is.`, {share});
   }
   const JUDGES = {ask: ofNumber, choose: ofChoice, order: ofOrder, write: ofText, design: ofDesign};
   function judged(rules, text, tries) {
@@ -236,7 +240,8 @@ const labJudge = (() => {
       return verdict(false, `${error.message}.`, {counts: false});
     }
   }
-  function worth(rules, best, mistakes, hints) {
+  function worth(rules, best, mistakes, asked) {
+    const hints = Math.min(asked, Math.max(1, rules.hints.length));
     return best.right ? Math.round(100 * rules.points * best.share * Math.max(0, 1 - COST * (mistakes + hints))) / 100 : 0;
   }
   function predicted(step, text) {
