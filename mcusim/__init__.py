@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from mcusim.machine import load_machine
     from mcusim.model import load_model
     from mcusim.presentation import figure, table
+    from mcusim.sessions.session import SessionFault, session
     from mcusim.sweeps.sweep import sweep
 
 __all__ = [
+    "SessionFault",
     "__version__",
     "calibrate",
     "compare",
@@ -49,6 +51,7 @@ __all__ = [
     "plan_program",
     "reorder",
     "replay",
+    "session",
     "simulate",
     "sweep",
     "table",
@@ -59,6 +62,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "SessionFault": "mcusim.sessions.session",
     "calibrate": "mcusim.evidence.calibrate.calibrate",
     "compare": "mcusim.evidence.annotate",
     "diff": "mcusim.evidence.annotate",
@@ -72,6 +76,7 @@ _HOME = {
     "plan_program": "mcusim.api.functions",
     "reorder": "mcusim.api.reorder",
     "replay": "mcusim.evidence.annotate",
+    "session": "mcusim.sessions.session",
     "simulate": "mcusim.evidence.annotate",
     "sweep": "mcusim.sweeps",
     "table": "mcusim.presentation",

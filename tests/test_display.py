@@ -27,7 +27,14 @@ from mcusim.results import Result
 from tests.support.pages.hostile_names import HOSTILE
 
 F746 = "stm32f746g-disco"
-NOTHING = {"__version__", "table", "figure", "sweep"}  # texts, and what has a representation of its own
+NOTHING = {
+    "__version__",
+    "table",
+    "figure",
+    "sweep",
+    "session",
+    "SessionFault",
+}  # texts, and what has a representation of its own
 LARGEST = 60_000  # characters of what a notebook keeps of one object
 
 

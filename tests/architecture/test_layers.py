@@ -13,8 +13,8 @@ from tests.support.other_processes import LONGEST_WAIT
 
 ORDER = """
     errors units text files display processes _version | native | machine | model | memory | cpu | kernels | runtime
-    | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps | labs
-    | presentation | commands __main__
+    | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
+    | labs sessions | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}
 HEAVY = ("numpy", "numba", "simpy", "tflite", "plotly", "unicorn")

@@ -23,6 +23,7 @@ __all__ = [
     "Section",
     "Segment",
     "parse_elf",
+    "parse_object",
     "program_bytes",
     "read_elf",
     "readable_name",
@@ -41,6 +42,7 @@ _NOT_ELF = {
 }
 _TYPES = {
     1: "relocatable (an object file): link it first",
+    2: "an executable, linked already: `mcusim emulate` runs it",
     3: "position-independent: link it with -no-pie",
     4: "a core dump",
 }
@@ -173,6 +175,13 @@ def parse_elf(data: bytes, shown: str) -> ElfFile:
     return ElfFile(shown, data, header["e_entry"], segments, sections, warnings)
 
 
+def parse_object(data: bytes, shown: str) -> ElfFile:
+    """The same of a relocatable object file, which has sections and no segments."""
+    header = _header(data, shown, kind=1)
+    warnings: list[str] = []
+    return ElfFile(shown, data, 0, (), _sections(data, header, warnings), warnings)
+
+
 def program_bytes(path: Path, shown: str) -> bytes:
     """The bytes of a program's file. Raises ImageError when it is no regular file or too large."""
     return read_guarded(
@@ -196,10 +205,10 @@ def _structures() -> Any:
     return structures
 
 
-def _header(data: bytes, shown: str) -> Any:
+def _header(data: bytes, shown: str, kind: int = 2) -> Any:
     if data[:4] != b"\x7fELF":
-        kind = next(text for magic, text in _NOT_ELF.items() if data.startswith(magic))
-        raise ImageError(f"{shown}: is {'empty' if not data else kind}")
+        other = next(text for magic, text in _NOT_ELF.items() if data.startswith(magic))
+        raise ImageError(f"{shown}: is {'empty' if not data else other}")
     if len(data) < _HEADER:
         raise ImageError(f"{shown}: truncated: {len(data)} B, the ELF header alone has {_HEADER}")
     if data[4] != 1:
@@ -208,11 +217,12 @@ def _header(data: bytes, shown: str) -> Any:
     if data[5] != 1:
         what = "big-endian" if data[5] == 2 else f"of unknown byte order {data[5]}"
         raise ImageError(f"{shown}: is {what}; a Cortex-M program is little-endian")
-    kind, machine = struct.unpack_from("<HH", data, 16)
+    found, machine = struct.unpack_from("<HH", data, 16)
     if machine != 40:
         raise ImageError(f"{shown}: is for ELF machine {machine}, not 40 (Arm); build it with arm-none-eabi-gcc")
-    if kind != 2:
-        raise ImageError(f"{shown}: is {_TYPES.get(kind, f'of ELF type {kind}')}; an executable has type 2")
+    if found != kind:
+        wanted = "an executable has type 2" if kind == 2 else "an object file has type 1"
+        raise ImageError(f"{shown}: is {_TYPES.get(found, f'of ELF type {found}')}; {wanted}")
     return _structures().Elf_Ehdr.parse(data[:_HEADER])
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from mcusim.cpu.image.elf import Section
 from mcusim.cpu.image.image import Image
 from mcusim.errors import ImageError
+from mcusim.kernels.link.branches import branch_distance, with_branch_distance
 from mcusim.machine.document import show_address
 
 __all__ = ["ALIGNMENT", "LARGEST_SET", "MOVT", "Cells", "Relocation", "apply", "half", "read", "set_distance", "tables"]
@@ -48,34 +49,13 @@ def set_distance(where: str, kind: int, data: bytearray, at: int, distance: int,
     conditional = kind == _JUMP19
     if first & 0xF800 != 0xF000 or second & mask != value or (conditional and first >> 7 & 7 == 7):
         raise ImageError(f"{where}: no such instruction there: damaged")
-    held = _held(first, second, conditional)
+    held = branch_distance(first, second, conditional) or 0
     if held != (distance & ~1) - 4:
         raise ImageError(f"{where}: goes {held + 4:+,} B, its symbol is {distance & ~1:+,} B away: damaged")
     new = held + more
     if not -_REACH[kind] <= new < _REACH[kind]:
         raise ImageError(f"{where}: cannot reach {new:+,} B")
-    struct.pack_into("<HH", data, at, *_with(first, second, conditional, new))
-
-
-def _held(first: int, second: int, conditional: bool) -> int:
-    """The distance in a branch of 32 bits, signed."""
-    sign, one, two = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
-    low = (second & 0x7FF) << 1
-    if conditional:
-        return (two << 19 | one << 18 | (first & 0x3F) << 12 | low) - (sign << 20)
-    return ((one ^ sign ^ 1) << 23 | (two ^ sign ^ 1) << 22 | (first & 0x3FF) << 12 | low) - (sign << 24)
-
-
-def _with(first: int, second: int, conditional: bool, distance: int) -> tuple[int, int]:
-    """The branch with another distance."""
-    sign = distance >> 31 & 1
-    if conditional:
-        one, two = distance >> 18 & 1, distance >> 19 & 1
-        first = first & 0xFBC0 | sign << 10 | distance >> 12 & 0x3F
-    else:
-        one, two = (distance >> 23 & 1) ^ sign ^ 1, (distance >> 22 & 1) ^ sign ^ 1
-        first = first & 0xF800 | sign << 10 | distance >> 12 & 0x3FF
-    return first, second & 0xD000 | one << 13 | two << 11 | distance >> 1 & 0x7FF
+    struct.pack_into("<HH", data, at, *with_branch_distance(first, second, conditional, new))
 
 
 ALIGNMENT = 64  # bytes: no section of a set is aligned to more

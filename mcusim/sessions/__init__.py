@@ -1,0 +1,1 @@
+"""Device sessions: modules that are loaded into an emulated core's memory, linked there, and called."""

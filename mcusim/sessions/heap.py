@@ -1,0 +1,73 @@
+"""A device's memory as a session gives it out: first fit, in named regions.
+
+Not modelled: where code or data of a running firmware would be; a session has the memory for itself.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+
+from mcusim.errors import UsageError
+from mcusim.units import quoted
+
+__all__ = ["SessionHeap"]
+
+
+class SessionHeap:
+    """``regions`` by name: first address and bytes. Freed neighbours become one gap again."""
+
+    def __init__(self, regions: Mapping[str, tuple[int, int]]) -> None:
+        self.regions = dict(regions)
+        self._gaps = {name: [(base, base + size)] for name, (base, size) in regions.items() if size}
+        self._given: dict[int, tuple[str, int]] = {}
+
+    @property
+    def used(self) -> int:
+        """Bytes that are given out, in all regions."""
+        return sum(size for _, size in self._given.values())
+
+    def given(self) -> list[tuple[int, int]]:
+        """First address and bytes of all that is given out."""
+        return sorted((address, size) for address, (_, size) in self._given.items())
+
+    def copy(self) -> SessionHeap:
+        """One with the same given out."""
+        found = SessionHeap(self.regions)
+        found._gaps = {name: [*gaps] for name, gaps in self._gaps.items()}
+        found._given = dict(self._given)
+        return found
+
+    def free_bytes(self, region: str) -> int:
+        """Bytes of a region that are not given out, in one piece or several."""
+        return sum(end - begin for begin, end in self._gaps.get(region, ()))
+
+    def allocate(self, size: int, region: str, alignment: int = 8) -> int:
+        """An address. Raises UsageError for a region that there is not, and where there is no room."""
+        if region not in self.regions:
+            raise UsageError(f"no region {quoted(region)} to allocate in; there are {', '.join(self.regions)}")
+        size = max(size, 1)
+        gaps = self._gaps.get(region, [])
+        for place, (begin, end) in enumerate(gaps):
+            at = -(-begin // alignment) * alignment
+            if at + size <= end:
+                gaps[place : place + 1] = [gap for gap in ((begin, at), (at + size, end)) if gap[0] < gap[1]]
+                self._given[at] = region, size
+                return at
+        largest = max((end - begin for begin, end in gaps), default=0)
+        raise UsageError(f"no room for {size:,} B in {region}: the largest gap has {largest:,} B")
+
+    def release(self, address: int) -> None:
+        """Take an address back. Raises UsageError for one that is not given out."""
+        if address not in self._given:
+            raise UsageError(f"{address:#010x} is not allocated")
+        region, size = self._given.pop(address)
+        gaps = self._gaps[region]
+        insort(gaps, (address, address + size))
+        merged = gaps[:1]
+        for begin, end in gaps[1:]:
+            if begin == merged[-1][1]:
+                merged[-1] = merged[-1][0], end
+            else:
+                merged.append((begin, end))
+        gaps[:] = merged
