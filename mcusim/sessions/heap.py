@@ -42,6 +42,10 @@ class SessionHeap:
         """Bytes of a region that are not given out, in one piece or several."""
         return sum(end - begin for begin, end in self._gaps.get(region, ()))
 
+    def by_region(self) -> dict[str, tuple[int, int]]:
+        """Bytes that are given out, and bytes in all, by region."""
+        return {name: (size - self.free_bytes(name), size) for name, (_, size) in self.regions.items()}
+
     def allocate(self, size: int, region: str, alignment: int = 8) -> int:
         """An address. Raises UsageError for a region that there is not, and where there is no room."""
         if region not in self.regions:

@@ -4,7 +4,7 @@ ELF for the Arm Architecture, IHI 0044, "Relocation": S is a symbol's address wi
 field holds, P the field's own address. A call that does not reach goes through a veneer, ``LDR PC, [PC]`` and a word.
 
 Not modelled: position-independent code with a global offset table, thread-local storage, group sections with the same
-contents (each is loaded), Arm code, constructors (``.init_array`` is loaded, nobody calls it).
+contents (each is loaded), Arm code, destructors.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _RELA, _REL, _NOBITS, _SYMBOLS = 4, 9, 8, 2
 _UNDEFINED, _RESERVED, _ABSOLUTE, _COMMON = 0, 0xFF00, 0xFFF1, 0xFFF2
 _FUNCTION, _SECTION_SYMBOL, _LOCAL, _WEAK = 2, 3, 0, 2
 _ABS32, _REL32, _CALL, _JUMP24, _TARGET1, _PREL31, _MOVW, _MOVT, _JUMP19 = 2, 3, 10, 30, 38, 42, 47, 48, 51
+_CONSTRUCTORS = (14, 16)  # SHT_INIT_ARRAY, SHT_PREINIT_ARRAY
 _NOTHING = (0, 40)  # R_ARM_NONE, R_ARM_V4BX
 _WORDS, _HALVES, _BRANCHES = (_ABS32, _REL32, _TARGET1, _PREL31), (_MOVW, _MOVT), (_CALL, _JUMP24, _JUMP19)
 _KINDS = (*_WORDS, *_HALVES, *_BRANCHES)
@@ -168,6 +169,11 @@ class ObjectFile:
         return len(branches)
 
     @property
+    def constructors(self) -> list[int]:
+        """Numbers of the sections with addresses of functions that are to be called once the file is loaded."""
+        return [number for number, section in self.loaded.items() if section.kind in _CONSTRUCTORS]
+
+    @property
     def commons(self) -> dict[int, ObjectSymbol]:
         """Variables without a section of their own, by number; ``value`` is what they are aligned to."""
         return {number: one for number, one in enumerate(self.symbols) if one.section == _COMMON}
@@ -259,9 +265,9 @@ def _name(kind: int) -> str:
     return next((name for name, number in ENUM_RELOC_TYPE_ARM.items() if number == kind), f"of type {kind}")
 
 
-def read_object(path: str | Path) -> ObjectFile:
-    """The object file at ``path``, checked. Raises ImageError."""
-    shown = str(path)[:300]
+def read_object(path: str | Path, name: str | None = None) -> ObjectFile:
+    """The object file at ``path``, checked; errors call it ``name``. Raises ImageError."""
+    shown = name or str(path)[:300]
     found = ObjectFile(parse_object(program_bytes(Path(path), shown), shown))
     if found.elf.warnings:
         raise ImageError(f"{shown}: {found.elf.warnings[0]}")

@@ -9,11 +9,12 @@ host), an operating system, interrupts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,22 +25,23 @@ from mcusim.cpu.profile import profile
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
-from mcusim.sessions.compile_module import RUNTIME, RUNTIME_FUNCTIONS, object_of
+from mcusim.sessions.arguments import CallArguments
+from mcusim.sessions.compile_module import RUNTIME, object_of, runtime_object
 from mcusim.sessions.heap import SessionHeap
-from mcusim.sessions.object_file import VENEER, ObjectFile, read_object
+from mcusim.sessions.module import SessionModule, section_places
+from mcusim.sessions.object_file import ObjectFile
+from mcusim.sessions.tensor import SessionTensor, device_array, structure_array
+from mcusim.sessions.traffic import SessionTraffic
 from mcusim.units import quoted
 
-__all__ = [
-    "DeviceSession",
-    "SessionCall",
-    "SessionFault",
-    "SessionModule",
-    "SessionSnapshot",
-    "SessionTensor",
-    "session",
-]
+if TYPE_CHECKING:
+    from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.sessions.arguments import Value
+
+__all__ = ["DeviceSession", "SessionCall", "SessionFault", "SessionSnapshot", "session"]
 
 STACK = 16 << 10  # bytes
+LEAST_STACK = 256  # bytes that a function has for itself
 MOST_INSTRUCTIONS = 2_000_000_000
 Array = np.ndarray[Any, Any]
 
@@ -48,76 +50,112 @@ class SessionFault(McusimError):
     """A called function faulted, or did not end; the session goes on. ``kind`` is a short name, ``location`` the
     function and the offset in it, or the address."""
 
+    exit_status = 1
+
     def __init__(self, kind: str, text: str, location: str) -> None:
         super().__init__(f"{text} ({location})")
         self.kind, self.location = kind, location
 
 
 @dataclass(frozen=True)
-class SessionCall:
-    """What a call returned in r0, as an unsigned number, and took: core ``cycles``, their ``causes`` by the names of
-    `mcusim emulate`, which sum to them, ``instructions``, and bytes of ``stack``."""
+class _Returned:
+    """What a call gave: r0, r1, s0 and s1, and what it took."""
 
-    value: int
+    registers: tuple[int, int, int, int]
     cycles: float
     causes: Mapping[str, float]
     instructions: int
     stack: int
 
+
+class SessionCall:
+    """A call of ``name``: what it returned, and took. In a queue (:meth:`DeviceSession.lazy`) it runs when one of
+    these is read, with all that wait before it.
+
+    Raises SessionFault, then and whenever it is read, where it faulted, or one before it in the queue.
+    """
+
+    def __init__(self, session: DeviceSession, name: str) -> None:
+        self._session, self.name = session, name
+        self._returned: _Returned | SessionFault | None = None
+
+    def __repr__(self) -> str:
+        if self._returned is None:
+            return f"<call of {self.name}, waiting>"
+        if isinstance(self._returned, SessionFault):
+            return f"<call of {self.name}: {self._returned}>"
+        return f"<call of {self.name}: {self.signed}, {self.cycles:,.0f} cycles>"
+
+    def _result(self) -> _Returned:
+        if self._returned is None:
+            self._session.flush()
+        if isinstance(self._returned, SessionFault):
+            self._session._unread = None
+            raise self._returned
+        assert self._returned is not None
+        return self._returned
+
+    @property
+    def value(self) -> int:
+        """r0, as an unsigned number."""
+        return self._result().registers[0]
+
     @property
     def signed(self) -> int:
-        """The value as an int32_t."""
+        """r0, as an int32_t."""
         return self.value - (1 << 32 if self.value & 0x8000_0000 else 0)
 
+    @property
+    def int64(self) -> int:
+        """r1 and r0, as an int64_t."""
+        return int(np.array(self._result().registers[:2], "<u4").view("<i8")[0])
 
-class SessionModule:
-    """A file that was loaded: ``sections`` by name with their addresses, ``symbols`` that others can use."""
+    @property
+    def float32(self) -> float:
+        """s0, a float."""
+        return float(np.array(self._result().registers[2:3], "<u4").view("<f4")[0])
 
-    def __init__(self, session: DeviceSession, name: str, base: int, size: int, symbols: dict[str, int]) -> None:
-        self._session, self.name, self.base, self.size, self.symbols = session, name, base, size, symbols
+    @property
+    def float64(self) -> float:
+        """s1 and s0, a double."""
+        return float(np.array(self._result().registers[2:], "<u4").view("<f8")[0])
 
-    def unload(self) -> None:
-        """Give its memory back. Raises UsageError for one that is unloaded already.
+    @property
+    def cycles(self) -> float:
+        """Core cycles."""
+        return self._result().cycles
 
-        Not checked: whether others call it.
-        """
-        self._session.unload(self)
+    @property
+    def causes(self) -> Mapping[str, float]:
+        """The cycles by the names of `mcusim emulate`, which sum to them."""
+        return self._result().causes
+
+    @property
+    def instructions(self) -> int:
+        """How many were executed."""
+        return self._result().instructions
+
+    @property
+    def stack(self) -> int:
+        """Bytes of stack it used."""
+        return self._result().stack
 
 
 @dataclass
-class SessionTensor:
-    """An array in the device's memory; ``array`` reads it back as it is there now."""
+class _Waiting:
+    """A call of a queue."""
 
-    session: DeviceSession
+    call: SessionCall
     address: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def bytes(self) -> int:
-        return int(np.prod(self.shape)) * self.dtype.itemsize
-
-    @property
-    def array(self) -> Array:
-        data = self.session.emulator.read(self.address, self.bytes)
-        return np.frombuffer(data, self.dtype).reshape(self.shape).copy()
-
-    def write(self, array: Array) -> None:
-        """Other values of the same shape and type. Raises UsageError for others."""
-        found = np.asarray(array)
-        if found.shape != self.shape or found.dtype != self.dtype:
-            raise UsageError(f"the tensor is {self.shape} {self.dtype}, what is written {found.shape} {found.dtype}")
-        self.session.emulator.write(self.address, found.tobytes())
-
-    def free(self) -> None:
-        """Give its memory back."""
-        self.session.heap.release(self.address)
+    arguments: CallArguments
+    max_instructions: int
 
 
 @dataclass(frozen=True)
 class SessionSnapshot:
     """All that a session has given out, byte by byte, in memory and in caches, and its modules."""
 
+    session: DeviceSession
     contents: tuple[tuple[int, bytes, tuple[bytes, ...]], ...]
     arrays: tuple[Array, ...]
     heap: SessionHeap
@@ -126,19 +164,20 @@ class SessionSnapshot:
 
 
 class DeviceSession:
-    """A device that is ready to be called; :func:`session` makes one. ``heap`` gives its memory out by regions;
-    ``output`` has what its code printed."""
+    """A device that is ready to be called; :func:`session` makes one. ``heap`` gives its memory out by regions,
+    ``traffic`` counts what a session over a cable would have moved."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine, self.printed = machine, bytearray()
-        self.emulator = Emulator(machine, self.printed.extend)
+        self.machine, self._printed = machine, bytearray()
+        self.emulator = Emulator(machine, self._printed.extend)
         self.emulator.state[C.FPU] = 1
-        regions = {one.name: one for one in machine.memory.values() if one.writable}
-        self.heap = SessionHeap({name: (one.base, one.size) for name, one in regions.items()})
-        on_chip = [one for one in regions.values() if one.kind in ("sram", "tcm")]
-        self._code = max((one for one in on_chip if one.executable), key=lambda one: one.size).name
-        self._data = max(on_chip, key=lambda one: one.size).name
+        self.heap = SessionHeap({name: (region.base, region.size) for name, region in machine.memory.items()})
+        self._code, self._data = _largest(machine, executable=True), _largest(machine)
         self.modules: list[SessionModule] = []
+        self.traffic = SessionTraffic()
+        self._queue: list[_Waiting] = []
+        self._lazy = False
+        self._unread: SessionFault | None = None  # of a call in a queue
         stack = self.heap.allocate(STACK, self._data, 32)
         self._stack = stack + STACK, stack
         self._begun = self.snapshot()
@@ -152,119 +191,225 @@ class DeviceSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        if error is None:
+            self.flush()
 
     @property
     def output(self) -> str:
-        return self.printed.decode("utf-8", "backslashreplace")
+        """What the device has printed (semihosting, ITM, USART), after all calls that wait."""
+        self.flush()
+        return self._printed.decode("utf-8", "backslashreplace")
 
     @property
     def symbols(self) -> dict[str, int]:
         """Of all modules, with the Thumb bit of functions."""
         return {name: value for module in self.modules for name, value in module.symbols.items()}
 
-    def load(self, what: str | Path, region: str | None = None) -> SessionModule:
-        """Link an object file, a C file or C source into ``region`` (default: the first SRAM that code runs from).
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes as the core sees them, after all calls that wait. Raises UsageError where there is no memory."""
+        self.flush()
+        data = self.emulator.read(address, size)
+        self.traffic.moved(size)
+        return data
 
-        Raises UsageError for undefined symbols, all at once, and where there is no room, ImageError for a damaged file.
+    def write(self, address: int, data: bytes) -> None:
+        """Put bytes there, after all calls that wait. Raises UsageError where there is no memory."""
+        self.flush()
+        self.emulator.write(address, data)
+        self.traffic.moved(len(data))
+
+    def release(self, address: int) -> None:
+        """Give memory back that was allocated, after all calls that wait. Raises UsageError for other memory."""
+        self.flush()
+        self.heap.release(address)
+
+    def load(
+        self,
+        what: str | Path | Sequence[str | Path],
+        region: str | None = None,
+        data: str | None = None,
+        include: Sequence[str | Path] = (),
+        flags: str = "",
+    ) -> SessionModule:
+        """Link a module: an object file, a C, C++ or assembly file, several of them, or C source.
+
+        ``region`` is where it goes, by default the largest SRAM that code runs from; ``data`` where its variables go,
+        if not there too. ``include`` (folders) and ``flags`` are the compiler's. Constructors are called. Raises
+        UsageError for undefined symbols, all at once, and where there is no room; CompileError (a UsageError) for what
+        does not compile; ImageError for a damaged file.
         """
-        path, name = object_of(what, self.machine.core.isa)
-        return self._linked(read_object(path), name, region or self._code)
+        file, name = object_of(what, self.machine.core.isa, include, flags)
+        return self._linked(file, name, region or self._code, data)
 
-    def _linked(self, file: ObjectFile, name: str, region: str) -> SessionModule:
-        missing = [one for one in file.needed() if one not in self.symbols]
-        if missing and name != RUNTIME.name and {*missing} & {*RUNTIME_FUNCTIONS}:
-            self.load(RUNTIME, region)
-        known = self.symbols
-        missing = [one for one in missing if one not in known]
-        if missing:
-            raise UsageError(f"{name}: undefined: {', '.join(missing[:50])}; load the modules that have them first")
-        offsets, size = _offsets(file)
-        base = self.heap.allocate(size, region, 32)
+    def _linked(self, file: ObjectFile, name: str, region: str, data: str | None) -> SessionModule:
+        self.flush()
+        self._define(file, name)
+        known, places = self.symbols, section_places(file)
+        there = self.machine.memory.get(region)
+        apart = data or (self._data if there is not None and not there.writable else region)
+        bases: list[int] = []
         try:
-            places = {number: base + offset for number, offset in offsets.items() if number >= 0}
-            commons = {-1 - number: base + offset for number, offset in offsets.items() if number < 0}
-            veneers = base + size - VENEER * file.calls()
-            contents, made = file.linked(places, commons, known.get, veneers)
-            self.emulator.write(base, bytes(size))
-            for number, data in contents.items():
-                self.emulator.write(places[number], data)
+            for size, where in zip(places.sizes(apart == region), (region, apart), strict=False):
+                bases.append(self.heap.allocate(size, where, places.alignment))
+            sections, commons, veneers = places.addresses(bases)
+            contents, made = file.linked(sections, commons, known.get, veneers)
+            for base, size in zip(bases, places.sizes(apart == region), strict=True):
+                self.emulator.write(base, bytes(size))
+                self.traffic.moved(size)
+            for number, content in contents.items():
+                self.emulator.write(sections[number], content)
             self.emulator.write(veneers, made)
         except BaseException:
-            self.heap.release(base)
+            for base in bases:
+                self.heap.release(base)
             raise
-        module = SessionModule(self, name, base, size, _exported(file, places, commons))
+        module = SessionModule(self.unload, name, tuple(bases), places.bytes, places.symbols(sections, commons))
         self.modules.append(module)
+        for constructor in places.constructors(sections):
+            self._call_at(int.from_bytes(self.emulator.read(constructor, 4), "little"), f"a constructor of {name}")
         return module
+
+    def _define(self, file: ObjectFile, name: str) -> None:
+        """See to it that all is there that a file needs."""
+        missing = [symbol for symbol in file.needed() if symbol not in self.symbols]
+        if missing and all(module.name != RUNTIME for module in self.modules):
+            runtime = runtime_object(self.machine.core.isa)
+            if {*missing} & {symbol.name for symbol in runtime.symbols if symbol.section and not symbol.local}:
+                self._linked(runtime, RUNTIME, self._code, None)
+                missing = [symbol for symbol in missing if symbol not in self.symbols]
+        if missing:
+            raise UsageError(f"{name}: undefined: {', '.join(missing[:50])}; load the modules that have them first")
 
     def unload(self, module: SessionModule) -> None:
         """:meth:`SessionModule.unload`."""
+        self.flush()
         if module not in self.modules:
             raise UsageError(f"{module.name} is unloaded already")
         self.modules.remove(module)
-        self.heap.release(module.base)
+        for base in module.bases:
+            self.heap.release(base)
 
-    def tensor(self, array: Array | tuple[int, ...], region: str | None = None, dtype: Any = None) -> SessionTensor:
-        """An array in ``region`` (default: the first one that can be written), or room for a shape of ``dtype``.
+    def tensor(
+        self, array: Array | tuple[int, ...], region: str | None = None, dtype: Any = None, alignment: int = 32
+    ) -> SessionTensor:
+        """An array in ``region`` (default: the largest SRAM), or room for a shape of ``dtype`` (default int8).
 
-        Raises UsageError for a type that a device has not, and where there is no room.
+        A region that the device cannot write may have one too, as flash has weights. Raises UsageError for a type that
+        a device has not, and where there is no room.
         """
-        values = np.zeros(array, dtype or np.int8) if isinstance(array, tuple) else np.ascontiguousarray(array, dtype)
-        if values.dtype.kind not in "iufb" or values.dtype.itemsize > 8:
-            raise UsageError(f"a tensor of {values.dtype} has no place on a device; integers and floats have")
-        address = self.heap.allocate(values.nbytes, region or self._data, 32)
-        self.emulator.write(address, values.tobytes())
+        values = device_array(array, dtype)
+        if alignment < 1 or alignment & (alignment - 1):
+            raise UsageError(f"alignment = {alignment}: must be a power of two, in bytes")
+        address = self.heap.allocate(values.nbytes, region or self._data, alignment)
+        self.write(address, values.tobytes())
         return SessionTensor(self, address, values.shape, values.dtype)
 
-    def call(self, name: str, *values: int | SessionTensor, max_instructions: int = MOST_INSTRUCTIONS) -> SessionCall:
-        """Call a function with numbers and tensors, whose addresses it gets.
+    def structure(self, region: str | None = None, /, **members: Any) -> SessionTensor:
+        """A C structure with ``members`` in their order: integers and tensors (their addresses) are words, numpy
+        scalars and arrays as they are. Raises UsageError for others."""
+        return self.tensor(structure_array(members), region)
 
-        Raises UsageError for a name that no module has and for other values, SessionFault for a fault and for more
-        instructions than ``max_instructions``.
+    def call(self, name: str, *values: Value, max_instructions: int = MOST_INSTRUCTIONS) -> SessionCall:
+        """Call a function with ``values``: integers, tensors (their addresses), numpy scalars, structures by value.
+
+        In a queue (:meth:`lazy`) it only waits. Raises UsageError for a name that no module has and for other values,
+        SessionFault for a fault and for more instructions than ``max_instructions``.
         """
         address = self.symbols.get(name)
         if address is None:
             there = ", ".join(sorted(self.symbols))[:400]
             raise UsageError(f"no module has a function {quoted(name)}; there are {there or 'none yet'}")
-        emulator, words = self.emulator, [_word(one) for one in values]
+        waiting = _Waiting(SessionCall(self, name), address, CallArguments.of(values), max_instructions)
+        self._queue.append(waiting)
+        if not self._lazy:
+            self.flush()
+            waiting.call._result()
+        return waiting.call
+
+    @contextmanager
+    def lazy(self) -> Iterator[DeviceSession]:
+        """Calls wait in a queue, which is sent to the device at once when a result is wanted, memory is read or
+        written, or the block ends. Results are those of calls without it.
+
+        Raises SessionFault at the end for a fault that nobody has seen.
+        """
+        before, self._lazy = self._lazy, True
+        try:
+            yield self
+            self.flush()
+        finally:
+            self._lazy = before
+        if self._unread is not None:
+            fault, self._unread = self._unread, None
+            raise fault
+
+    def flush(self) -> None:
+        """Run the calls that wait. A fault is raised where its call, or a later one of the queue, is read."""
+        if not self._queue:
+            return
+        queue, self._queue = self._queue, []
+        self.traffic.called([waiting.arguments.words for waiting in queue])
+        fault: SessionFault | None = None
+        for waiting in queue:
+            if fault is None:
+                try:
+                    waiting.call._returned = self._run(waiting)
+                except SessionFault as error:
+                    fault = self._unread = waiting.call._returned = error
+            else:
+                text = f"{waiting.call.name}: not run: {fault} came before it in the queue"
+                waiting.call._returned = SessionFault("not run", text, fault.location)
+
+    def _call_at(self, address: int, name: str) -> None:
+        self.traffic.called([0])
+        self._run(_Waiting(SessionCall(self, name), address, CallArguments(), MOST_INSTRUCTIONS))
+
+    def _run(self, waiting: _Waiting) -> _Returned:
+        emulator, arguments, (top, limit) = self.emulator, waiting.arguments, self._stack
         before, began, issued = self._causes(), self._now(), emulator.instructions
-        emulator.set_stack(*self._stack)
-        emulator.call(address & ~1, words)
-        stop = emulator.run(max_instructions)
+        if len(arguments.stack) > top - limit - LEAST_STACK:
+            raise SessionFault("stack", f"{waiting.call.name}: its {len(arguments.stack):,} B of values", "the stack")
+        emulator.set_stack(top, limit)
+        emulator.call(waiting.address & ~1, arguments.core_and_stack)
+        if arguments.floats:
+            floats = emulator.core.floats
+            emulator.core.floats = [arguments.floats.get(number, bits) for number, bits in enumerate(floats)]
+        stop = emulator.run(waiting.max_instructions)
         if stop.kind != "returned":
-            raise self._fault(name, stop)
-        after, low = self._causes(), int(emulator.state[C.STACK_LOW])
-        causes = {cause: after[cause] - before.get(cause, 0.0) for cause in after}
-        took = self._now() - began
-        registers = emulator.registers()
-        return SessionCall(
-            registers["r0"], took, {cause: n for cause, n in causes.items() if n}, emulator.instructions - issued,
-            max(0, self._stack[0] - low),
-        )  # fmt: skip
+            raise self._fault(waiting.call.name, stop)
+        after, took = self._causes(), self._now() - began
+        causes = {cause: n for cause in after if (n := after[cause] - before.get(cause, 0.0))}
+        registers, low = emulator.registers(), int(emulator.state[C.STACK_LOW])
+        s0, s1 = emulator.core.floats[:2]
+        return _Returned(
+            (registers["r0"], registers["r1"], s0, s1), took, causes, emulator.instructions - issued, max(0, top - low)
+        )
 
     def snapshot(self) -> SessionSnapshot:
         """The device as it is, to come back to: the same call then takes the same cycles."""
+        self.flush()
         emulator = self.emulator
         contents = tuple(
-            (at, emulator.read(at, size), tuple(bytes(view) for _, view in emulator.behind.views(at, size)))
-            for at, size in self.heap.given()
+            (address, emulator.read(address, size), tuple(bytes(v) for _, v in emulator.behind.views(address, size)))
+            for address, size in self.heap.given()
         )
-        return SessionSnapshot(
-            contents, tuple(one.copy() for one in self._arrays()), self.heap.copy(), tuple(self.modules),
-            bytes(self.printed),
-        )  # fmt: skip
+        arrays = tuple(array.copy() for array in self._arrays())
+        return SessionSnapshot(self, contents, arrays, self.heap.copy(), tuple(self.modules), bytes(self._printed))
 
     def restore(self, snapshot: SessionSnapshot) -> None:
-        """Go back to a snapshot of this session; modules and tensors made since are gone."""
+        """Go back to a snapshot; modules and tensors made since are gone. Raises UsageError for another session's."""
+        if snapshot.session is not self:
+            raise UsageError("the snapshot is of another session")
+        self.flush()
         emulator = self.emulator
-        for at, data, behind in snapshot.contents:
-            emulator.write(at, data)
-            for (_, view), held in zip(emulator.behind.views(at, len(data)), behind, strict=True):
+        for address, data, behind in snapshot.contents:
+            emulator.write(address, data)
+            for (_, view), held in zip(emulator.behind.views(address, len(data)), behind, strict=True):
                 view[:] = np.frombuffer(held, np.uint8)
         for array, held_array in zip(self._arrays(), snapshot.arrays, strict=True):
             array[:] = held_array
         self.heap, self.modules = snapshot.heap.copy(), [*snapshot.modules]
-        self.printed[:] = snapshot.printed
+        self._printed[:] = snapshot.printed
 
     def reset(self) -> None:
         """As a new session: no modules, no tensors, cold caches, cycle 0."""
@@ -279,7 +424,7 @@ class DeviceSession:
     def _causes(self) -> dict[str, float]:
         return profile(self.emulator).causes
 
-    def _fault(self, name: str, stop: Any) -> SessionFault:
+    def _fault(self, name: str, stop: Stop) -> SessionFault:
         pc = self.emulator.registers()["pc"] if stop.fault is None else stop.fault.pc
         location = self._location(pc)
         if stop.fault is not None:
@@ -297,38 +442,12 @@ class DeviceSession:
         return f"{name}+{pc - begin:#x}"
 
 
-def _word(value: int | SessionTensor) -> int:
-    if isinstance(value, SessionTensor):
-        return value.address
-    if isinstance(value, bool | np.bool_ | int | np.integer) and -(1 << 31) <= int(value) < 1 << 32:
-        return int(value) & 0xFFFF_FFFF
-    raise UsageError(f"{str(value)[:40]!r} is no value for a call: numbers of 32 bits and tensors are")
-
-
-def _offsets(file: ObjectFile) -> tuple[dict[int, int], int]:
-    """Where sections go behind the module's begin, common symbols as ``-1 - number``; and the bytes of all, with room
-    for veneers at the end."""
-    found, at = {}, 0
-    for number, section in file.loaded.items():
-        at = -(-at // max(section.alignment, 1)) * max(section.alignment, 1)
-        found[number] = at
-        at += section.size
-    for number, symbol in file.commons.items():
-        alignment = min(max(symbol.value, 4), 32)
-        at = -(-at // alignment) * alignment
-        found[-1 - number] = at
-        at += symbol.size
-    return found, -(-at // 8) * 8 + VENEER * file.calls()
-
-
-def _exported(file: ObjectFile, places: Mapping[int, int], commons: Mapping[int, int]) -> dict[str, int]:
-    found = {}
-    for number, one in enumerate(file.symbols):
-        if one.name and not one.local and number in commons:
-            found[one.name] = commons[number]
-        elif one.name and not one.local and one.section in places:
-            found[one.name] = places[one.section] + one.value
-    return found
+def _largest(machine: Machine, executable: bool = False) -> str:
+    """The largest SRAM, or what else can be written. Raises UsageError where nothing can."""
+    able = [region for region in machine.memory.values() if region.writable and region.executable >= executable]
+    if not able:
+        raise UsageError(f"{machine.name}: a session needs memory that can be written and executed; there is none")
+    return max(able, key=lambda region: (region.kind in ("sram", "tcm"), region.size)).name
 
 
 def session(machine: str | Path | Machine, overrides: Mapping[str, str] | None = None) -> DeviceSession:

@@ -107,6 +107,10 @@ class Section:
     def executable(self) -> bool:
         return bool(self.flags & 4)
 
+    @property
+    def writable(self) -> bool:
+        return bool(self.flags & 1)
+
 
 @dataclass
 class ElfFile:
