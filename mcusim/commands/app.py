@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mcusim.commands.firmware import emulate, kernels, session
+from mcusim.commands.firmware import emulate, kernels, session, tune
 from mcusim.commands.models import export, generate, inspect, memory, reorder
 from mcusim.commands.shared.defaults import defaults
 from mcusim.commands.shared.output import discard_output, fail
@@ -104,6 +104,7 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., int], str]]] = {
         ("generate", generate.generate, "Write a model as C for a board."),
         ("emulate", emulate.emulate, "Run firmware and see where its cycles go."),
         ("session", session.session, "Load modules into a device, call and time functions."),
+        ("tune", tune.tune, "Tune kernels to layers and a board."),
         ("kernels", kernels.kernels, "The sets of compiled kernels."),
         ("kernels build", kernels.build, "Build kernel sets from their C sources."),
     ],

@@ -17,6 +17,7 @@ from mcusim.errors import UsageError
 from mcusim.files import read_guarded, utf8_text
 from mcusim.labs.draw import MOST_SEED, seed_of
 from mcusim.machine.document import show
+from mcusim.validation_errors import rule_of
 
 __all__ = ["AnswerFile", "GivenAnswer", "read_answer_file"]
 
@@ -107,6 +108,4 @@ def _rule(error: Any) -> str:
     key = ".".join(str(one) for one in error["loc"])[:80] or "the file"
     value = error["input"]
     plain = isinstance(value, str | int | float | bool) and error["type"] != "missing"
-    message = "is missing" if error["type"] == "missing" else str(error["msg"])
-    message = (message[:1].lower() + message[1:]).replace("input should be", "must be").replace("input should", "must")
-    return f"{key}{f' = {show(value)}' if plain else ''}: {message}"
+    return f"{key}{f' = {show(value)}' if plain else ''}: {rule_of(error)}"

@@ -25,15 +25,12 @@ from mcusim.labs.statements import statements
 from mcusim.machine.document import show
 from mcusim.machine.toml_file import read_toml
 from mcusim.units import quoted
+from mcusim.validation_errors import rule_of
 
 __all__ = ["LabFile", "lab_names", "open_file", "read_lab"]
 
 COMMANDS = ("check", "export", "collect")  # no lab may have these names
 _NAME = re.compile("[a-z][a-z0-9-]{0,39}")
-_TYPES = {  # pydantic's kinds of errors, and what TOML calls these types
-    "dict_type": "a table", "model_type": "a table", "model_attributes_type": "a table", "tuple_type": "a list",
-    "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
-}  # fmt: skip
 Lines = Mapping[str, int]
 Place = tuple[str | int, ...]
 
@@ -78,7 +75,7 @@ class LabFile:
 
     @property
     def minutes(self) -> object:
-        """Likewise."""
+        """As it is written, whether the rest is right or not."""
         return self.raw.get("minutes")
 
     def draws(self) -> list[Lab]:
@@ -153,21 +150,9 @@ def _follows(error: Any) -> bool:
 
 
 def _rule(error: Any) -> str:
-    """What pydantic says, in the words of the other files."""
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "missing":
-        return "is missing"
-    if kind == "extra_forbidden":
-        return "unknown key"
-    if kind in ("union_tag_not_found", "union_tag_invalid"):
+    if error["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return f"a step is what one of its keys says: {', '.join(KINDS)}"
-    if kind in ("too_short", "too_long") and "field_type" in context:
-        least = kind == "too_short"
-        return f"must have at {'least' if least else 'most'} {context['min_length' if least else 'max_length']}"
-    if kind in _TYPES:
-        return f"must be {_TYPES[kind]}"
-    message = str(context["error"]) if kind == "value_error" else str(error["msg"])
-    return (message[0].lower() + message[1:]).replace("input should be", "must be").replace("input should", "must")
+    return rule_of(error)
 
 
 def open_file(name: str) -> LabFile:

@@ -54,13 +54,14 @@ def runtime_object(isa: str) -> ObjectFile:
 def object_of(
     what: str | Path | Sequence[str | Path], isa: str, include: Sequence[str | Path] = (), flags: str = ""
 ) -> tuple[ObjectFile, str]:
-    """The object file of paths (``.o``, C, C++, assembly) or of C source, a text with a brace; and what it is called.
+    """The object file of paths (``.o``, C, C++, assembly) or of C source, a text with a brace or of several lines; and
+    what it is called.
 
     Several become one. Raises UsageError where the compiler is missing, names the package; for a file that is missing;
     and for source that it refuses, with its words. ImageError for a damaged object file.
     """
     several = [what] if isinstance(what, str | Path) else [*what]
-    if len(several) == 1 and isinstance(several[0], str) and "{" in several[0]:
+    if len(several) == 1 and isinstance(several[0], str) and {*"{\n"} & {*several[0]}:
         with tempfile.TemporaryDirectory(prefix="mcusim-") as folder:
             source = Path(folder) / "source.c"
             source.write_text(several[0], encoding="utf-8")

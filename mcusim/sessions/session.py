@@ -25,6 +25,7 @@ from mcusim.cpu.profile import profile
 from mcusim.errors import McusimError, UsageError
 from mcusim.machine.description import Machine
 from mcusim.memory import state_layout as L
+from mcusim.memory.address_ranges import guarded, machine_ranges
 from mcusim.sessions.arguments import CallArguments
 from mcusim.sessions.compile_module import RUNTIME, object_of, runtime_object
 from mcusim.sessions.heap import SessionHeap
@@ -36,6 +37,7 @@ from mcusim.units import quoted
 
 if TYPE_CHECKING:
     from mcusim.cpu.stops.stop_reason import Stop
+    from mcusim.kernels.kernel_set import KernelSet
     from mcusim.sessions.arguments import Value
 
 __all__ = ["DeviceSession", "SessionCall", "SessionFault", "SessionSnapshot", "session"]
@@ -149,6 +151,7 @@ class _Waiting:
     address: int
     arguments: CallArguments
     max_instructions: int
+    writes: Sequence[SessionTensor] | None = None
 
 
 @dataclass(frozen=True)
@@ -309,17 +312,40 @@ class DeviceSession:
         scalars and arrays as they are. Raises UsageError for others."""
         return self.tensor(structure_array(members), region)
 
-    def call(self, name: str, *values: Value, max_instructions: int = MOST_INSTRUCTIONS) -> SessionCall:
+    def load_kernels(self, kernels: KernelSet, symbols: Sequence[str], region: str | None = None) -> SessionModule:
+        """Load functions of a kernel set (:func:`mcusim.kernels.kernel_set.load_set`), and what they call.
+
+        Raises UsageError where there is no room, InputError for a set that is not built or has no such function.
+        """
+        self.flush()
+        isa = self.machine.core.isa
+        base = self.heap.allocate(kernels.loaded_bytes(isa, symbols), region or self._code, 64)
+        image = kernels.image_at(isa, base, symbols)
+        for segment in image.segments:
+            self.write(segment.address, bytes(segment.data))
+        known = {symbol: image.symbol(symbol).address | 1 for symbol in symbols}
+        module = SessionModule(self.unload, kernels.name, (base,), kernels.loaded_bytes(isa, symbols), known)
+        self.modules.append(module)
+        return module
+
+    def call(
+        self,
+        name: str,
+        *values: Value,
+        max_instructions: int = MOST_INSTRUCTIONS,
+        writes: Sequence[SessionTensor] | None = None,
+    ) -> SessionCall:
         """Call a function with ``values``: integers, tensors (their addresses), numpy scalars, structures by value.
 
-        In a queue (:meth:`lazy`) it only waits. Raises UsageError for a name that no module has and for other values,
-        SessionFault for a fault and for more instructions than ``max_instructions``.
+        With ``writes`` it may write these tensors and its stack, nothing else, not even its own variables. In a queue
+        (:meth:`lazy`) it only waits. Raises UsageError for a name that no module has and for other values, SessionFault
+        for a fault and for more instructions than ``max_instructions``.
         """
         address = self.symbols.get(name)
         if address is None:
             there = ", ".join(sorted(self.symbols))[:400]
             raise UsageError(f"no module has a function {quoted(name)}; there are {there or 'none yet'}")
-        waiting = _Waiting(SessionCall(self, name), address, CallArguments.of(values), max_instructions)
+        waiting = _Waiting(SessionCall(self, name), address, CallArguments.of(values), max_instructions, writes)
         self._queue.append(waiting)
         if not self._lazy:
             self.flush()
@@ -374,7 +400,8 @@ class DeviceSession:
         if arguments.floats:
             floats = emulator.core.floats
             emulator.core.floats = [arguments.floats.get(number, bits) for number, bits in enumerate(floats)]
-        stop = emulator.run(waiting.max_instructions)
+        with self._confined(waiting.writes):
+            stop = emulator.run(waiting.max_instructions)
         if stop.kind != "returned":
             raise self._fault(waiting.call.name, stop)
         after, took = self._causes(), self._now() - began
@@ -384,6 +411,23 @@ class DeviceSession:
         return _Returned(
             (registers["r0"], registers["r1"], s0, s1), took, causes, emulator.instructions - issued, max(0, top - low)
         )
+
+    @contextmanager
+    def _confined(self, writes: Sequence[SessionTensor] | None) -> Iterator[None]:
+        """All but these tensors and the stack is read-only."""
+        if writes is None:
+            yield
+            return
+        top, limit = self._stack
+        ranges, emulator = machine_ranges(self.machine), self.emulator
+        open_ = [(limit, top), *((tensor.address, tensor.address + max(tensor.bytes, 1)) for tensor in writes)]
+        emulator.confined = True
+        emulator.memory.install_ranges(guarded(ranges, sorted(open_)))
+        try:
+            yield
+        finally:
+            emulator.confined = False
+            emulator.memory.install_ranges(ranges)
 
     def snapshot(self) -> SessionSnapshot:
         """The device as it is, to come back to: the same call then takes the same cycles."""

@@ -24,7 +24,7 @@ from mcusim.errors import UsageError
 from mcusim.processes import deaf, pool
 from mcusim.sweeps.point import Batch, Done, SharedWork, failed, perform
 
-__all__ = ["AHEAD", "DIED", "Runner", "cluster", "local"]
+__all__ = ["AHEAD", "DIED", "Runner", "cluster", "dask_client", "local"]
 
 AHEAD = 3  # batches that wait for each process, so that none is idle
 DIED = "the process that ran it died, twice: perhaps out of memory"
@@ -121,14 +121,15 @@ def cluster(address: str) -> Runner:
     """
 
     def run(work: SharedWork, batches: Sequence[Batch]) -> Generator[list[Done]]:
-        with _client(address) as client:
+        with dask_client(address) as client:
             yield from _performed(client, address, work, list(batches))
 
     return run
 
 
 @contextmanager
-def _client(address: str) -> Iterator[Any]:
+def dask_client(address: str) -> Iterator[Any]:
+    """A client of the scheduler at ``address``. Raises UsageError where there is none."""
     try:
         from distributed import Client
 

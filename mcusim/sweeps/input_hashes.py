@@ -19,6 +19,7 @@ from mcusim.model.graph import Graph
 from mcusim.request.kernels import Kernels, resolve
 
 __all__ = [
+    "description_sha256",
     "graph_of",
     "kernels_of",
     "kernels_sha256",
@@ -44,10 +45,11 @@ def model_graph(path: str, allow_unknown: bool = False) -> Graph:
 
 def machine_sha256(path: str) -> str:
     """Of a machine as it is read, with what it extends. Raises MachineError."""
-    return _machine_sha256(load_machine(path))
+    return description_sha256(load_machine(path))
 
 
-def _machine_sha256(machine: Machine) -> str:
+def description_sha256(machine: Machine) -> str:
+    """Of a machine as it is."""
     return hashlib.sha256(repr(replace(machine, path="")).encode()).hexdigest()
 
 
@@ -87,7 +89,7 @@ def graph_of(path: str, sha256: str, allow_unknown: bool = False) -> Graph:
 def machine_of(path: str, sha256: str) -> Machine:
     """The machine at ``path``. Raises MachineError, and InputError when it is another one."""
     machine = load_machine(path)
-    _require("machine", path, _machine_sha256(machine), sha256)
+    _require("machine", path, description_sha256(machine), sha256)
     return machine
 
 

@@ -12,9 +12,10 @@ from tests.support.imports import FILES, MODULES, PACKAGE, circles, imported
 from tests.support.other_processes import LONGEST_WAIT
 
 ORDER = """
-    errors units text files display processes _version | native | machine | model | memory | cpu | kernels | runtime
+    errors units text files validation_errors display processes _version | native | machine | model | memory | cpu
+    | kernels | runtime
     | program | plan | codegen | engine | request | results | report | verification | api | evidence | sweeps
-    | labs sessions | presentation | commands __main__
+    | labs sessions | tuning | presentation | commands __main__
 """
 FLOORS = {name: floor for floor, names in enumerate(ORDER.split("|")) for name in names.split()}
 HEAVY = ("numpy", "numba", "simpy", "tflite", "plotly", "unicorn")

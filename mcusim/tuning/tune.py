@@ -1,0 +1,162 @@
+"""Tuning: proposals in batches, trials, records; the same for any number of processes.
+
+Not modelled: transfer of what was learned between the layers of one tuning (a log given beforehand does that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from mcusim._version import __version__
+from mcusim.errors import UnsupportedError, UsageError
+from mcusim.sweeps.input_hashes import description_sha256
+from mcusim.tuning.layer import Layer
+from mcusim.tuning.log import TrialRecord, TuningLog
+from mcusim.tuning.measuring import Measurer, TrialTask
+from mcusim.tuning.template import open_template, template_names
+from mcusim.tuning.trial import TrialResult, measure_set
+from mcusim.tuning.tuners import tuner_named
+
+if TYPE_CHECKING:
+    from mcusim.machine.description import Machine
+
+__all__ = ["BATCH", "TunedTask", "TuningPlan", "tasks_of", "tune_tasks"]
+
+BATCH = 8  # proposals before a tuner hears of results
+COMPARED = ("reference", "cmsis")
+Progress = Callable[[int, int], object] | None
+
+
+@dataclass(frozen=True)
+class TunedTask:
+    """A layer with a template: its ``records``, and what the sets' functions for it take, by set."""
+
+    name: str
+    layer: Layer
+    template: str
+    records: Sequence[TrialRecord]
+    sets: Mapping[str, TrialResult]
+
+    @property
+    def default(self) -> TrialRecord:
+        """The trial of the plain configuration, which is the first."""
+        return self.records[0]
+
+    @property
+    def best(self) -> TrialRecord | None:
+        """The fastest trial with right outputs, the earlier of two alike; None for none."""
+        best = min(self.records, key=lambda record: record.best_of)
+        return best if best.result == "ok" else None
+
+
+@dataclass(frozen=True)
+class TuningPlan:
+    """What is tuned and how; ``budget`` in seconds, None for none."""
+
+    machine: Machine
+    tasks: Mapping[str, TrialTask]
+    tuner: str = "random"
+    trials: int = 64
+    seed: int = 0
+    budget: float | None = None
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The first line of its log."""
+        return {
+            "version": __version__, "machine": self.machine.name, "machine_sha256": description_sha256(self.machine),
+            "tuner": self.tuner, "seed": self.seed,
+            "tasks": {name: task.sha256 for name, task in self.tasks.items()},
+        }  # fmt: skip
+
+
+def tasks_of(layers: Sequence[Layer], machine: Machine, templates: Sequence[str] = ()) -> dict[str, TrialTask]:
+    """A task for each layer and template that computes it: of ``templates``, or of all that ship.
+
+    Raises UnsupportedError where there is none, with the reason for each layer.
+    """
+    found, reasons = {}, []
+    for layer in layers:
+        for name in templates or template_names():
+            template = open_template(name)
+            against = template.applies(layer.geometry)
+            if against is None:
+                found[f"{template.name}: {layer.name}"] = TrialTask(layer, machine, str(name))
+            else:
+                reasons.append(f"{template.name}: not {layer.name}: {against}")
+    if not found:
+        raise UnsupportedError.of_lines("no template computes a layer of it", reasons[:20])
+    return found
+
+
+def tune_tasks(
+    plan: TuningPlan,
+    log: Path | None = None,
+    jobs: int | None = None,
+    dask: str | None = None,
+    progress: Progress = None,
+) -> list[TunedTask]:
+    """Tune each task, trials of the log not again. ``progress`` gets trials done and all.
+
+    Raises UsageError for a log of another tuning, or a cluster that is not there, InputError for a template that has no
+    value for a configuration.
+    """
+    written, ends = TuningLog(log, plan.head), monotonic() + (plan.budget or float("inf"))
+    tuned: list[TunedTask] = []
+
+    def step(done: int) -> None:
+        if progress is not None:
+            progress(len(tuned) * plan.trials + done, len(plan.tasks) * plan.trials)
+
+    try:
+        with Measurer(dict(plan.tasks), jobs, dask) as measurer:
+            for name, task in plan.tasks.items():
+                records = _tuned(plan, name, task, written, measurer, ends, step)
+                tuned.append(TunedTask(name, task.layer, task.template, records, _sets(task)))
+    finally:
+        written.close()
+    return tuned
+
+
+def _sets(task: TrialTask) -> dict[str, TrialResult]:
+    return {name: measure_set(task.layer, task.machine, name) for name in COMPARED}
+
+
+def _tuned(
+    plan: TuningPlan, name: str, task: TrialTask, log: TuningLog, measurer: Measurer, ends: float,
+    progress: Callable[[int], object],
+) -> list[TrialRecord]:  # fmt: skip
+    space = open_template(task.template).space(task.layer.geometry)
+    tuner, known, records = (
+        tuner_named(plan.tuner, space, plan.seed, name),
+        log.known.get(name, []),
+        list[TrialRecord](),
+    )
+    while len(records) < plan.trials:
+        if records and monotonic() >= ends and len(records) >= len(known):
+            break
+        numbers = tuner.propose(min(BATCH, plan.trials - len(records)))
+        if not numbers:
+            break
+        old = known[len(records) : len(records) + len(numbers)]
+        for record, number in zip(old, numbers, strict=False):
+            _same(record, len(records), space.config(number))
+            records.append(record)
+        for number, measured in zip(numbers[len(old) :], measurer.measured(name, numbers[len(old) :]), strict=True):
+            records.append(TrialRecord.of(name, len(records), space.config(number), measured))
+            log.append(records[-1])
+            progress(len(records))
+        tuner.learn(numbers, [record.best_of for record in records[-len(numbers) :]])
+    return records
+
+
+def _same(record: TrialRecord, trial: int, config: Mapping[str, Any]) -> None:
+    if record.trial != trial or record.config != dict(config):
+        raise UsageError(
+            f"the log's trial {record.trial} of {record.task} is not the one that this tuning makes; its template or"
+            " the tuner has changed: name a new file"
+        )
